@@ -1,0 +1,46 @@
+"""Multi-relational knowledge graphs in hyperbolic space: MuRP, MuRE and what to do with them.
+
+    import murp
+    graph = murp.KnowledgeGraph.load("wordnet-mini")
+    run = murp.train(graph, model="murp", dim=40, epochs=100, out="runs/first")
+    run.evaluate("test").mrr
+    run.predict(head="asia.n.01", relation="has_part", k=10)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from murp.config import Config as Config
+    from murp.errors import MurpError as MurpError
+    from murp.graph import KnowledgeGraph as KnowledgeGraph
+    from murp.runs import Run as Run
+    from murp.runs import load as load
+    from murp.training import resume as resume
+    from murp.training import train as train
+
+_HOMES = {
+    "Config": "murp.config",
+    "KnowledgeGraph": "murp.graph",
+    "MurpError": "murp.errors",
+    "Run": "murp.runs",
+    "load": "murp.runs",
+    "resume": "murp.training",
+    "train": "murp.training",
+}
+__all__ = ["Config", "KnowledgeGraph", "MurpError", "Run", "__version__", "load", "resume", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    # PyTorch takes a second to import; `murp --help` and `murp data` do without it.
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'murp' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

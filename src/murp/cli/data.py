@@ -1,0 +1,103 @@
+"""``murp data``: list datasets, describe one, look for flaws, convert."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from murp.cli.text import Commands, table
+
+
+def add(commands: Commands) -> None:
+    """Declare the command and its four verbs."""
+    verbs = commands.add_parser("data", help="datasets: list, info, audit, convert").add_subparsers(
+        title="verbs", metavar="VERB", required=True
+    )
+    verb = verbs.add_parser("list", help="the datasets known by name")
+    verb.add_argument("--json", action="store_true", help="one JSON array")
+    verb.set_defaults(run=run_list)
+
+    verb = verbs.add_parser("info", help="origin, licence, citation and counts of a dataset")
+    verb.add_argument("name", metavar="NAME")
+    verb.add_argument("--json", action="store_true", help="one JSON object")
+    verb.set_defaults(run=run_info)
+
+    verb = verbs.add_parser("audit", help="look for flaws: duplicates, leaks, unseen entities, inverse relations …")
+    _add_source(verb)
+    verb.add_argument("--json", action="store_true", help="one JSON object")
+    verb.set_defaults(run=run_audit)
+
+    verb = verbs.add_parser("convert", help="write a dataset in another format; split a single file")
+    _add_source(verb)
+    verb.add_argument("out", metavar="OUT", help="folder to make")
+    verb.add_argument(
+        "--format", default="tsv", help="tsv, csv or parquet, perhaps with .gz, .xz or .zst (tsv.zst); default: tsv"
+    )
+    verb.set_defaults(run=run_convert)
+
+
+def run_list(options: argparse.Namespace) -> None:
+    """One row a dataset."""
+    from murp.graph.datasets import REGISTRY
+
+    if options.json:
+        print(json.dumps([{"name": d.name, "description": d.description, **d.counts()} for d in REGISTRY], ensure_ascii=False))
+        return
+    columns = ("entities", "relations", "train", "valid", "test")
+    rows = [[d.name, *(f"{d.counts()[c]:,}" for c in columns), d.description] for d in REGISTRY]
+    print(table(["name", *columns, ""], rows, right=range(1, 6)))
+
+
+def run_info(options: argparse.Namespace) -> None:
+    """Everything the registry knows of one dataset."""
+    from murp.graph.datasets import dataset
+
+    entry = dataset(options.name)
+    facts = {
+        "name": entry.name,
+        "description": entry.description,
+        **entry.counts(),
+        "origin": entry.origin,
+        "licence": entry.licence,
+        "citation": entry.citation,
+        "files": entry.urls(),
+        "sha256": dict(entry.sha256),
+    }
+    if options.json:
+        print(json.dumps(facts, ensure_ascii=False))
+        return
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            for file, text in value.items():
+                print(f"{name:<12} {file}: {text}")
+        else:
+            print(f"{name:<12} {value:,}" if isinstance(value, int) else f"{name:<12} {value}")
+
+
+def run_audit(options: argparse.Namespace) -> None:
+    """What is wrong with a dataset, with counts and examples."""
+    from murp.graph.audit import audit_source
+
+    found = audit_source(options.source, data_dir=_data_dir(options), seed=options.split_seed)
+    print(json.dumps(found.to_dict(), ensure_ascii=False) if options.json else "\n".join(found.lines()))
+
+
+def run_convert(options: argparse.Namespace) -> None:
+    """Read in any format, write in one."""
+    from murp.graph import KnowledgeGraph
+    from murp.graph.convert import convert
+
+    graph = KnowledgeGraph.load(options.source, data_dir=_data_dir(options), seed=options.split_seed)
+    convert(graph, Path(options.out), options.format)
+    print(f"wrote {graph.name} to {options.out}: {len(graph.train):,} train, {len(graph.valid):,} valid, {len(graph.test):,} test")
+
+
+def _add_source(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("source", metavar="DATA", help="dataset name, folder with train, valid and test, or one file")
+    verb.add_argument("--data-dir", metavar="DIR", help="where to look for named datasets first")
+    verb.add_argument("--split-seed", type=int, default=0, metavar="N", help="draws the splits of a single file; default: 0")
+
+
+def _data_dir(options: argparse.Namespace) -> Path | None:
+    return None if options.data_dir is None else Path(options.data_dir)

@@ -1,0 +1,65 @@
+"""``murp info``: what a run folder holds."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from pathlib import Path
+
+from murp.cli.text import Commands, figure
+
+
+def add(commands: Commands) -> None:
+    """Declare the command."""
+    command = commands.add_parser("info", help="settings, graph, progress and environment of a run")
+    command.add_argument("path", metavar="RUN", help="run folder that `murp train` made")
+    command.add_argument("--json", action="store_true", help="one JSON object")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Read the folder and print what it says."""
+    from murp.runs import checkpoint, folder
+
+    path = Path(options.path)
+    config, graph = folder.read_config(path), folder.read_graph(path)
+    tables, state = checkpoint.load(path / folder.LAST)
+    counts = {
+        "entities": graph.num_entities,
+        "relations": graph.num_relations,
+        **{split: len(graph.split(split)) for split in ("train", "valid", "test")},
+    }
+    parameters = {name: list(values.shape) for name, values in tables.items()}
+    environment = folder.read_environment(path)
+    if options.json:
+        print(
+            json.dumps(
+                {
+                    "run": str(path),
+                    "config": dataclasses.asdict(config),
+                    "graph": {"name": graph.name, **counts},
+                    "state": state,
+                    "parameters": parameters,
+                    "environment": environment,
+                }
+            )
+        )
+        return
+    shapes = ", ".join(f"{name} {' × '.join(map(str, shape))}" for name, shape in parameters.items())
+    number = sum(values.numel() for values in tables.values())
+    lines = {
+        "run": path,
+        "model": f"{config.model} d={config.dim}, {config.dtype}, transformation {config.transformation}, bias {config.bias}",
+        "graph": f"{graph.name}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()),
+        "parameters": f"{number:,}: {shapes}",
+        "progress": f"epoch {state['epoch']} of {config.epochs}, {state['seconds']:,.0f} s",
+        "best": "no validation yet"
+        if state["best_mrr"] is None
+        else f"MRR {figure(state['best_mrr'])} in epoch {state['best_epoch']} (valid, protocol standard)",
+        "trained on": f"{environment['device']}, torch {environment['torch']}, murp {environment['murp']}, "
+        f"begun {environment['started']}",
+    }
+    width = max(len(name) for name in lines)
+    for name, text in lines.items():
+        print(f"{name:<{width}}  {text}")

@@ -1,0 +1,49 @@
+"""Plain text for the terminal, the same in a pipe."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    # The type is private to argparse, and the only name that a subparser's home has.
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+else:
+    Commands = Any
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]], right: Sequence[int] = ()) -> str:
+    """Columns as wide as their widest cell; those numbered in ``right`` are set flush right."""
+    cells = [[str(cell) for cell in header], *([str(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
+    lines = (
+        "  ".join(c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
+        for row in cells
+    )
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def figure(value: float | None, digits: int = 3) -> str:
+    """A metric as the literature prints it; a dash where there is none."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def positive(text: str) -> int:
+    """An argument type: a whole number of at least 1."""
+    try:
+        value = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {value}")
+    return value
+
+
+def add_run(command: argparse.ArgumentParser) -> None:
+    """The arguments every command on a run folder shares."""
+    command.add_argument("path", metavar="RUN", help="run folder that `murp train` made")
+    command.add_argument(
+        "--checkpoint", choices=("best", "last"), help="weights of the best validation, or the newest; default: best"
+    )
+    command.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: auto")

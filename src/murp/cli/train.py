@@ -1,0 +1,92 @@
+"""``murp train``: train a model, or continue a run."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from murp.cli.text import Commands, figure
+from murp.config import Config
+from murp.errors import ConfigError
+
+
+def add(commands: Commands) -> None:
+    """Every setting of :class:`Config` is an option of the same name."""
+    command = commands.add_parser("train", help="train a model on a graph, or continue a run")
+    command.add_argument("--out", metavar="RUN", help="run folder to make; default: a free name under runs/")
+    command.add_argument("--config", metavar="FILE", help="settings from a TOML file; options override them")
+    command.add_argument("--resume", metavar="RUN", help="continue this run; of the settings only --epochs may be given")
+    command.add_argument("--json", action="store_true", help="one JSON object a line: every epoch, then the run")
+    hints = get_type_hints(Config)
+    settings = command.add_argument_group("settings")
+    for knob in dataclasses.fields(Config):
+        option = "--" + knob.name.replace("_", "-")
+        help = f"{knob.metadata['help']}; default: {knob.default}".replace("%", "%%")
+        if hints[knob.name] is bool:
+            settings.add_argument(option, action="store_true", default=argparse.SUPPRESS, help=knob.metadata["help"])
+        else:
+            settings.add_argument(
+                option,
+                type=hints[knob.name],
+                default=argparse.SUPPRESS,
+                choices=knob.metadata["choices"] or None,
+                metavar=None if knob.metadata["choices"] else _metavar(hints[knob.name]),
+                help=help,
+            )
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Train and say where the result is and what to do with it."""
+    names = {knob.name for knob in dataclasses.fields(Config)}
+    given = {name: value for name, value in vars(options).items() if name in names}
+    if options.resume is not None:
+        _refuse_settings(options, given)
+
+    from murp.training import progress, resume, train
+
+    shown = progress.JsonLines() if options.json else progress.for_terminal()
+    if options.resume is not None:
+        result = resume(options.resume, epochs=given.get("epochs"), progress=shown)
+    else:
+        where = "command line"
+        if options.config is not None:
+            given = {**Config.read(Path(options.config)), **given}
+            where = options.config
+        config = Config.from_mapping(given, where)
+        out = Path(options.out) if options.out else _free_name(config)
+        settings = dataclasses.asdict(config)
+        result = train(settings.pop("data"), out=out, progress=shown, **settings)
+
+    state = result.state
+    if options.json:
+        print(json.dumps({"run": str(result.path), "checkpoint_epoch": state["epoch"], "best_mrr": state["best_mrr"]}))
+        return
+    last = result.metrics()[-1]
+    print(f"trained {result.config.model} d={result.config.dim} on {result.graph.name}: epoch {last['epoch']}, loss {last['loss']:.4f}")
+    if state["best_mrr"] is not None:
+        print(f"best validation: MRR {figure(state['best_mrr'])} in epoch {state['best_epoch']} (valid, protocol standard)")
+    print(f"saved in {result.path}\nnext: murp evaluate {result.path}")
+
+
+def _refuse_settings(options: argparse.Namespace, given: dict[str, Any]) -> None:
+    refused = [f"--{name.replace('_', '-')}" for name in given if name != "epochs"]
+    refused += [f"--{name}" for name in ("out", "config") if getattr(options, name) is not None]
+    if refused:
+        raise ConfigError(f"--resume takes every setting but --epochs from the run; leave out {', '.join(refused)}.")
+
+
+def _free_name(config: Config) -> Path:
+    data = Path(config.data).name.split(".")[0]
+    base = f"{data}-{config.model}-d{config.dim}-seed{config.seed}"
+    number = 1
+    while (path := Path("runs") / (base if number == 1 else f"{base}-{number}")).exists():
+        number += 1
+    return path
+
+
+def _metavar(kind: type) -> str:
+    return {int: "N", float: "X"}.get(kind, "TEXT")

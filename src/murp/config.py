@@ -1,0 +1,134 @@
+"""The settings of a run: one dataclass that feeds the file, the command line and Python.
+
+    murp train --dim 40 --lr 50            # the command line
+    murp train --config runs/first/config.toml   # the file a run writes: it repeats the run
+    murp.train(graph, dim=40, lr=50)       # Python
+
+Every setting is explained where its default stands; the same words are the command line's help and
+the comments of ``config.toml``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import math
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self, get_type_hints
+
+from murp.errors import ConfigError
+
+Choice = tuple[str, ...]
+
+
+def setting(default: Any, help: str, *, choices: Choice = (), least: float | None = None, above: float | None = None) -> Any:
+    """A field of :class:`Config`: its default, what it does, and which values are legal."""
+    return field(default=default, metadata={"help": help, "choices": choices, "least": least, "above": above})
+
+
+@dataclass(frozen=True)
+class Config:
+    """Complete description of a training run. The defaults are the paper's, but for the number of epochs (500)."""
+
+    data: str = setting("wordnet-mini", "dataset name, folder with train, valid and test, or one file to split")
+    data_dir: str = setting("", "where to look for named datasets before MURP_DATA and the cache; empty: nowhere else")
+    split_seed: int = setting(0, "draws valid and test where the data is one file", least=0)
+    model: str = setting("murp", "murp (Poincaré ball) or mure (Euclidean space)", choices=("murp", "mure"))
+    dim: int = setting(40, "dimension d of the embedding", least=1)
+    lr: float = setting(
+        50.0, "learning rate; the paper: 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs need less", above=0
+    )
+    epochs: int = setting(100, "passes over the training triples and their reciprocals; the paper: 500", least=1)
+    batch_size: int = setting(128, "positive triples a step", least=1)
+    negatives: int = setting(50, "uniformly drawn false objects for each positive triple", least=1)
+    seed: int = setting(0, "same seed, same machine, same number of threads: same bits on the CPU", least=0)
+    device: str = setting("auto", "where to train: auto takes the GPU if there is one", choices=("auto", "cpu", "cuda"))
+    dtype: str = setting("float32", "precision of the parameters", choices=("float32", "float64"))
+    curvature: float = setting(1.0, "murp only: curvature c of the ball, whose radius is 1/√c", above=0)
+    transformation: str = setting(
+        "published",
+        "how a relation moves subject and object (the paper's table 2)",
+        choices=("published", "translation-only", "stretch-only", "stretch-both", "swapped"),
+    )
+    bias: str = setting(
+        "both",
+        "what is added to minus the squared distance (the paper's table 2)",
+        choices=("both", "subject", "object", "norm", "transformed-norm"),
+    )
+    lr_schedule: str = setting(
+        "constant", "learning rate by epoch: constant, or falling to 0 by a line or a cosine", choices=("constant", "linear", "cosine")
+    )
+    validate_every: int = setting(10, "epochs between validations (filtered MRR on valid); 0: never", least=0)
+    patience: int = setting(0, "stop after so many validations without a better MRR; 0: never stop early", least=0)
+    save_every: float = setting(60.0, "seconds between checkpoints while training; one is always written at the end", least=0)
+    tensorboard: bool = setting(False, "also write TensorBoard event files into the run folder")
+
+    def __post_init__(self) -> None:
+        hints = get_type_hints(type(self))
+        for knob in dataclasses.fields(self):
+            value = _checked(knob.name, getattr(self, knob.name), hints[knob.name], knob.metadata)
+            object.__setattr__(self, knob.name, value)
+        if self.model == "mure" and self.curvature != 1.0:
+            raise ConfigError("curvature is a setting of murp; mure lives in Euclidean space. Leave it out.")
+        if self.patience and not self.validate_every:
+            raise ConfigError("patience needs validations to count: set validate_every above 0.")
+
+    @classmethod
+    def from_mapping(cls, values: dict[str, Any], where: str) -> Self:
+        """A configuration from named values; ``where`` (a file, the command line) is named in errors."""
+        known = {knob.name for knob in dataclasses.fields(cls)}
+        for name in values:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, n=1)
+                hint = f"Did you mean {close[0]!r}?" if close else f"Known settings: {', '.join(sorted(known))}."
+                raise ConfigError(f"{where}: unknown setting {name!r}. {hint}")
+        try:
+            return cls(**values)
+        except ConfigError as error:
+            raise ConfigError(f"{where}: {error}") from None
+
+    @classmethod
+    def read(cls, path: Path) -> dict[str, Any]:
+        """The values of a TOML file, unchecked, to be completed from the command line."""
+        try:
+            return tomllib.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise ConfigError(f"no configuration file at {path}.") from None
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise ConfigError(f"{path} is not a readable TOML file: {error}.") from None
+
+    def to_toml(self) -> str:
+        """The whole configuration with its explanations; ``Config.read`` gives the same values back."""
+        lines = ["# Every setting of this run; `murp train --config` with this file repeats it.", ""]
+        for knob in dataclasses.fields(self):
+            choices = knob.metadata["choices"]
+            lines.append(f"# {knob.metadata['help']}" + (f" ({' | '.join(choices)})" if choices else ""))
+            lines.append(f"{knob.name} = {_toml(getattr(self, knob.name))}")
+        return "\n".join(lines) + "\n"
+
+
+def _checked(name: str, value: Any, kind: Any, rules: Any) -> Any:
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise ConfigError(f"{name} must be {_words[kind]}, not {value!r}.")
+    if kind is float and not math.isfinite(value):
+        raise ConfigError(f"{name} must be a finite number, not {value!r}.")
+    if rules["choices"] and value not in rules["choices"]:
+        raise ConfigError(f"{name} must be one of {', '.join(rules['choices'])}, not {value!r}.")
+    if rules["least"] is not None and value < rules["least"]:
+        raise ConfigError(f"{name} must be at least {rules['least']}, not {value!r}.")
+    if rules["above"] is not None and value <= rules["above"]:
+        raise ConfigError(f"{name} must be above {rules['above']}, not {value!r}.")
+    return value
+
+
+_words = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+
+
+def _toml(value: Any) -> str:
+    # A JSON string is a TOML basic string, and Python writes finite numbers as TOML reads them.
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else repr(value)

@@ -1,0 +1,73 @@
+"""The PyTorch engine: every model and every choice of parts, on the CPU and on CUDA.
+
+On the CPU the steps run one after another. On CUDA one step is captured in a graph, with fixed
+shapes, and replayed: a step is some hundred small kernels, and launching them from Python would
+cost many times what they compute.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from murp.engines.step import RowUpdater, row_gradients
+from murp.models.model import Model
+
+
+class TorchEngine:
+    """Steps by autograd over the gathered rows; see :mod:`murp.engines.step`."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.updater = RowUpdater(model)
+        self.graphs: dict[tuple[int, int], CapturedStep] = {}
+
+    def step(self, positives: Tensor, negatives: Tensor, lr: float | Tensor) -> Tensor:
+        """One step on positives (B, 3) and their negatives (B, k); the mean loss before it."""
+        objects = torch.cat([positives[:, 2:], negatives], dim=1)
+        loss, touched = row_gradients(self.model, positives[:, 0], positives[:, 1], objects)
+        self.updater.update(touched, lr)
+        return loss
+
+    def run(self, positives: Tensor, negatives: Tensor, lr: float) -> Tensor:
+        """See :meth:`murp.engines.engine.Engine.run`."""
+        if self.model.device.type == "cuda":
+            shape = (positives.shape[1], negatives.shape[2])
+            if shape not in self.graphs:
+                self.graphs[shape] = CapturedStep(self, *shape)
+            return self.graphs[shape].replay(positives, negatives, lr)
+        total = torch.zeros((), dtype=self.model.dtype)
+        for batch, false in zip(positives, negatives, strict=True):
+            total += self.step(batch, false, lr)
+        return total
+
+
+class CapturedStep:
+    """One step for a fixed batch size and number of negatives as a CUDA graph."""
+
+    def __init__(self, engine: TorchEngine, batch_size: int, negatives: int) -> None:
+        device = engine.model.device
+        self.positives = torch.zeros(batch_size, 3, dtype=torch.int64, device=device)
+        self.negatives = torch.zeros(batch_size, negatives, dtype=torch.int64, device=device)
+        self.lr = torch.zeros((), dtype=engine.model.dtype, device=device)
+        self.total = torch.zeros((), dtype=engine.model.dtype, device=device)
+        # Capture needs a warm allocator and warm libraries; with a learning rate of 0 the warm-up moves nothing.
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                engine.step(self.positives, self.negatives, self.lr)
+        torch.cuda.current_stream().wait_stream(stream)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.total += engine.step(self.positives, self.negatives, self.lr)
+
+    def replay(self, positives: Tensor, negatives: Tensor, lr: float) -> Tensor:
+        """Run the captured step on each batch in turn."""
+        self.lr.fill_(lr)
+        self.total.zero_()
+        for batch, false in zip(positives, negatives, strict=True):
+            self.positives.copy_(batch)
+            self.negatives.copy_(false)
+            self.graph.replay()
+        return self.total.clone()

@@ -1,0 +1,32 @@
+"""Errors that are part of the interface.
+
+A :class:`MurpError` says what was wrong, where (file, line, field), and what to do.
+The command line prints its message without a traceback and exits with status 1; in
+Python it is an ordinary exception. Anything else that escapes is a bug of ours.
+"""
+
+from __future__ import annotations
+
+
+class MurpError(Exception):
+    """Base of every error a user can cause or meet."""
+
+
+class DataError(MurpError):
+    """A dataset that cannot be found, read or used."""
+
+
+class ConfigError(MurpError):
+    """A setting that is unknown, of the wrong type or out of range."""
+
+
+class RunError(MurpError):
+    """A run folder that cannot be created, written, read or continued."""
+
+
+class NotFiniteError(MurpError):
+    """A loss, parameter or score became NaN or infinite."""
+
+
+class UnknownNameError(MurpError):
+    """A name that matches no entity or relation, or more than one."""

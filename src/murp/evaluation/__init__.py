@@ -1,0 +1,19 @@
+"""Filtered ranking under named protocols, bounded in memory."""
+
+from murp.evaluation.evaluate import evaluate
+from murp.evaluation.filter import KnownFacts
+from murp.evaluation.metrics import HITS, Metrics, Report
+from murp.evaluation.ranks import PROTOCOLS, Protocol, Ranks, Scorer, rank
+
+__all__ = [
+    "HITS",
+    "PROTOCOLS",
+    "KnownFacts",
+    "Metrics",
+    "Protocol",
+    "Ranks",
+    "Report",
+    "Scorer",
+    "evaluate",
+    "rank",
+]

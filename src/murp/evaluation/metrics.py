@@ -1,0 +1,133 @@
+"""What is reported of ranks: mean reciprocal rank, mean rank, Hits@k, over everything and by group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murp.evaluation.ranks import Protocol, Ranks
+from murp.graph import Split
+
+HITS = (1, 3, 10)
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Means over ``queries`` ranks; None where there are none.
+
+    ``mrr`` is the mean of 1 / rank, ``mr`` the mean rank, ``hits[k]`` the share of ranks that are at most k.
+    """
+
+    protocol: Protocol
+    mrr: float | None
+    mr: float | None
+    hits: dict[int, float | None]
+    queries: int
+
+    @classmethod
+    def of(cls, ranks: NDArray[np.float64], protocol: Protocol) -> Metrics:
+        if len(ranks) == 0:
+            return cls(protocol, None, None, dict.fromkeys(HITS), 0)
+        return cls(
+            protocol,
+            mrr=float(np.mean(1 / ranks)),
+            mr=float(np.mean(ranks)),
+            hits={k: float(np.mean(ranks <= k)) for k in HITS},
+            queries=len(ranks),
+        )
+
+    def to_dict(self) -> dict[str, float | int | None]:
+        """``mrr``, ``mr``, ``hits@1``, ``hits@3``, ``hits@10``, ``queries``."""
+        hits = {f"hits@{k}": share for k, share in self.hits.items()}
+        return {"mrr": self.mrr, "mr": self.mr, **hits, "queries": self.queries}
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """The figures of one split under one protocol.
+
+    ``by_direction`` has ``tail`` and ``head`` (what is asked for); ``by_seen`` has ``seen`` and ``unseen``
+    (triples without and with an entity that training never saw); ``by_relation`` has the id of every relation
+    of the split, both directions together.
+    """
+
+    split: Split
+    overall: Metrics
+    by_direction: dict[str, Metrics]
+    by_seen: dict[str, Metrics]
+    by_relation: dict[str, Metrics]
+
+    @classmethod
+    def of(
+        cls, ranks: Ranks, split: Split, relation_ids: dict[int, str], unseen: NDArray[np.bool_]
+    ) -> Report:
+        """``relation_ids``: of the relations in the triples (n, 3); ``unseen`` (n): has an unseen entity."""
+        both = np.stack([ranks.tail, ranks.head], axis=1)
+
+        def metrics(part: NDArray[np.float64]) -> Metrics:
+            return Metrics.of(part.ravel(), ranks.protocol)
+
+        relations = ranks.triples[:, 1]
+        order = np.argsort(relations, kind="stable")
+        present, starts = np.unique(relations[order], return_index=True)
+        groups = np.split(both[order], starts[1:])
+        return cls(
+            split,
+            overall=metrics(both),
+            by_direction={"tail": metrics(ranks.tail), "head": metrics(ranks.head)},
+            by_seen={"seen": metrics(both[~unseen]), "unseen": metrics(both[unseen])},
+            by_relation={
+                relation_ids[int(relation)]: metrics(group)
+                for relation, group in zip(present, groups, strict=True)
+            },
+        )
+
+    @property
+    def protocol(self) -> Protocol:
+        return self.overall.protocol
+
+    @property
+    def queries(self) -> int:
+        return self.overall.queries
+
+    @property
+    def mrr(self) -> float:
+        return _some(self.overall.mrr)
+
+    @property
+    def mr(self) -> float:
+        return _some(self.overall.mr)
+
+    @property
+    def hits(self) -> dict[int, float]:
+        return {k: _some(share) for k, share in self.overall.hits.items()}
+
+    def to_dict(self, by_relation: bool = False) -> dict[str, Any]:
+        """Ready for JSON: protocol, split, the overall figures, then the groups; by relation where asked."""
+        groups = {"by_direction": self.by_direction, "by_seen": self.by_seen}
+        if by_relation:
+            groups["by_relation"] = self.by_relation
+        return {
+            "protocol": self.protocol,
+            "split": self.split,
+            **self.overall.to_dict(),
+            **{
+                name: {key: metrics.to_dict() for key, metrics in group.items()}
+                for name, group in groups.items()
+            },
+        }
+
+    def __repr__(self) -> str:
+        hits = ", ".join(f"hits@{k}={share:.4f}" for k, share in self.hits.items())
+        return (
+            f"Report(protocol={self.protocol!r}, split={self.split!r}, mrr={self.mrr:.4f}, mr={self.mr:.1f}, "
+            f"{hits}, queries={self.queries})"
+        )
+
+
+def _some(mean: float | None) -> float:
+    assert mean is not None, "a report has at least one query"
+    return mean

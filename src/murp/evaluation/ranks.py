@@ -1,0 +1,146 @@
+"""Filtered ranks of true triples among all entities, in both directions."""
+
+from __future__ import annotations
+
+import typing
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from murp.errors import ConfigError, NotFiniteError
+from murp.evaluation.filter import Indices, KnownFacts
+from murp.graph import Triples
+
+Protocol = Literal["standard", "paper"]
+PROTOCOLS: tuple[Protocol, ...] = ("standard", "paper")
+
+# What one (query, entity) cell may cost at most: twelve float64 temporaries, the scorer's own included.
+BYTES_PER_CELL = 12 * 8
+CPU_MEMORY = 512 * 2**20
+CUDA_MEMORY = 4 * 2**30
+# On a CPU larger batches are slower: their temporaries leave the cache and are paged in anew each time.
+CPU_CELLS = 2**20
+
+
+class Scorer(typing.Protocol):
+    """What a model must offer to be ranked; heads are asked for through reciprocal relations."""
+
+    @property
+    def num_entities(self) -> int: ...
+
+    @property
+    def device(self) -> torch.device: ...
+
+    def score_objects(self, subjects: Tensor, relations: Tensor) -> Tensor:
+        """(B), (B) → (B, num_entities): the score of every entity as the object of each query."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """The rank of each triple (n, 3) when its tail is asked for (n) and when its head is (n)."""
+
+    protocol: Protocol
+    triples: Triples
+    tail: NDArray[np.float64]
+    head: NDArray[np.float64]
+
+
+@torch.no_grad()
+def rank(
+    model: Scorer,
+    triples: Triples,
+    known: KnownFacts,
+    *,
+    num_relations: int,
+    protocol: Protocol = "standard",
+    memory: int | None = None,
+) -> Ranks:
+    """The realistic filtered rank of every triple (s, r, o), asked as (s, r, ?) and as (o, r + R, ?).
+
+    The rank is 1 + better + equal / 2, where better and equal count the entities that score above and the
+    same as the target: the mean of the ranks the target has over all orders of the ties. Not counted are the
+    target itself, the other known answers, and under ``paper`` the entity asked about, unless it is the
+    target. Target and candidates are read from the same matrix of scores.
+
+    Infinite scores are ordered like any others; NaN has no order and raises :class:`NotFiniteError`.
+    ``memory`` bounds the bytes of batch × entities work, scoring included (by default 512 MiB on a CPU,
+    4 GiB on a GPU, and never less than one query needs).
+    """
+    if protocol not in PROTOCOLS:
+        raise ConfigError(f"unknown protocol {protocol!r}: choose one of {', '.join(PROTOCOLS)}.")
+    size = batch_size(model.num_entities, model.device, memory)
+    heads, relations, tails = triples.astype(np.int64).T
+    subjects = np.concatenate([heads, tails])
+    asked = np.concatenate([relations, relations + num_relations])
+    targets = np.concatenate([tails, heads])
+    on_device = torch.from_numpy(np.stack([subjects, asked, targets])).to(model.device)
+    ranks = torch.empty(len(subjects), dtype=torch.float64, device=model.device)
+    for start in range(0, len(subjects), size):
+        batch = slice(start, start + size)
+        scores = model.score_objects(on_device[0, batch], on_device[1, batch])
+        _refuse_nan(scores, subjects[batch], asked[batch])
+        removed = _removed(known, subjects[batch], asked[batch], targets[batch], protocol)
+        ranks[batch] = _realistic_ranks(scores, on_device[2, batch], removed.to(model.device))
+    tail, head = np.split(ranks.cpu().numpy(), 2)
+    return Ranks(protocol, triples, tail, head)
+
+
+def batch_size(num_entities: int, device: torch.device, memory: int | None = None) -> int:
+    """How many queries to score against all entities at once within ``memory`` bytes."""
+    needed = num_entities * BYTES_PER_CELL
+    if memory is None:
+        memory = max(needed, CPU_MEMORY if device.type == "cpu" else CUDA_MEMORY)
+    if memory < needed:
+        raise ConfigError(
+            f"memory: ranking one query against {num_entities:,} entities needs {needed:,} bytes, "
+            f"and the bound is {memory:,}. Give at least {needed:,}."
+        )
+    size = memory // needed
+    return min(size, max(1, CPU_CELLS // num_entities)) if device.type == "cpu" else size
+
+
+def _removed(
+    known: KnownFacts, subjects: Indices, relations: Indices, targets: Indices, protocol: Protocol
+) -> Tensor:
+    """Cells (2, m) of a batch, row and entity, that are no candidates; each once, the targets apart."""
+    rows, objects = known.objects_of(subjects, relations)
+    kept = objects != targets[rows]
+    if protocol == "standard":
+        return torch.from_numpy(np.stack([rows[kept], objects[kept]]))
+    kept &= objects != subjects[rows]
+    others = np.flatnonzero(subjects != targets)
+    cells = [np.append(rows[kept], others), np.append(objects[kept], subjects[others])]
+    return torch.from_numpy(np.stack(cells))
+
+
+def _realistic_ranks(scores: Tensor, targets: Tensor, removed: Tensor) -> Tensor:
+    """(B, N), (B), (2, m) → (B), float64."""
+    own = scores.gather(1, targets[:, None])
+    # Marks of 1.0 and 0.0 are several times faster to write and to add than booleans, and their sums are
+    # exact as long as every count has its own float.
+    marks = torch.empty_like(scores, dtype=torch.float32 if scores.shape[1] < 2**24 else torch.float64)
+    better = torch.gt(scores, own, out=marks).sum(1).double()
+    no_worse = torch.ge(scores, own, out=marks).sum(1).double()
+    rows, objects = removed
+    threshold, score = own[rows, 0], scores[rows, objects]
+    better -= torch.bincount(rows[score > threshold], minlength=len(scores))
+    no_worse -= torch.bincount(rows[score >= threshold], minlength=len(scores))
+    equal = no_worse - better - 1  # the target equals itself
+    return 1 + better + equal / 2
+
+
+def _refuse_nan(scores: Tensor, subjects: Indices, relations: Indices) -> None:
+    # The largest of some numbers is NaN where any of them is: one fast pass, right for infinities too.
+    bad = scores.amax(1).isnan()
+    if bad.any():
+        row = int(bad.int().argmax())
+        raise NotFiniteError(
+            f"the model gives NaN scores to the query (subject {subjects[row]}, relation {relations[row]}), "
+            "and NaN cannot be ranked. Its training diverged: train again with a lower learning rate, "
+            "or use an earlier checkpoint."
+        )

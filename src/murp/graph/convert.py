@@ -1,0 +1,85 @@
+"""Writing a graph as files that other tools read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from murp.errors import DataError
+from murp.graph.indexing import table_of
+from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph
+from murp.graph.reading import role_positions
+from murp.graph.streams import COMPRESSIONS, new_folder, open_output
+from murp.graph.vocabulary import Vocabulary
+
+_ROWS_AT_ONCE = 1_000_000
+_TAB, _NEWLINE, _NOTHING = (pa.scalar(text, pa.large_string()) for text in ("\t", "\n", ""))
+
+
+def convert(graph: KnowledgeGraph, out: Path, format: str = "tsv") -> None:
+    """Write train, valid and test into the new folder ``out``, and names where known (``entity_names.tsv``).
+
+    ``format`` is tsv, csv or parquet, perhaps with a compression: ``tsv.gz``, ``csv.zst``. Csv and Parquet
+    carry a header; tsv has none, as is the custom, and cannot hold tabs or line ends. What was
+    written loads as the same triples in the same order.
+    """
+    form, dot, packed = format.lower().partition(".")
+    if form not in ("tsv", "csv", "parquet") or dot + packed not in COMPRESSIONS:
+        raise DataError(
+            f"unknown format {format!r}. Known: tsv, csv and parquet, each also with .gz, .xz or .zst."
+        )
+    with new_folder(out) as part:
+        for split in SPLITS:
+            table = table_of(graph, graph.split(split))
+            name = f"{split}.{form}{dot}{packed}"
+            with open_output(part / name) as stream:
+                if form == "parquet":
+                    pq.write_table(table, stream, compression="zstd")
+                elif form == "csv":
+                    pacsv.write_csv(table, stream)
+                else:
+                    _refuse_header(name, table)
+                    _write_tsv(name, table, stream)
+        for vocabulary in (graph.entities, graph.relations):
+            _write_names(part / f"{vocabulary.kind}_names.tsv", vocabulary)
+
+
+def _write_names(path: Path, vocabulary: Vocabulary) -> None:
+    if vocabulary.names is None:
+        return
+    table = vocabulary.table()
+    known = pc.is_valid(table["name"])
+    if "gloss" in table.column_names:
+        known = pc.or_(known, pc.is_valid(table["gloss"]))
+    named = table.filter(known)
+    filled = pa.table({column: pc.fill_null(named[column], "") for column in named.column_names})
+    if len(filled):
+        with open_output(path) as stream:
+            _write_tsv(path.name, filled, stream)
+
+
+def _write_tsv(name: str, table: pa.Table, stream: Any) -> None:
+    for begin in range(0, len(table), _ROWS_AT_ONCE):
+        columns = [column.combine_chunks() for column in table.slice(begin, _ROWS_AT_ONCE).columns]
+        for column in columns:
+            unfit = pc.index(pc.match_substring_regex(column, "[\t\r\n]"), True).as_py()
+            if unfit >= 0:
+                raise DataError(
+                    f"{name}: {column[unfit].as_py()!r} holds a tab or a line end, which tab-separated files"
+                    " cannot. Convert to csv or parquet, or rename it."
+                )
+        # Arrow's csv writer cannot leave quotation marks alone; the joined strings lie one after the other
+        # in one buffer, which is the file's content.
+        lines = pc.binary_join_element_wise(pc.binary_join_element_wise(*columns, _TAB), _NOTHING, _NEWLINE)
+        stream.write(lines.buffers()[2])
+
+
+def _refuse_header(name: str, table: pa.Table) -> None:
+    """A first fact such as (head, relation, tail) would be read back as a header."""
+    if len(table) and role_positions([column[0].as_py() for column in table.columns]):
+        raise DataError(f"{name}: the first row looks like a header. Convert to csv or parquet.")

@@ -1,0 +1,99 @@
+"""A knowledge graph: integer-coded facts with names, in three splits."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from murp.graph.vocabulary import Vocabulary
+
+Triples = NDArray[np.int32]
+Split = Literal["train", "valid", "test"]
+SPLITS: tuple[Split, ...] = ("train", "valid", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class KnowledgeGraph:
+    """Facts (head, relation, tail) as rows of int32 indices into two vocabularies.
+
+    ``train``, ``valid`` and ``test`` have shape (n, 3), columns head, relation, tail, rows in the
+    order of the files, duplicates kept: what the files say is what you get, and
+    ``murp data audit`` reports its flaws. Relations are numbered 0 … R-1; the reciprocal of
+    relation r is r + R and exists only in the view :meth:`with_reciprocals` gives, never on disk.
+    """
+
+    name: str
+    entities: Vocabulary
+    relations: Vocabulary
+    train: Triples
+    valid: Triples
+    test: Triples
+    source: str = ""  # the name or path it was loaded from, so that a run can say how to repeat it
+
+    @classmethod
+    def load(
+        cls,
+        source: str | os.PathLike[str],
+        *,
+        data_dir: str | os.PathLike[str] | None = None,
+        seed: int = 0,
+    ) -> KnowledgeGraph:
+        """A dataset's name, a folder with train, valid and test, or one file to be split by ``seed``."""
+        from murp.graph.sources import load
+
+        return load(source, data_dir=None if data_dir is None else Path(data_dir), seed=seed)
+
+    @classmethod
+    def from_tables(
+        cls,
+        name: str,
+        train: pa.Table,
+        valid: pa.Table,
+        test: pa.Table,
+        *,
+        entity_names: pa.Table | None = None,
+        relation_names: pa.Table | None = None,
+    ) -> KnowledgeGraph:
+        """The graph of three Arrow tables of strings, columns head, relation, tail.
+
+        Things are numbered in order of first appearance (train, valid, test); names have columns id, name
+        and perhaps gloss.
+        """
+        from murp.graph.indexing import index
+
+        return index(name, train, valid, test, entity_names=entity_names, relation_names=relation_names)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the graph into a new folder, whole or not at all; :meth:`load` reads it back."""
+        from murp.graph.storage import save
+
+        save(self, Path(folder))
+
+    @property
+    def num_entities(self) -> int:
+        return len(self.entities)
+
+    @property
+    def num_relations(self) -> int:
+        """R, the relations of the files; models with reciprocals have 2R."""
+        return len(self.relations)
+
+    def split(self, name: Split) -> Triples:
+        """The triples of one split."""
+        triples: Triples = getattr(self, name)
+        return triples
+
+    def facts(self) -> Triples:
+        """Every known fact: train, valid and test one after the other."""
+        return np.concatenate([self.train, self.valid, self.test])
+
+    def with_reciprocals(self, triples: Triples) -> Triples:
+        """(s, r, o) for every triple, then (o, r + R, s) for every triple; shape (2n, 3)."""
+        swapped = triples[:, ::-1] + np.array([0, self.num_relations, 0], dtype=np.int32)
+        return np.concatenate([triples, swapped])

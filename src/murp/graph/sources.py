@@ -1,0 +1,180 @@
+"""From what the user says (a dataset's name, a folder, a file) to a graph.
+
+A folder holds train, valid and test, all three, each in any format :mod:`murp.graph.reading` knows, or is
+one that ``KnowledgeGraph.save`` wrote; a single file is split by :mod:`murp.graph.splitting`.
+``entity_names.tsv`` and ``relation_names.tsv`` beside the triples (compressed or not) give readable names.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import os
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from murp.errors import DataError
+from murp.graph import download as downloading
+from murp.graph.datasets import Dataset, find_dataset, suggest
+from murp.graph.indexing import index
+from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph
+from murp.graph.reading import FORMATS_IN_WORDS, find_file, read_names, read_triples
+from murp.graph.splitting import split
+from murp.graph.storage import is_saved, read_saved
+from murp.graph.streams import split_endings
+
+
+def load(source: str | os.PathLike[str], *, data_dir: Path | None = None, seed: int = 0) -> KnowledgeGraph:
+    """The graph ``source`` names; ``seed`` matters only for a single file, which is split by it.
+
+    A registered name comes before a folder of that name in the working directory: write ``./UMLS`` for the
+    folder. Where a dataset's counts are not the registry's, a warning says so.
+    """
+    path = locate(source, data_dir=data_dir)
+    known = find_dataset(source) if isinstance(source, str) else None
+    if known is None:
+        return read(path, seed=seed)
+    graph = replace(read(path), name=known.name)
+    if differences := _count_differences(known, graph):
+        warnings.warn(f"{path} is not {known.name} as published: {differences}.", stacklevel=2)
+    return graph
+
+
+def locate(source: str | os.PathLike[str], *, data_dir: Path | None = None) -> Path:
+    """The folder or file ``source`` stands for; a registered dataset found nowhere is downloaded.
+
+    Looked for in ``data_dir``, then in the folder the environment variable MURP_DATA names, then in the
+    user's cache. A path that is not registered may be relative to the working directory or the first two.
+    """
+    if isinstance(source, str) and (known := find_dataset(source)) is not None:
+        return _locate_dataset(known, data_dir)
+    candidates = dict.fromkeys([Path(source), *(root / source for root in _data_folders(data_dir))])
+    for path in candidates:
+        if path.exists():
+            return path
+    looked = ", ".join(str(path) for path in candidates)
+    raise DataError(
+        f"{os.fspath(source)!r} is no dataset's name, and there is no such folder or file"
+        f" (looked for {looked}). {suggest(Path(source).name)}"
+    )
+
+
+def read(path: Path, *, seed: int = 0) -> KnowledgeGraph:
+    """The graph of a folder, or of one file split by ``seed``."""
+    return _read_folder(path) if path.is_dir() else _read_file(path, seed)
+
+
+def cache_folder() -> Path:
+    """Where downloaded datasets are kept: ``murp`` in $XDG_CACHE_HOME, or in ~/.cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "murp"
+
+
+def _data_folders(data_dir: Path | None) -> list[Path]:
+    named = os.environ.get("MURP_DATA")
+    return [folder for folder in (data_dir, Path(named) if named else None) if folder is not None]
+
+
+def _locate_dataset(known: Dataset, data_dir: Path | None) -> Path:
+    if known.bundled:
+        return Path(str(importlib.resources.files("murp.graph") / "bundled" / known.name))
+    roots = [*_data_folders(data_dir), cache_folder()]
+    for root in roots:
+        for folder in _folders(root):
+            if folder.name.lower() == known.name.lower():
+                return folder
+    return _download(known, roots)
+
+
+def _folders(root: Path) -> Iterator[Path]:
+    if root.is_dir():
+        yield from (path for path in sorted(root.iterdir()) if path.is_dir())
+
+
+def _download(known: Dataset, roots: list[Path]) -> Path:
+    target = roots[-1] / known.name
+    help = (
+        f"Looked for a folder {known.name} in {', '.join(map(str, roots))}."
+        f" Put train.txt, valid.txt and test.txt (from {known.origin}) into {target},"
+        f" or into a folder {known.name} and give the folder above it as data directory or as MURP_DATA."
+    )
+    if known.base_url is None:
+        raise DataError(f"{known.name} is not here and cannot be downloaded. {help}")
+
+    def check(folder: Path) -> None:
+        if differences := _count_differences(known, read(folder)):
+            raise DataError(f"what {known.base_url} offers is not {known.name} as published: {differences}.")
+
+    try:
+        downloading.download(known, target, check, fetch=downloading.fetch)
+    except DataError as error:
+        # Two runs started together both download; the one that comes second finds the folder made.
+        if not target.is_dir():
+            raise DataError(f"{error} {help}") from error
+    return target
+
+
+def _count_differences(known: Dataset, graph: KnowledgeGraph) -> str:
+    """Each count that is not the registry's, in words; empty where all agree."""
+    found = {"entities": graph.num_entities, "relations": graph.num_relations}
+    found |= {name: len(graph.split(name)) for name in SPLITS}
+    return ", ".join(
+        f"{found[name]:,} {name} instead of {count:,}"
+        for name, count in known.counts().items()
+        if found[name] != count
+    )
+
+
+def _read_folder(folder: Path) -> KnowledgeGraph:
+    if is_saved(folder):
+        return read_saved(folder)
+    files = {name: find_file(folder, name) for name in SPLITS}
+    missing = " and ".join(name for name, file in files.items() if file is None)
+    present = [file for file in files.values() if file is not None]
+    if not present:
+        content = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
+        raise DataError(
+            f"{folder} is no dataset: it has no train, valid and test ({FORMATS_IN_WORDS})."
+            f" It holds {content}."
+        )
+    if missing:
+        there = ", ".join(file.name for file in present)
+        raise DataError(
+            f"{folder}: {there} is there, but {missing} is missing ({FORMATS_IN_WORDS})."
+            " A dataset has all three; to have one file split into three, give that file, not the folder."
+        )
+    tables = [read_triples(file) for file in present]
+    return index(
+        folder.resolve().name,
+        *tables,
+        entity_names=_names(folder, "entity_names"),
+        relation_names=_names(folder, "relation_names"),
+    )
+
+
+def _read_file(path: Path, seed: int) -> KnowledgeGraph:
+    table = read_triples(path)
+    form, packed = split_endings(path)
+    nothing = table.slice(0, 0)
+    whole = index(
+        path.name[: -len(form + packed)],
+        table,
+        nothing,
+        nothing,
+        entity_names=_names(path.parent, "entity_names"),
+        relation_names=_names(path.parent, "relation_names"),
+    )
+    train, valid, test = split(whole.train, seed=seed)
+    if not len(valid) or not len(test):
+        raise DataError(
+            f"{path}: too few facts can be held out for valid and test: nearly every fact is the only one"
+            " with its head, relation or tail. Add facts, or give a folder with train, valid and test."
+        )
+    return replace(whole, train=train, valid=valid, test=test)
+
+
+def _names(folder: Path, stem: str) -> pa.Table | None:
+    file = find_file(folder, stem, (".tsv",))
+    return None if file is None else read_names(file)

@@ -1,0 +1,128 @@
+"""Names of entities and relations: from index to name and back."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from murp.errors import UnknownNameError
+
+
+class Vocabulary:
+    """The ids of one kind of thing in index order, with readable names and glosses where known.
+
+    ``kind`` ("entity" or "relation") is how errors speak of it. Ids are unique; names need not be
+    (two people called *John Smith*), so an interface shows both. Held as Arrow arrays: ten million
+    names cost their bytes, not ten million Python objects.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        ids: pa.Array | Sequence[str],
+        names: pa.Array | Sequence[str | None] | None = None,
+        glosses: pa.Array | Sequence[str | None] | None = None,
+    ) -> None:
+        self.kind = kind
+        self.ids = _strings(ids)
+        self.names = None if names is None else _strings(names)
+        self.glosses = None if glosses is None else _strings(glosses)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return bool(self.table().equals(other.table()))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def id(self, index: int) -> str:
+        """The id of one entity or relation, as the data files write it."""
+        return str(self.ids[int(index)].as_py())
+
+    def name(self, index: int) -> str:
+        """Its readable name; the id where there is none."""
+        name = None if self.names is None else self.names[int(index)].as_py()
+        return self.id(index) if name is None else str(name)
+
+    def label(self, index: int) -> str:
+        """Name and id together, ``breathe.v.01 [00001740]``; the id alone where they are the same."""
+        name, id = self.name(index), self.id(index)
+        return id if name == id else f"{name} [{id}]"
+
+    def gloss(self, index: int) -> str | None:
+        """What the name means, where the data says."""
+        return None if self.glosses is None else self.glosses[int(index)].as_py()
+
+    def find(self, text: str) -> int:
+        """Index of the thing whose id or name is ``text``.
+
+        Raises :class:`UnknownNameError` naming the closest matches if there is none, or listing
+        the ids if several things share the name.
+        """
+        index = pc.index(self.ids, text).as_py()
+        if index >= 0:
+            return int(index)
+        if self.names is not None:
+            matches = np.flatnonzero(pc.fill_null(pc.equal(self.names, text), False).to_numpy(False))
+            if len(matches) == 1:
+                return int(matches[0])
+            if len(matches) > 1:
+                shown = ", ".join(self.id(i) for i in matches[:10]) + (", …" if len(matches) > 10 else "")
+                raise UnknownNameError(
+                    f"{self.kind} name {text!r} is ambiguous: {len(matches)} ids share it ({shown})."
+                    " Give the id instead."
+                )
+        closest = self.closest(text)
+        hint = f" Closest: {', '.join(closest)}." if closest else ""
+        raise UnknownNameError(f"unknown {self.kind} {text!r}.{hint}")
+
+    def closest(self, text: str, n: int = 5) -> list[str]:
+        """Up to ``n`` labels that ``text`` may have been meant for, best first."""
+        column = self.ids if self.names is None else pc.coalesce(self.names, self.ids)
+        lowered = pc.utf8_lower(column)
+        wanted = text.lower()
+        # Names that contain the text come first, shortest first; edit distance serves the typing errors.
+        inside: Iterable[int] = (
+            np.flatnonzero(pc.match_substring(lowered, wanted).to_numpy(False)) if wanted else ()
+        )
+        found = sorted((int(i) for i in inside), key=lambda i: (len(str(column[i])), i))[:n]
+        if len(found) < n:
+            pool = np.arange(len(self))
+            if len(pool) > 200_000:  # difflib is quadratic in Python: on large graphs share a first letter
+                pool = np.flatnonzero(pc.starts_with(lowered, wanted[:1]).to_numpy(False))[:200_000]
+            spelled: dict[str, int] = {}
+            for i, name in zip(pool, lowered.take(pa.array(pool)).to_pylist(), strict=True):
+                spelled.setdefault(name, int(i))
+            near = difflib.get_close_matches(wanted, list(spelled), n=n, cutoff=0.6)
+            found += [spelled[name] for name in near if spelled[name] not in found]
+        return [self.label(i) for i in found[:n]]
+
+    def table(self) -> pa.Table:
+        """Columns ``id`` and, where known, ``name`` and ``gloss``."""
+        columns = {"id": self.ids}
+        if self.names is not None:
+            columns["name"] = self.names
+        if self.glosses is not None:
+            columns["gloss"] = self.glosses
+        return pa.table(columns)
+
+    @classmethod
+    def from_table(cls, kind: str, table: pa.Table) -> Vocabulary:
+        """Inverse of :meth:`table`."""
+        columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+        return cls(kind, columns["id"], columns.get("name"), columns.get("gloss"))
+
+
+def _strings(values: pa.Array | Sequence[str | None]) -> pa.Array:
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if isinstance(values, pa.Array):
+        return values if values.type == pa.large_string() else values.cast(pa.large_string())
+    return pa.array(values, type=pa.large_string())

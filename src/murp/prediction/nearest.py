@@ -1,0 +1,37 @@
+"""The entities nearest to one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from murp.errors import ConfigError
+from murp.graph import KnowledgeGraph
+from murp.models import MultiRelational
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """An entity and its distance in the model's geometry."""
+
+    rank: int
+    id: str
+    name: str
+    distance: float
+
+
+@torch.no_grad()
+def nearest(model: MultiRelational, graph: KnowledgeGraph, entity: str, k: int = 10) -> list[Neighbour]:
+    """The ``k`` entities at the smallest distance from ``entity``, itself left out."""
+    if k < 1:
+        raise ConfigError(f"k must be at least 1, not {k}.")
+    centre = graph.entities.find(entity)
+    points = model.parameters["entity"]
+    distances = model.geometry.distance(points[centre], points).double()
+    distances[centre] = torch.inf
+    best = torch.topk(distances, min(k, len(distances) - 1), largest=False)
+    return [
+        Neighbour(rank=rank, id=graph.entities.id(i), name=graph.entities.name(i), distance=distance)
+        for rank, (distance, i) in enumerate(zip(best.values.tolist(), best.indices.tolist(), strict=True), start=1)
+    ]

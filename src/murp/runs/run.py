@@ -1,0 +1,95 @@
+"""A trained run: open it, evaluate it, ask it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from murp import models
+from murp.config import Config
+from murp.errors import ConfigError, MurpError, RunError
+from murp.evaluation import Protocol, Report, evaluate
+from murp.graph import KnowledgeGraph, Split
+from murp.models import MultiRelational
+from murp.prediction import Neighbour, Prediction, nearest, predict
+from murp.runs import checkpoint, folder
+
+Checkpoint = Literal["best", "last"]
+
+
+class Run:
+    """A run folder with its graph, its weights and what can be asked of them."""
+
+    def __init__(
+        self, path: Path, config: Config, graph: KnowledgeGraph, model: MultiRelational, state: dict[str, Any]
+    ) -> None:
+        self.path = path
+        self.config = config
+        self.graph = graph
+        self.model = model
+        self.state = state
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r}, {self.config.model} d={self.config.dim} on {self.graph.name}, epoch {self.state['epoch']})"
+
+    def evaluate(self, split: Split = "test", protocol: Protocol = "standard", *, memory: int | None = None) -> Report:
+        """Filtered ranking of both directions on one split."""
+        return evaluate(self.model, self.graph, split, protocol, memory=memory)
+
+    def predict(
+        self, *, relation: str, head: str | None = None, tail: str | None = None, k: int = 10
+    ) -> list[Prediction]:
+        """The ``k`` most probable tails of (head, relation, ?) or heads of (?, relation, tail)."""
+        return predict(self.model, self.graph, relation=relation, head=head, tail=tail, k=k)
+
+    def nearest(self, entity: str, k: int = 10) -> list[Neighbour]:
+        """The ``k`` entities nearest to ``entity`` by the distance of the model's geometry."""
+        return nearest(self.model, self.graph, entity, k)
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """Loss and validation figures, a record for every epoch."""
+        return folder.read_metrics(self.path)
+
+
+def load(path: str | os.PathLike[str], *, checkpoint: Checkpoint | None = None, device: str = "auto") -> Run:
+    """Open a run folder.
+
+    ``checkpoint``: the weights of the best validation ("best") or the newest ("last"); by default
+    the best where there was a validation.
+    """
+    path = Path(path)
+    config, graph = folder.read_config(path), folder.read_graph(path)
+    if checkpoint is None:
+        checkpoint = "best" if (path / folder.BEST).exists() else "last"
+    model, state = load_model(path / f"{checkpoint}.safetensors", config, graph)
+    model.to(resolve_device(device))
+    return Run(path, config, graph, model, state)
+
+
+def load_model(path: Path, config: Config, graph: KnowledgeGraph) -> tuple[MultiRelational, dict[str, Any]]:
+    """The model of a checkpoint on the CPU, and the state of its training."""
+    tables, state = checkpoint.load(path)
+    model = models.from_config(config, graph.num_entities, graph.num_relations)
+    expected = {t.name: (model.rows_of(t), *t.shape) for t in model.tables}
+    found = {name: tuple(values.shape) for name, values in tables.items()}
+    if expected != found:
+        raise RunError(f"{path} does not fit its run: expected tables {expected}, found {found}.")
+    for name, values in tables.items():
+        if values.dtype != model.dtype:
+            raise RunError(f"{path}: table {name} is {values.dtype}, the run's settings say {model.dtype}.")
+    model.parameters = tables
+    return model, state
+
+
+def resolve_device(name: str) -> torch.device:
+    """auto → the GPU if there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name not in ("cpu", "cuda"):
+        raise ConfigError(f"device must be one of auto, cpu, cuda, not {name!r}.")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise MurpError("device cuda was asked for, but PyTorch sees no CUDA device here. Use --device cpu.")
+    return torch.device(name)

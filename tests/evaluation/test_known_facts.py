@@ -1,0 +1,67 @@
+"""Known facts against a Python set of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from brute_force import Fact, graph_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from murp.evaluation import KnownFacts
+
+NUM_RELATIONS = 2
+
+
+def facts_among(entities: list[int], relations: list[int]) -> st.SearchStrategy[list[Fact]]:
+    entity = st.sampled_from(entities)
+    return st.lists(st.tuples(entity, st.sampled_from(relations), entity), max_size=30)
+
+
+def known_facts(facts: list[Fact], num_relations: int) -> KnownFacts:
+    return KnownFacts(np.array(facts, dtype=np.int32).reshape(-1, 3), num_relations)
+
+
+LARGEST = 2**31 - 1
+# Every index an int32 can hold: with the largest of them a fact no longer fits into one int64.
+SMALL = ([0, 1, 2, 3, 4], [0, 1, 2, 3], NUM_RELATIONS)
+HUGE = ([0, 1, LARGEST - 1, LARGEST], [0, 1, LARGEST - 2, LARGEST - 1], 2**30)
+
+
+@pytest.mark.parametrize(("entities", "relations", "num_relations"), [SMALL, HUGE], ids=["small", "huge"])
+@given(data=st.data())
+def test_same_as_a_set_of_facts(
+    entities: list[int], relations: list[int], num_relations: int, data: st.DataObject
+) -> None:
+    facts = data.draw(facts_among(entities, relations))
+    asked = data.draw(facts_among(entities, relations))
+    known = known_facts(facts, num_relations)
+
+    assert known.contains(np.array(asked).reshape(-1, 3)).tolist() == [fact in facts for fact in asked]
+
+    subjects, wanted = [s for s, _, _ in asked], [r for _, r, _ in asked]
+    rows, objects = known.objects_of(subjects, wanted)
+    expected = [
+        (row, o)
+        for row, (subject, relation) in enumerate(zip(subjects, wanted, strict=True))
+        for o in sorted({o for s, r, o in facts if (s, r) == (subject, relation)})
+    ]
+    assert list(zip(rows.tolist(), objects.tolist(), strict=True)) == expected
+
+
+def test_nothing_is_known_of_an_empty_graph() -> None:
+    known = known_facts([], 1)
+    rows, objects = known.objects_of([0, 1], [0, 1])
+    assert len(rows) == len(objects) == 0
+    assert known.contains([(0, 0, 0)]).tolist() == [False]
+    assert known.contains(np.empty((0, 3), dtype=np.int32)).tolist() == []
+
+
+def test_a_graph_is_known_in_both_directions_and_in_all_splits() -> None:
+    graph = graph_of(4, 2, train=[(0, 0, 1), (0, 0, 1)], valid=[(0, 0, 2)], test=[(3, 1, 1)])
+    known = KnownFacts.of(graph)
+    assert known.contains([(0, 0, 1), (0, 0, 2), (3, 1, 1)]).all()
+    assert known.contains([(1, 2, 0), (2, 2, 0), (1, 3, 3)]).all()
+    assert not known.contains([(1, 0, 0), (0, 2, 1), (0, 0, 3), (0, 1, 1)]).any()
+    rows, objects = known.objects_of([0, 1, 1, 2], [0, 3, 0, 2])
+    assert (rows.tolist(), objects.tolist()) == ([0, 0, 1, 3], [1, 2, 3, 0])

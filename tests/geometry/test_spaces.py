@@ -1,0 +1,95 @@
+"""The interface: both spaces obey the same laws through it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from murp.errors import ConfigError
+from murp.geometry import Euclidean, Geometry, PoincareBall
+
+SPACES: list[Geometry] = [PoincareBall(), PoincareBall(c=0.4), Euclidean()]
+every_space = pytest.mark.parametrize("space", SPACES, ids=str)
+
+
+def some_points(space: Geometry, seed: int) -> Tensor:
+    return space.exp0(
+        0.3 * torch.randn(6, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    )
+
+
+def dot(x: Tensor, y: Tensor) -> Tensor:
+    return (x * y).sum(-1)
+
+
+@every_space
+def test_laws_of_a_space(space: Geometry) -> None:
+    x, y, centre = (some_points(space, seed) for seed in (1, 2, 3))
+    zero, one = torch.zeros_like(x), torch.ones_like(x)
+    equal = torch.testing.assert_close
+    equal(space.add(-x, space.add(x, y)), y)
+    equal(space.exp(x, space.log(x, y)), y)
+    equal(space.exp(zero, x), space.exp0(x))
+    equal(space.log(zero, x), space.log0(x))
+    equal(space.stretch(one, x), x)
+    equal(space.stretch(2 * one, x), space.add(x, x))
+    equal(space.recentre(centre, centre), zero)
+    equal(space.distance(space.recentre(x, centre), space.recentre(y, centre)), space.distance(x, y))
+    equal(space.squared_distance(x, y), space.distance(x, y).square())
+    equal(space.distance(x, y), (space.conformal_factor(x) * space.log(x, y)).norm(dim=-1))
+    assert torch.equal(space.project(x), x)
+
+
+@every_space
+def test_products_agree_with_vectors(space: Geometry) -> None:
+    x, v, r = (some_points(space, seed) for seed in (4, 5, 6))
+    total = space.add(v, r)
+    equal = torch.testing.assert_close
+    found = space.squared_distance_from_products(dot(x, x), dot(v, v), dot(x, v))
+    equal(found, space.squared_distance(x, v))
+    found = space.squared_distance_to_sum_from_products(
+        dot(x, x), dot(v, v), dot(r, r), dot(x, v), dot(x, r), dot(v, r)
+    )
+    equal(found, space.squared_distance(x, total))
+    equal(space.exp0_scale(dot(x, x)).unsqueeze(-1) * x, space.exp0(x))
+    equal(space.squared_norm_of_sum_from_products(dot(v, v), dot(r, r), dot(v, r)), dot(total, total))
+
+
+@every_space
+def test_step_is_the_composition(space: Geometry) -> None:
+    x, gradient = some_points(space, 7), some_points(space, 8)
+    velocity = -0.7 * space.riemannian_gradient(x, gradient)
+    torch.testing.assert_close(space.step(x, gradient, 0.7), space.project(space.exp(x, velocity)))
+    assert torch.equal(space.step(x, torch.zeros_like(x), 0.7), x)
+
+
+@every_space
+def test_riemannian_gradient_is_the_gradient_of_the_metric(space: Geometry) -> None:
+    x, y = some_points(space, 9).requires_grad_(), some_points(space, 10)
+    (gradient,) = torch.autograd.grad(space.squared_distance(x, y).sum() / 2, x)
+    found = space.riemannian_gradient(x.detach(), gradient)
+    torch.testing.assert_close(found, -space.log(x.detach(), y))
+
+
+def test_distances_of_products_that_rounding_made_negative_are_zero() -> None:
+    just_below = torch.tensor(0.25 - 1e-9, dtype=torch.float64)
+    quarter = torch.tensor(0.25, dtype=torch.float64)
+    for space in SPACES:
+        found = space.squared_distance_from_products(just_below, just_below, quarter)
+        assert 0 <= found < 1e-300
+
+
+def test_spaces_compare_by_value_and_cannot_change() -> None:
+    assert PoincareBall(c=2.0) == PoincareBall(c=2.0) != PoincareBall()
+    assert Euclidean() == Euclidean()
+    with pytest.raises(AttributeError):
+        PoincareBall().c = 3.0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("c", [0.0, -1.0, math.nan, math.inf])
+def test_a_curvature_that_is_not_positive_is_refused(c: float) -> None:
+    with pytest.raises(ConfigError, match="positive"):
+        PoincareBall(c=c)

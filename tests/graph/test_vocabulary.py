@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from murp.errors import UnknownNameError
+from murp.graph import Vocabulary
+
+VOCABULARY = Vocabulary(
+    "entity", ["1", "2", "3", "4"], ["armchair", "chair", "chair", None], ["soft", None, None, None]
+)
+
+
+def test_ids_names_labels_and_glosses():
+    assert [VOCABULARY.label(i) for i in range(4)] == ["armchair [1]", "chair [2]", "chair [3]", "4"]
+    assert VOCABULARY.gloss(0) == "soft"
+    assert VOCABULARY.gloss(3) is None
+
+
+def test_things_are_found_by_id_and_by_name():
+    assert VOCABULARY.find("3") == 2
+    assert VOCABULARY.find("armchair") == 0
+    with pytest.raises(UnknownNameError, match=r"'chair' is ambiguous: 2 ids share it \(2, 3\)"):
+        VOCABULARY.find("chair")
+    with pytest.raises(UnknownNameError, match=r"unknown entity 'amrchair'. Closest: armchair \[1\]"):
+        VOCABULARY.find("amrchair")
+    with pytest.raises(UnknownNameError, match=r"unknown entity ''\.$"):
+        VOCABULARY.find("")
+
+
+@given(
+    st.lists(st.tuples(st.text(max_size=5), st.none() | st.text(max_size=5)), unique_by=lambda row: row[0])
+)
+def test_a_table_holds_all_of_it_and_every_id_is_found(rows):
+    vocabulary = Vocabulary("entity", [id for id, _ in rows], [name for _, name in rows])
+    assert Vocabulary.from_table("entity", vocabulary.table()) == vocabulary
+    assert [vocabulary.find(id) for id, _ in rows] == list(range(len(rows)))

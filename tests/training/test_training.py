@@ -1,0 +1,242 @@
+"""Training as a whole: it learns, repeats, resumes, stops and refuses as promised."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import murp
+from murp.errors import ConfigError, MurpError, NotFiniteError, RunError
+from murp.graph import KnowledgeGraph
+from murp.runs import Run, checkpoint
+from murp.training import Interrupted
+from murp.training.progress import Silent
+from murp.training.schedule import learning_rate
+
+QUICK: dict[str, Any] = {
+    "dim": 5, "epochs": 4, "lr": 1.0, "batch_size": 4, "negatives": 4, "device": "cpu", "validate_every": 2
+}  # fmt: skip
+
+
+def weights(path: Path, name: str = "last") -> dict[str, torch.Tensor]:
+    return checkpoint.load(path / f"{name}.safetensors")[0]
+
+
+def assert_same_bits(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> None:
+    assert a.keys() == b.keys()
+    assert all(torch.equal(a[name], b[name]) for name in a)
+
+
+@pytest.mark.parametrize("model", ["murp", "mure"])
+def test_a_model_learns_a_tree(model: str, small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    """Training facts rank far above chance, and the loss falls."""
+    run = murp.train(small_tree, model=model, dim=10, epochs=150, lr=5.0, batch_size=16, validate_every=0, device="cpu", out=tmp_path / "run")
+    losses = [m["loss"] for m in run.metrics()]
+    assert losses[-1] < 0.5 * losses[0]
+    chance = float(np.mean(1 / np.arange(1, small_tree.num_entities + 1)))
+    assert run.evaluate("train").mrr > 5 * chance
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_same_seed_same_bits(dtype: str, small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        murp.train(small_tree, out=tmp_path / name, **{**QUICK, "seed": seed, "dtype": dtype})
+    assert_same_bits(weights(tmp_path / "a"), weights(tmp_path / "b"))
+    assert_same_bits(weights(tmp_path / "a", "best"), weights(tmp_path / "b", "best"))
+    assert not torch.equal(weights(tmp_path / "a")["entity"], weights(tmp_path / "c")["entity"])
+    assert weights(tmp_path / "a")["entity"].dtype == getattr(torch, dtype)
+
+
+class StopAt(Silent):
+    """Sends the signal of Ctrl-C after so many chunks, and remembers what training looked like then."""
+
+    def __init__(self, chunks: int) -> None:
+        self.left = chunks
+
+    def advance(self, state: Any, steps: int, triples: int, seconds: float, loss: float) -> None:
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("stops", [[1], [2], [3], [5], [1, 1, 1], [4, 2]])
+def test_resuming_gives_the_bits_of_a_run_that_never_stopped(
+    stops: list[int], small_tree: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped within an epoch or between two, once or again and again."""
+    monkeypatch.setattr("murp.training.sampler.STEPS_A_CHUNK", 20)  # two chunks an epoch
+    graph, settings = small_tree, {**QUICK, "epochs": 3, "validate_every": 1}
+    murp.train(graph, out=tmp_path / "whole", **settings)
+    with pytest.raises(Interrupted, match="--resume"):
+        murp.train(graph, out=tmp_path / "parts", progress=StopAt(stops[0]), **settings)
+    for chunks in stops[1:]:
+        with pytest.raises(Interrupted):
+            murp.resume(tmp_path / "parts", progress=StopAt(chunks))
+    murp.resume(tmp_path / "parts")
+    assert_same_bits(weights(tmp_path / "whole"), weights(tmp_path / "parts"))
+    assert_same_bits(weights(tmp_path / "whole", "best"), weights(tmp_path / "parts", "best"))
+
+    def figures(path: Path) -> list[Any]:
+        records = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
+        return [(m["epoch"], m["loss"], m["valid"]["mrr"]) for m in records]
+
+    assert figures(tmp_path / "whole") == figures(tmp_path / "parts")
+
+
+def test_metrics_written_after_the_last_checkpoint_are_dropped_on_resuming(tmp_path: Path, small_tree: KnowledgeGraph) -> None:
+    """As after a crash: metrics.jsonl may be ahead of the checkpoint, and its last line cut short."""
+    run = murp.train(small_tree, out=tmp_path / "run", **QUICK)
+    whole = (run.path / "metrics.jsonl").read_text()
+    tables, state = checkpoint.load(run.path / "last.safetensors")
+    murp.train(small_tree, out=tmp_path / "short", **{**QUICK, "epochs": 2})
+    tables, state = checkpoint.load(tmp_path / "short" / "last.safetensors")
+    checkpoint.save(run.path / "last.safetensors", tables, state)
+    with (run.path / "metrics.jsonl").open("a") as file:
+        file.write('{"epoch": 5, "lo')
+    murp.resume(run.path)
+    again = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+    assert [(m["epoch"], m["loss"]) for m in again] == [
+        (m["epoch"], m["loss"]) for m in map(json.loads, whole.splitlines())
+    ]
+
+
+def test_resuming_can_extend_a_finished_run(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    murp.train(small_tree, out=tmp_path / "long", **{**QUICK, "epochs": 6})
+    murp.train(small_tree, out=tmp_path / "run", **QUICK)
+    assert murp.resume(tmp_path / "run").config.epochs == 4  # nothing left to do
+    murp.resume(tmp_path / "run", epochs=6)
+    assert_same_bits(weights(tmp_path / "long"), weights(tmp_path / "run"))
+    assert murp.load(tmp_path / "run").config.epochs == 6
+    with pytest.raises(ConfigError, match="epochs must be at least 1"):
+        murp.resume(tmp_path / "run", epochs=0)
+
+
+def test_extending_is_refused_where_the_schedule_depends_on_the_length(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    murp.train(small_tree, out=tmp_path / "run", **QUICK, lr_schedule="cosine")
+    with pytest.raises(ConfigError, match="cosine"):
+        murp.resume(tmp_path / "run", epochs=6)
+
+
+def test_config_toml_repeats_the_run(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    run = murp.train(small_tree, out=tmp_path / "run", **QUICK)
+    values = murp.Config.read(run.path / "config.toml")
+    values.pop("data")
+    murp.train(small_tree, out=tmp_path / "again", **values)
+    assert_same_bits(weights(run.path), weights(tmp_path / "again"))
+
+
+def test_a_run_folder_is_complete_and_holds_no_pickle(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    run = murp.train(small_tree, out=tmp_path / "run", **QUICK)
+    names = {p.relative_to(run.path).as_posix() for p in run.path.rglob("*") if p.is_file()}
+    assert names == {
+        "config.toml", "environment.json", "metrics.jsonl", "last.safetensors", "best.safetensors",
+        *(f"graph/{part}" for part in ("graph.json", "entities.parquet", "relations.parquet", "train.parquet", "valid.parquet", "test.parquet")),
+    }  # fmt: skip
+    loaded = murp.load(run.path)
+    assert loaded.graph.entities == small_tree.entities
+    assert np.array_equal(loaded.graph.train, small_tree.train)
+    assert_same_bits(loaded.model.parameters, weights(run.path, "best"))
+    assert loaded.state["epoch"] == loaded.state["best_epoch"]
+
+
+def test_validation_keeps_the_best_weights_and_patience_stops(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    settings = {**QUICK, "epochs": 200, "validate_every": 1, "patience": 2}
+    run = murp.train(small_tree, out=tmp_path / "run", **settings)
+    records = run.metrics()
+    curve = [m["valid"]["mrr"] for m in records]
+    assert len(curve) < 200
+    best = int(np.argmax(curve))
+    assert len(curve) == best + 1 + 2
+    assert run.state["best_epoch"] == best + 1
+    assert run.evaluate("valid").mrr == pytest.approx(curve[best], abs=1e-12)
+    assert all(m["valid"]["protocol"] == "standard" and m["valid"]["split"] == "valid" for m in records)
+    assert len(murp.resume(run.path).metrics()) == len(curve)  # it stopped for good
+
+
+def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_good_checkpoint(
+    small_tree: KnowledgeGraph, tmp_path: Path
+) -> None:
+    with pytest.raises(NotFiniteError, match=r"epoch \d+ .*[Tt]ry a learning rate of") as caught:
+        murp.train(small_tree, out=tmp_path / "run", **{**QUICK, "model": "mure", "lr": 1e25, "epochs": 20})
+    assert any(name in str(caught.value) for name in ("entity", "translation", "stretch", "bias"))
+    run = murp.load(tmp_path / "run", checkpoint="last")
+    assert all(values.isfinite().all() for values in run.model.parameters.values())
+
+
+def test_learning_rate_schedules() -> None:
+    rates = {
+        name: [learning_rate(murp.Config(lr=8.0, epochs=4, lr_schedule=name), epoch) for epoch in range(4)]
+        for name in ("constant", "linear", "cosine")
+    }
+    assert rates["constant"] == [8, 8, 8, 8]
+    assert rates["linear"] == [8, 6, 4, 2]
+    assert rates["cosine"] == pytest.approx([8, 4 * (1 + 2**-0.5), 4, 4 * (1 - 2**-0.5)])
+
+
+def test_tensorboard_files_on_request(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="needs tensorboard: pip install 'murp[tensorboard]'")
+    murp.train(small_tree, out=tmp_path / "run", tensorboard=True, **QUICK)
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(tmp_path / "run" / "tensorboard"))
+    events.Reload()
+    assert [e.step for e in events.Scalars("loss")] == [1, 2, 3, 4]
+    assert [e.step for e in events.Scalars("valid (standard)/mrr")] == [2, 4]
+
+
+def test_an_existing_run_folder_is_refused_and_untouched(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    murp.train(small_tree, out=tmp_path / "run", **QUICK)
+    before = {p: p.read_bytes() for p in (tmp_path / "run").rglob("*") if p.is_file()}
+    with pytest.raises(RunError, match="exists already"):
+        murp.train(small_tree, out=tmp_path / "run", **QUICK)
+    assert before == {p: p.read_bytes() for p in (tmp_path / "run").rglob("*") if p.is_file()}
+
+
+def test_a_damaged_checkpoint_is_refused_and_the_other_one_offered(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    run = murp.train(small_tree, out=tmp_path / "run", **QUICK)
+    path = run.path / "best.safetensors"
+    whole = path.read_bytes()
+    flipped = bytearray(whole)
+    flipped[-3] ^= 1
+    for damaged in (whole[: len(whole) // 2], bytes(flipped), b"", b"\xff" * 64):
+        path.write_bytes(damaged)
+        with pytest.raises(RunError, match=r"best\.safetensors.*--checkpoint last"):
+            murp.load(run.path)
+    assert isinstance(murp.load(run.path, checkpoint="last"), Run)
+
+
+def test_a_checkpoint_of_another_shape_is_refused(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    a = murp.train(small_tree, out=tmp_path / "a", **QUICK)
+    b = murp.train(small_tree, out=tmp_path / "b", **{**QUICK, "dim": 6})
+    (a.path / "best.safetensors").write_bytes((b.path / "best.safetensors").read_bytes())
+    with pytest.raises(RunError, match="does not fit"):
+        murp.load(a.path)
+
+
+def test_a_graph_without_valid_says_what_to_do(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    graph = replace(small_tree, valid=small_tree.valid[:0])
+    with pytest.raises(MurpError, match="validate_every"):
+        murp.train(graph, out=tmp_path / "run", **QUICK)
+    assert not (tmp_path / "run").exists()
+    run = murp.train(graph, out=tmp_path / "run", **{**QUICK, "validate_every": 0})
+    assert run.state["epoch"] == 4
+
+
+@pytest.mark.gpu
+def test_training_on_the_gpu_gives_what_the_cpu_gives(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    """Other random numbers, same quality: both learn the tree."""
+    settings = {"dim": 10, "epochs": 60, "lr": 5.0, "batch_size": 16, "validate_every": 0}
+    scores = [
+        murp.train(small_tree, out=tmp_path / device, device=device, **settings).evaluate("train").mrr
+        for device in ("cpu", "cuda")
+    ]
+    assert scores[1] == pytest.approx(scores[0], abs=0.1)
