@@ -15,8 +15,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import torch
-
 import murp
 from murp.files import write_text
 from murp.runs.folder import read_environment
@@ -41,10 +39,13 @@ def main() -> None:
         wall = time.perf_counter() - began
         protocols = ("standard", "paper")
         began = time.perf_counter()
-        reports = {split: {p: run.evaluate(split, p).to_dict(by_relation=True) for p in protocols} for split in ("valid", "test")}
+        reports = {
+            split: {p: run.evaluate(split, p).to_dict(by_relation=True) for p in protocols}
+            for split in ("valid", "test")
+        }
         evaluating = time.perf_counter() - began
         result = {
-            "what": f"{options.model} d={options.dim} on {options.data}, checkpoint chosen by MRR on valid (protocol standard)",
+            "what": f"{options.model} d={options.dim} on {options.data}; checkpoint chosen by standard MRR on valid",
             "config": dataclasses.asdict(run.config),
             "environment": read_environment(run.path),
             "selected_epoch": run.state["epoch"],
@@ -61,8 +62,9 @@ def main() -> None:
     write_text(options.out, json.dumps(result, indent=1) + "\n")
     for protocol in protocols:
         test = reports["test"][protocol]
-        print(f"{options.model} test, protocol {protocol}: MRR {test['mrr']:.4f} H@1 {test['hits@1']:.4f} H@3 {test['hits@3']:.4f} H@10 {test['hits@10']:.4f}")
-    print(f"epoch {run.state['epoch']} selected, {wall:.1f} s on {torch.cuda.get_device_name() if torch.cuda.is_available() else 'CPU'}")
+        figures = "  ".join(f"{name} {test[name]:.4f}" for name in ("mrr", "hits@1", "hits@3", "hits@10"))
+        print(f"{options.model} test, protocol {protocol}: {figures}")
+    print(f"epoch {run.state['epoch']} selected, {wall:.1f} s on {result['environment']['device']}")
 
 
 if __name__ == "__main__":

@@ -87,9 +87,7 @@ def full(database: Database, out: Path) -> str:
     return _write(database, database.facts, named, about, out)
 
 
-def _write(
-    database: Database, facts: list[Fact], named: list[wordnet_dataset.Row], about: str, out: Path
-) -> str:
+def _write(database: Database, facts: list[Fact], named: list[wordnet_dataset.Row], about: str, out: Path) -> str:
     synsets = database.synsets
     splits = wordnet_dataset.split([(synsets[h].id, r, synsets[t].id) for h, r, t in facts], SEED)
     wordnet_dataset.write(out, splits, named, database.licence, about)
@@ -105,9 +103,7 @@ def names(database: Database, ids: Path, out: Path) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one of the commands."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     for command in (mini, full, names):
         sub = commands.add_parser(command.__name__, help=command.__doc__)
@@ -116,9 +112,7 @@ def main(arguments: list[str] | None = None) -> None:
             "--out", type=Path, required=True, help="file to write" if command is names else "folder to write"
         )
         if command is names:
-            sub.add_argument(
-                "--ids", type=Path, required=True, help="dataset folder, file of triples or file of ids"
-            )
+            sub.add_argument("--ids", type=Path, required=True, help="dataset folder, file of triples or file of ids")
     given = parser.parse_args(arguments)
     try:
         database = wordnet_database.read(given.database)

@@ -109,9 +109,7 @@ def read(path: Path) -> Database:
                 raise DatabaseError(f"data.{file}, line {line_number}: not a synset ({error!r})") from error
             synsets[key] = synset
             facts.update(pointers)
-    dangling = next(
-        (fact for fact in sorted(facts) if fact[0] not in synsets or fact[2] not in synsets), None
-    )
+    dangling = next((fact for fact in sorted(facts) if fact[0] not in synsets or fact[2] not in synsets), None)
     if dangling:
         raise DatabaseError(f"pointer to a synset that is not in the database: {dangling}")
     return Database(synsets, sorted(facts), _licence(texts["data.noun"]))

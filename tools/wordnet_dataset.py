@@ -81,8 +81,6 @@ def _counts(splits: Splits) -> str:
     lines = [f"{len(entities):,} entities, {len(relations)} relations.", ""]
     lines += ["| relation | train | valid | test |", "|---|---:|---:|---:|"]
     for relation in relations:
-        lines.append(
-            f"| {relation} | " + " | ".join(f"{by_relation[name][relation]:,}" for name in splits) + " |"
-        )
+        lines.append(f"| {relation} | " + " | ".join(f"{by_relation[name][relation]:,}" for name in splits) + " |")
     lines.append("| all | " + " | ".join(f"{len(rows):,}" for rows in splits.values()) + " |")
     return "\n".join(lines)

@@ -26,9 +26,7 @@ def read_ids(path: Path) -> tuple[list[str], list[Triple]]:
     files = [file for file in candidates if file.exists()] if path.is_dir() else [path]
     rows = [line.split("\t") for file in files for line in file.read_text("utf-8").splitlines() if line]
     if not rows:
-        raise DatabaseError(
-            f"{path} holds no ids: give a file, or a folder with train, valid and test as .txt or .tsv"
-        )
+        raise DatabaseError(f"{path} holds no ids: give a file, or a folder with train, valid and test as .txt or .tsv")
     triples = [(row[0], row[1].removeprefix("_"), row[2]) for row in rows if len(row) == 3]
     ids = {row[0] for row in rows} | {tail for _, _, tail in triples}
     return sorted(ids), triples
@@ -44,9 +42,7 @@ def readings(database: Database, ids: list[str], triples: list[Triple]) -> dict[
         at_offset[key[1]].append(key)
     unknown = [id for id in ids if id not in at_offset]
     if unknown:
-        raise DatabaseError(
-            f"{len(unknown)} ids are no offsets of this database, the first is {unknown[0]!r}"
-        )
+        raise DatabaseError(f"{len(unknown)} ids are no offsets of this database, the first is {unknown[0]!r}")
     known = set(database.facts)
     used: dict[str, Counter[Key]] = defaultdict(Counter)
     for head, relation, tail in triples:

@@ -1,10 +1,10 @@
 """Multi-relational knowledge graphs in hyperbolic space: MuRP, MuRE and what to do with them.
 
-    import murp
-    graph = murp.KnowledgeGraph.load("wordnet-mini")
-    run = murp.train(graph, model="murp", dim=40, epochs=100, out="runs/first")
-    run.evaluate("test").mrr
-    run.predict(head="asia.n.01", relation="has_part", k=10)
+import murp
+graph = murp.KnowledgeGraph.load("wordnet-mini")
+run = murp.train(graph, model="murp", dim=40, epochs=100, out="runs/first")
+run.evaluate("test").mrr
+run.predict(head="asia.n.01", relation="has_part", k=10)
 """
 
 from __future__ import annotations

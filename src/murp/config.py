@@ -24,7 +24,9 @@ from murp.errors import ConfigError
 Choice = tuple[str, ...]
 
 
-def setting(default: Any, help: str, *, choices: Choice = (), least: float | None = None, above: float | None = None) -> Any:
+def setting(
+    default: Any, help: str, *, choices: Choice = (), least: float | None = None, above: float | None = None
+) -> Any:
     """A field of :class:`Config`: its default, what it does, and which values are legal."""
     return field(default=default, metadata={"help": help, "choices": choices, "least": least, "above": above})
 
@@ -39,7 +41,9 @@ class Config:
     model: str = setting("murp", "murp (Poincaré ball) or mure (Euclidean space)", choices=("murp", "mure"))
     dim: int = setting(40, "dimension d of the embedding", least=1)
     lr: float = setting(
-        50.0, "learning rate; the paper: 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs need less", above=0
+        50.0,
+        "learning rate; the paper: 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs need less",
+        above=0,
     )
     epochs: int = setting(100, "passes over the training triples and their reciprocals; the paper: 500", least=1)
     batch_size: int = setting(128, "positive triples a step", least=1)
@@ -59,11 +63,15 @@ class Config:
         choices=("both", "subject", "object", "norm", "transformed-norm"),
     )
     lr_schedule: str = setting(
-        "constant", "learning rate by epoch: constant, or falling to 0 by a line or a cosine", choices=("constant", "linear", "cosine")
+        "constant",
+        "learning rate by epoch: constant, or falling to 0 by a line or a cosine",
+        choices=("constant", "linear", "cosine"),
     )
     validate_every: int = setting(10, "epochs between validations (filtered MRR on valid); 0: never", least=0)
     patience: int = setting(0, "stop after so many validations without a better MRR; 0: never stop early", least=0)
-    save_every: float = setting(60.0, "seconds between checkpoints while training; one is always written at the end", least=0)
+    save_every: float = setting(
+        60.0, "seconds between checkpoints while training; one is always written at the end", least=0
+    )
     tensorboard: bool = setting(False, "also write TensorBoard event files into the run folder")
 
     def __post_init__(self) -> None:

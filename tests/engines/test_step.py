@@ -16,7 +16,9 @@ from murp.engines import TorchEngine
 from murp.models import BIASES, MODELS, TRANSFORMATIONS, MultiRelational
 
 
-def dense_step(model: MultiRelational, positives: Tensor, negatives: Tensor, lr: float) -> tuple[float, dict[str, Tensor]]:
+def dense_step(
+    model: MultiRelational, positives: Tensor, negatives: Tensor, lr: float
+) -> tuple[float, dict[str, Tensor]]:
     """The same step on whole tables: gradients for every row, every row moved by the geometry's own maps."""
     tables = {name: values.clone().requires_grad_() for name, values in model.parameters.items()}
     objects = torch.cat([positives[:, 2:], negatives], dim=1)

@@ -67,8 +67,7 @@ class Case:
 
 def graph_of(num_entities: int, num_relations: int, **splits: list[Fact] | Triples) -> KnowledgeGraph:
     arrays = {
-        name: np.array(splits.get(name, []), dtype=np.int32).reshape(-1, 3)
-        for name in ("train", "valid", "test")
+        name: np.array(splits.get(name, []), dtype=np.int32).reshape(-1, 3) for name in ("train", "valid", "test")
     }
     entities = Vocabulary("entity", [f"e{i}" for i in range(num_entities)])
     relations = Vocabulary("relation", [f"r{i}" for i in range(num_relations)])

@@ -11,9 +11,7 @@ from brute_force import TableScorer, graph_of
 
 from murp.evaluation import PROTOCOLS, Protocol, evaluate
 
-pykeen_evaluation = pytest.importorskip(
-    "pykeen.evaluation", reason="needs PyKEEN as a judge: pip install murp[judges]"
-)
+pykeen_evaluation = pytest.importorskip("pykeen.evaluation", reason="needs PyKEEN as a judge: pip install murp[judges]")
 
 
 class TableModel(torch.nn.Module):
@@ -40,12 +38,10 @@ class TableModel(torch.nn.Module):
 def test_pykeen_finds_the_same_figures(protocol: Protocol, levels: int, num_entities: int) -> None:
     num_relations = 3
     draw = np.random.default_rng([levels, num_entities])
-    triples = np.stack(
-        [draw.integers(0, n, 400) for n in (num_entities, num_relations, num_entities)], axis=1
-    ).astype(np.int32)
-    graph = graph_of(
-        num_entities, num_relations, train=triples[:250], valid=triples[250:300], test=triples[300:]
+    triples = np.stack([draw.integers(0, n, 400) for n in (num_entities, num_relations, num_entities)], axis=1).astype(
+        np.int32
     )
+    graph = graph_of(num_entities, num_relations, train=triples[:250], valid=triples[250:300], test=triples[300:])
     table = draw.integers(0, levels, (num_entities, 2 * num_relations, num_entities)).astype(np.float32)
 
     filtered = torch.from_numpy(graph.facts()).long()

@@ -46,9 +46,7 @@ def test_memory_bounds_the_batch_and_changes_no_rank(case: Case, protocol: Proto
     graph, scorer = case.graph, case.scorer
     bound = queries * graph.num_entities * BYTES_PER_CELL
     known = KnownFacts.of(graph)
-    ranks = rank(
-        scorer, graph.test, known, num_relations=graph.num_relations, protocol=protocol, memory=bound
-    )
+    ranks = rank(scorer, graph.test, known, num_relations=graph.num_relations, protocol=protocol, memory=bound)
     assert scorer.largest_batch == min(queries, 2 * len(graph.test))
     unbounded = rank_test(case, protocol)
     assert ranks.tail.tolist() == unbounded.tail.tolist()
@@ -92,9 +90,7 @@ def test_equal_scores_give_the_middle_rank(case: Case, protocol: Protocol, const
     graph = case.graph
     ranks = rank_test(Case(graph, np.full_like(case.table, constant)), protocol)
     facts = set(tuples(graph.facts()))
-    for (head, relation, tail), by_tail, by_head in zip(
-        tuples(graph.test), ranks.tail, ranks.head, strict=True
-    ):
+    for (head, relation, tail), by_tail, by_head in zip(tuples(graph.test), ranks.tail, ranks.head, strict=True):
         asked_out = protocol == "paper"
         tails = {e for e in range(graph.num_entities) if (head, relation, e) not in facts}
         heads = {e for e in range(graph.num_entities) if (e, relation, tail) not in facts}

@@ -104,9 +104,7 @@ def test_slope_of_the_squared_distance_at_zero(dtype: torch.dtype) -> None:
     z = torch.tensor([0.0, -1e-9, 1e-30], dtype=dtype, requires_grad=True)
     value = poincare.squared_distance_of_sinh(z, c=0.5)
     (slope,) = torch.autograd.grad(value.sum(), z)
-    torch.testing.assert_close(
-        value.detach(), torch.tensor([0, 0, 8e-30], dtype=dtype), rtol=1e-6, atol=1e-36
-    )
+    torch.testing.assert_close(value.detach(), torch.tensor([0, 0, 8e-30], dtype=dtype), rtol=1e-6, atol=1e-36)
     torch.testing.assert_close(slope, torch.tensor([8.0, 0.0, 8.0], dtype=dtype))
 
 

@@ -16,9 +16,7 @@ every_space = pytest.mark.parametrize("space", SPACES, ids=str)
 
 
 def some_points(space: Geometry, seed: int) -> Tensor:
-    return space.exp0(
-        0.3 * torch.randn(6, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-    )
+    return space.exp0(0.3 * torch.randn(6, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)))
 
 
 def dot(x: Tensor, y: Tensor) -> Tensor:

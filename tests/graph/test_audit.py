@@ -42,12 +42,8 @@ def test_counts_agree_with_sets(train, valid, test):
         rows = parts[name]
         assert found.count("unseen_entities", name) == len({e for h, _, t in rows for e in (h, t)} - entities)
         assert found.count("unseen_relations", name) == len({r for _, r, _ in rows} - relations)
-        assert found.count("triples_with_unseen_entities", name) == sum(
-            not {h, t} <= entities for h, _, t in rows
-        )
-        assert found.count("triples_with_unseen_relations", name) == sum(
-            r not in relations for _, r, _ in rows
-        )
+        assert found.count("triples_with_unseen_entities", name) == sum(not {h, t} <= entities for h, _, t in rows)
+        assert found.count("triples_with_unseen_relations", name) == sum(r not in relations for _, r, _ in rows)
 
 
 @given(train=triples, test=triples)

@@ -22,9 +22,7 @@ def test_numbers_follow_first_appearance_and_lead_back_to_the_names(rows, cuts, 
         for part in parts
     ]
     graph = index("toy", *tables)
-    entities = dict.fromkeys(
-        name for part in parts for column in (0, 2) for name in (r[column] for r in part)
-    )
+    entities = dict.fromkeys(name for part in parts for column in (0, 2) for name in (r[column] for r in part))
     assert graph.entities.ids.to_pylist() == list(entities)
     assert graph.relations.ids.to_pylist() == list(dict.fromkeys(row[1] for row in rows))
     for part, split in zip(parts, ("train", "valid", "test"), strict=True):

@@ -49,9 +49,7 @@ def read(content: bytes, ending: str, block: int | None = None) -> list[graphs.R
     form=st.sampled_from([".txt", ".tsv", ".TSV"]),
     block=st.sampled_from([None, 400]),
 )
-def test_tab_separated_rows_come_back_as_they_are(
-    rows, newline, last, mark, blank, blanks, packing, form, block
-):
+def test_tab_separated_rows_come_back_as_they_are(rows, newline, last, mark, blank, blanks, packing, form, block):
     lines = ["\t".join(row) for row in rows]
     for place in blanks:
         lines.insert(min(place, len(lines)), blank)

@@ -103,9 +103,7 @@ def test_a_file_with_nothing_to_spare(tmp_path):
 
 def test_unknown_names_say_what_was_looked_for_and_what_is_close(tmp_path, monkeypatch):
     monkeypatch.setenv("MURP_DATA", str(tmp_path / "data"))
-    with pytest.raises(
-        DataError, match=r"'WN18R' is no dataset's name.*data/WN18R\)\. Did you mean WN18RR\?"
-    ):
+    with pytest.raises(DataError, match=r"'WN18R' is no dataset's name.*data/WN18R\)\. Did you mean WN18RR\?"):
         KnowledgeGraph.load("WN18R")
     with pytest.raises(DataError, match=r"Known datasets: wordnet-mini, WN18RR"):
         KnowledgeGraph.load("zzz")
@@ -126,9 +124,7 @@ def test_places_are_looked_at_in_order(tmp_path, monkeypatch):
     monkeypatch.setenv("MURP_DATA", str(tmp_path / "named"))
 
     def found(data_dir=None):
-        with pytest.warns(
-            UserWarning, match="is not Toy as published: 2 entities instead of 3, 3 train instead of 4"
-        ):
+        with pytest.warns(UserWarning, match="is not Toy as published: 2 entities instead of 3, 3 train instead of 4"):
             return KnowledgeGraph.load("TOY", data_dir=data_dir).entities.id(0)
 
     assert found(tmp_path / "given") == "g"
@@ -248,9 +244,7 @@ def test_the_benchmark_sets_hold_what_the_registry_says(entry, data_folder):
 @pytest.fixture
 def data_folder(alone) -> Path:
     if DATA is None:
-        pytest.skip(
-            "needs benchmark data: set MURP_DATA to a folder with WN18RR, FB15k-237, NELL-995-h100, …"
-        )
+        pytest.skip("needs benchmark data: set MURP_DATA to a folder with WN18RR, FB15k-237, NELL-995-h100, …")
     return Path(DATA)
 
 

@@ -20,8 +20,7 @@ def mentions(rows):
 @given(facts, seeds, st.sampled_from([0.05, 0.3]))
 def test_every_row_goes_to_one_split_and_train_covers_the_rest(rows, seed, share):
     train, valid, test = (
-        [tuple(row) for row in part.tolist()]
-        for part in split(graphs.coded(rows), seed=seed, valid=share, test=share)
+        [tuple(row) for row in part.tolist()] for part in split(graphs.coded(rows), seed=seed, valid=share, test=share)
     )
     assert Counter(train + valid + test) == Counter(rows)
     assert not set(train) & set(valid)
@@ -34,10 +33,7 @@ def test_every_row_goes_to_one_split_and_train_covers_the_rest(rows, seed, share
     if len(set(valid)) + len(set(test)) < 2 * wanted:  # then not one more could have been held out
         for fact in set(train):
             assert mentions(set(train) - {fact}) != mentions(rows)
-    places = {
-        id: [i for i, row in enumerate(rows) if row in set(part)]
-        for id, part in enumerate((train, valid, test))
-    }
+    places = {id: [i for i, row in enumerate(rows) if row in set(part)] for id, part in enumerate((train, valid, test))}
     assert [rows[i] for i in places[0]] == train
     assert [rows[i] for i in places[1]] == valid
     assert [rows[i] for i in places[2]] == test

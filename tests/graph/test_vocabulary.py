@@ -29,9 +29,7 @@ def test_things_are_found_by_id_and_by_name():
         VOCABULARY.find("")
 
 
-@given(
-    st.lists(st.tuples(st.text(max_size=5), st.none() | st.text(max_size=5)), unique_by=lambda row: row[0])
-)
+@given(st.lists(st.tuples(st.text(max_size=5), st.none() | st.text(max_size=5)), unique_by=lambda row: row[0]))
 def test_a_table_holds_all_of_it_and_every_id_is_found(rows):
     vocabulary = Vocabulary("entity", [id for id, _ in rows], [name for _, name in rows])
     assert Vocabulary.from_table("entity", vocabulary.table()) == vocabulary

@@ -21,10 +21,7 @@ Row = tuple[str, ...]
 
 
 def rows(file: str) -> list[Row]:
-    return [
-        tuple(line.split("\t"))
-        for line in lzma.decompress((FOLDER / file).read_bytes()).decode().splitlines()
-    ]
+    return [tuple(line.split("\t")) for line in lzma.decompress((FOLDER / file).read_bytes()).decode().splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -114,9 +111,7 @@ def test_hierarchies_have_no_cycles_but_wordnets_own(facts: list[Row], relation:
     assert set(tails) == ({"restrain.v.01", "inhibit.v.04"} if relation == "hypernym" else set())
 
 
-def test_train_knows_every_entity_and_all_hang_together(
-    splits: dict[str, list[Row]], facts: list[Row]
-) -> None:
+def test_train_knows_every_entity_and_all_hang_together(splits: dict[str, list[Row]], facts: list[Row]) -> None:
     assert entities(splits["train"]) == entities(facts)
     neighbours = defaultdict(set)
     for head, _, tail in facts:
@@ -141,8 +136,7 @@ def test_every_entity_has_one_name_and_a_gloss_without_examples(facts: list[Row]
 
 def test_it_holds_asia_with_its_parts(splits: dict[str, list[Row]]) -> None:
     parts = {
-        name: {tail for head, r, tail in splits[name] if (head, r) == ("asia.n.01", "has_part")}
-        for name in SPLITS
+        name: {tail for head, r, tail in splits[name] if (head, r) == ("asia.n.01", "has_part")} for name in SPLITS
     }
     assert {"japan.n.02", "india.n.01", "china.n.01", "iran.n.01"} <= set().union(*parts.values())
     assert len(parts["train"]) >= 40

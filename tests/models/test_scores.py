@@ -80,7 +80,10 @@ def test_each_transformation_moves_the_sides_its_row_of_the_paper_names(transfor
     x = torch.randn(4, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
     row = model.rows("relation", torch.tensor([1, 2, 3, 4]))
     for side, moved, stretch in zip(
-        sides.split(), (model.move_subject(x, row), model.move_object(x, row)), ("subject", "object"), strict=True
+        sides.split(),
+        (model.move_subject(x, row), model.move_object(x, row)),
+        ("subject", "object"),
+        strict=True,
     ):
         expected = x * row[f"{stretch}_stretch"] if "R" in side else x
         expected = expected + row["translation"] if "+r" in side else expected

@@ -198,8 +198,7 @@ def test_names_follow_the_reading_the_facts_use_most(folder: Path, tmp_path: Pat
     data = tmp_path / "set"
     data.mkdir()
     (data / "train.txt").write_text(
-        "00000100\t_similar_to\t00000200\n00000300\t_instance_hypernym\t00000100\n"
-        "00000400\t_member_meronym\t00000200\n"
+        "00000100\t_similar_to\t00000200\n00000300\t_instance_hypernym\t00000100\n00000400\t_member_meronym\t00000200\n"
     )
     (data / "valid.txt").write_text("00000200\t_unheard_of\t00000100\n")
     (data / "test.tsv").write_text("00000200\t_hypernym\t00000100\n00000300\t_instance_hypernym\t00000100")

@@ -30,7 +30,9 @@ def test_an_epoch_is_every_triple_once(triples: int, batch_size: int, epoch: int
 
 
 def test_order_changes_with_epoch_and_seed_and_is_not_the_files() -> None:
-    orders = [sampler(500, seed=seed).chunk(epoch, 0)[0][:, :, 0].flatten().tolist() for seed in (0, 1) for epoch in (0, 1)]
+    orders = [
+        sampler(500, seed=seed).chunk(epoch, 0)[0][:, :, 0].flatten().tolist() for seed in (0, 1) for epoch in (0, 1)
+    ]
     assert all(a != b for i, a in enumerate(orders) for b in orders[:i])
     assert all(order != sorted(order) for order in orders)
 

@@ -37,7 +37,17 @@ def assert_same_bits(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> 
 @pytest.mark.parametrize("model", ["murp", "mure"])
 def test_a_model_learns_a_tree(model: str, small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     """Training facts rank far above chance, and the loss falls."""
-    run = murp.train(small_tree, model=model, dim=10, epochs=150, lr=5.0, batch_size=16, validate_every=0, device="cpu", out=tmp_path / "run")
+    run = murp.train(
+        small_tree,
+        model=model,
+        dim=10,
+        epochs=150,
+        lr=5.0,
+        batch_size=16,
+        validate_every=0,
+        device="cpu",
+        out=tmp_path / "run",
+    )
     losses = [m["loss"] for m in run.metrics()]
     assert losses[-1] < 0.5 * losses[0]
     chance = float(np.mean(1 / np.arange(1, small_tree.num_entities + 1)))
@@ -90,7 +100,9 @@ def test_resuming_gives_the_bits_of_a_run_that_never_stopped(
     assert figures(tmp_path / "whole") == figures(tmp_path / "parts")
 
 
-def test_metrics_written_after_the_last_checkpoint_are_dropped_on_resuming(tmp_path: Path, small_tree: KnowledgeGraph) -> None:
+def test_metrics_written_after_the_last_checkpoint_are_dropped_on_resuming(
+    tmp_path: Path, small_tree: KnowledgeGraph
+) -> None:
     """As after a crash: metrics.jsonl may be ahead of the checkpoint, and its last line cut short."""
     run = murp.train(small_tree, out=tmp_path / "run", **QUICK)
     whole = (run.path / "metrics.jsonl").read_text()
@@ -118,7 +130,9 @@ def test_resuming_can_extend_a_finished_run(small_tree: KnowledgeGraph, tmp_path
         murp.resume(tmp_path / "run", epochs=0)
 
 
-def test_extending_is_refused_where_the_schedule_depends_on_the_length(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+def test_extending_is_refused_where_the_schedule_depends_on_the_length(
+    small_tree: KnowledgeGraph, tmp_path: Path
+) -> None:
     murp.train(small_tree, out=tmp_path / "run", **QUICK, lr_schedule="cosine")
     with pytest.raises(ConfigError, match="cosine"):
         murp.resume(tmp_path / "run", epochs=6)
@@ -137,7 +151,7 @@ def test_a_run_folder_is_complete_and_holds_no_pickle(small_tree: KnowledgeGraph
     names = {p.relative_to(run.path).as_posix() for p in run.path.rglob("*") if p.is_file()}
     assert names == {
         "config.toml", "environment.json", "metrics.jsonl", "last.safetensors", "best.safetensors",
-        *(f"graph/{part}" for part in ("graph.json", "entities.parquet", "relations.parquet", "train.parquet", "valid.parquet", "test.parquet")),
+        "graph/graph.json", *(f"graph/{part}.parquet" for part in ("entities", "relations", "train", "valid", "test")),
     }  # fmt: skip
     loaded = murp.load(run.path)
     assert loaded.graph.entities == small_tree.entities

@@ -32,7 +32,9 @@ def add(commands: Commands) -> None:
     _add_source(verb)
     verb.add_argument("out", metavar="OUT", help="folder to make")
     verb.add_argument(
-        "--format", default="tsv", help="tsv, csv or parquet, perhaps with .gz, .xz or .zst (tsv.zst); default: tsv"
+        "--format",
+        default="tsv",
+        help="tsv, csv or parquet, perhaps with .gz, .xz or .zst (tsv.zst); default: tsv",
     )
     verb.set_defaults(run=run_convert)
 
@@ -42,7 +44,12 @@ def run_list(options: argparse.Namespace) -> None:
     from murp.graph.datasets import REGISTRY
 
     if options.json:
-        print(json.dumps([{"name": d.name, "description": d.description, **d.counts()} for d in REGISTRY], ensure_ascii=False))
+        print(
+            json.dumps(
+                [{"name": d.name, "description": d.description, **d.counts()} for d in REGISTRY],
+                ensure_ascii=False,
+            )
+        )
         return
     columns = ("entities", "relations", "train", "valid", "test")
     rows = [[d.name, *(f"{d.counts()[c]:,}" for c in columns), d.description] for d in REGISTRY]
@@ -85,18 +92,21 @@ def run_audit(options: argparse.Namespace) -> None:
 
 def run_convert(options: argparse.Namespace) -> None:
     """Read in any format, write in one."""
-    from murp.graph import KnowledgeGraph
+    from murp.graph import SPLITS, KnowledgeGraph
     from murp.graph.convert import convert
 
     graph = KnowledgeGraph.load(options.source, data_dir=_data_dir(options), seed=options.split_seed)
     convert(graph, Path(options.out), options.format)
-    print(f"wrote {graph.name} to {options.out}: {len(graph.train):,} train, {len(graph.valid):,} valid, {len(graph.test):,} test")
+    counts = ", ".join(f"{len(graph.split(split)):,} {split}" for split in SPLITS)
+    print(f"wrote {graph.name} to {options.out}: {counts}")
 
 
 def _add_source(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("source", metavar="DATA", help="dataset name, folder with train, valid and test, or one file")
     verb.add_argument("--data-dir", metavar="DIR", help="where to look for named datasets first")
-    verb.add_argument("--split-seed", type=int, default=0, metavar="N", help="draws the splits of a single file; default: 0")
+    verb.add_argument(
+        "--split-seed", type=int, default=0, metavar="N", help="draws the splits of a single file; default: 0"
+    )
 
 
 def _data_dir(options: argparse.Namespace) -> Path | None:

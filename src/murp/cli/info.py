@@ -50,7 +50,8 @@ def run(options: argparse.Namespace) -> None:
     number = sum(values.numel() for values in tables.values())
     lines = {
         "run": path,
-        "model": f"{config.model} d={config.dim}, {config.dtype}, transformation {config.transformation}, bias {config.bias}",
+        "model": f"{config.model} d={config.dim}, {config.dtype}",
+        "parts": f"transformation {config.transformation}, bias {config.bias}",
         "graph": f"{graph.name}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()),
         "parameters": f"{number:,}: {shapes}",
         "progress": f"epoch {state['epoch']} of {config.epochs}, {state['seconds']:,.0f} s",

@@ -34,6 +34,7 @@ def run(options: argparse.Namespace) -> None:
         return
     print(f"({options.head or '?'}, {options.relation}, {options.tail or '?'})\n")
     rows = [
-        [a.rank, a.name, a.id, figure(a.probability), "new" if a.known is None else f"known ({a.known})"] for a in answers
+        [a.rank, a.name, a.id, figure(a.probability), "new" if a.known is None else f"known ({a.known})"]
+        for a in answers
     ]
     print(table(["", "name", "id", "probability", ""], rows, right=(0, 3)))

@@ -44,6 +44,8 @@ def add_run(command: argparse.ArgumentParser) -> None:
     """The arguments every command on a run folder shares."""
     command.add_argument("path", metavar="RUN", help="run folder that `murp train` made")
     command.add_argument(
-        "--checkpoint", choices=("best", "last"), help="weights of the best validation, or the newest; default: best"
+        "--checkpoint",
+        choices=("best", "last"),
+        help="weights of the best validation, or the newest; default: best",
     )
     command.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: auto")

@@ -18,7 +18,9 @@ def add(commands: Commands) -> None:
     command = commands.add_parser("train", help="train a model on a graph, or continue a run")
     command.add_argument("--out", metavar="RUN", help="run folder to make; default: a free name under runs/")
     command.add_argument("--config", metavar="FILE", help="settings from a TOML file; options override them")
-    command.add_argument("--resume", metavar="RUN", help="continue this run; of the settings only --epochs may be given")
+    command.add_argument(
+        "--resume", metavar="RUN", help="continue this run; of the settings only --epochs may be given"
+    )
     command.add_argument("--json", action="store_true", help="one JSON object a line: every epoch, then the run")
     hints = get_type_hints(Config)
     settings = command.add_argument_group("settings")
@@ -66,9 +68,11 @@ def run(options: argparse.Namespace) -> None:
         print(json.dumps({"run": str(result.path), "checkpoint_epoch": state["epoch"], "best_mrr": state["best_mrr"]}))
         return
     last = result.metrics()[-1]
-    print(f"trained {result.config.model} d={result.config.dim} on {result.graph.name}: epoch {last['epoch']}, loss {last['loss']:.4f}")
+    what = f"{result.config.model} d={result.config.dim} on {result.graph.name}"
+    print(f"trained {what}: epoch {last['epoch']}, loss {last['loss']:.4f}")
     if state["best_mrr"] is not None:
-        print(f"best validation: MRR {figure(state['best_mrr'])} in epoch {state['best_epoch']} (valid, protocol standard)")
+        best = f"MRR {figure(state['best_mrr'])} in epoch {state['best_epoch']}"
+        print(f"best validation: {best} (valid, protocol standard)")
     print(f"saved in {result.path}\nnext: murp evaluate {result.path}")
 
 

@@ -58,9 +58,7 @@ class RowUpdater:
     def __init__(self, model: Model) -> None:
         self.model = model
         sizes = {"entity": model.num_entities, "relation": model.num_relations}
-        self.claim = {
-            of: torch.zeros(rows, dtype=torch.int64, device=model.device) for of, rows in sizes.items()
-        }
+        self.claim = {of: torch.zeros(rows, dtype=torch.int64, device=model.device) for of, rows in sizes.items()}
 
     @torch.no_grad()
     def update(self, touched: dict[str, list[tuple[Tensor, Tensor]]], lr: float | Tensor) -> None:

@@ -52,7 +52,7 @@ class CapturedStep:
         self.lr = torch.zeros((), dtype=engine.model.dtype, device=device)
         self.total = torch.zeros((), dtype=engine.model.dtype, device=device)
         # Capture needs a warm allocator and warm libraries; with a learning rate of 0 the warm-up moves nothing.
-        stream = torch.cuda.Stream()
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(3):

@@ -61,9 +61,7 @@ class Report:
     by_relation: dict[str, Metrics]
 
     @classmethod
-    def of(
-        cls, ranks: Ranks, split: Split, relation_ids: dict[int, str], unseen: NDArray[np.bool_]
-    ) -> Report:
+    def of(cls, ranks: Ranks, split: Split, relation_ids: dict[int, str], unseen: NDArray[np.bool_]) -> Report:
         """``relation_ids``: of the relations in the triples (n, 3); ``unseen`` (n): has an unseen entity."""
         both = np.stack([ranks.tail, ranks.head], axis=1)
 
@@ -80,8 +78,7 @@ class Report:
             by_direction={"tail": metrics(ranks.tail), "head": metrics(ranks.head)},
             by_seen={"seen": metrics(both[~unseen]), "unseen": metrics(both[unseen])},
             by_relation={
-                relation_ids[int(relation)]: metrics(group)
-                for relation, group in zip(present, groups, strict=True)
+                relation_ids[int(relation)]: metrics(group) for relation, group in zip(present, groups, strict=True)
             },
         )
 
@@ -114,10 +111,7 @@ class Report:
             "protocol": self.protocol,
             "split": self.split,
             **self.overall.to_dict(),
-            **{
-                name: {key: metrics.to_dict() for key, metrics in group.items()}
-                for name, group in groups.items()
-            },
+            **{name: {key: metrics.to_dict() for key, metrics in group.items()} for name, group in groups.items()},
         }
 
     def __repr__(self) -> str:

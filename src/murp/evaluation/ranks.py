@@ -104,9 +104,7 @@ def batch_size(num_entities: int, device: torch.device, memory: int | None = Non
     return min(size, max(1, CPU_CELLS // num_entities)) if device.type == "cpu" else size
 
 
-def _removed(
-    known: KnownFacts, subjects: Indices, relations: Indices, targets: Indices, protocol: Protocol
-) -> Tensor:
+def _removed(known: KnownFacts, subjects: Indices, relations: Indices, targets: Indices, protocol: Protocol) -> Tensor:
     """Cells (2, m) of a batch, row and entity, that are no candidates; each once, the targets apart."""
     rows, objects = known.objects_of(subjects, relations)
     kept = objects != targets[rows]

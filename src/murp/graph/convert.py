@@ -11,10 +11,11 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from murp.errors import DataError
+from murp.files import new_folder
 from murp.graph.indexing import table_of
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph
 from murp.graph.reading import role_positions
-from murp.graph.streams import COMPRESSIONS, new_folder, open_output
+from murp.graph.streams import COMPRESSIONS, open_output
 from murp.graph.vocabulary import Vocabulary
 
 _ROWS_AT_ONCE = 1_000_000
@@ -30,10 +31,8 @@ def convert(graph: KnowledgeGraph, out: Path, format: str = "tsv") -> None:
     """
     form, dot, packed = format.lower().partition(".")
     if form not in ("tsv", "csv", "parquet") or dot + packed not in COMPRESSIONS:
-        raise DataError(
-            f"unknown format {format!r}. Known: tsv, csv and parquet, each also with .gz, .xz or .zst."
-        )
-    with new_folder(out) as part:
+        raise DataError(f"unknown format {format!r}. Known: tsv, csv and parquet, each also with .gz, .xz or .zst.")
+    with new_folder(out, DataError) as part:
         for split in SPLITS:
             table = table_of(graph, graph.split(split))
             name = f"{split}.{form}{dot}{packed}"

@@ -73,9 +73,7 @@ _PAPER_DATA = "https://raw.githubusercontent.com/ibalazevic/multirelational-poin
 _PYKEEN_ORIGIN = "https://github.com/pykeen/pykeen"
 _PYKEEN_DATA = "https://raw.githubusercontent.com/pykeen/pykeen/master/src/pykeen/datasets"
 _NOT_STATED = "not stated by its publishers"
-_DEEPPATH = (
-    "Xiong, Hoang, Wang. DeepPath: A Reinforcement Learning Method for Knowledge Graph Reasoning. EMNLP 2017."
-)
+_DEEPPATH = "Xiong, Hoang, Wang. DeepPath: A Reinforcement Learning Method for Knowledge Graph Reasoning. EMNLP 2017."
 _MURP = "Balažević, Allen, Hospedales. Multi-relational Poincaré Graph Embeddings. NeurIPS 2019."
 
 
@@ -109,9 +107,7 @@ REGISTRY: tuple[Dataset, ...] = (
         *(40_943, 11, 86_835, 3_034, 3_134),
         origin=_PAPER_ORIGIN,
         licence=f"{_NOT_STATED}; derived from WordNet 3.0, whose licence permits redistribution with notice",
-        citation=(
-            "Dettmers, Minervini, Stenetorp, Riedel. Convolutional 2D Knowledge Graph Embeddings. AAAI 2018."
-        ),
+        citation=("Dettmers, Minervini, Stenetorp, Riedel. Convolutional 2D Knowledge Graph Embeddings. AAAI 2018."),
         base_url=f"{_PAPER_DATA}/WN18RR",
         sha256={
             "train.txt": "038612e783c215ee5f3ca9fbfca27b8d0739be1028fe4ee7c174aecf0b83d5df",
@@ -185,8 +181,7 @@ REGISTRY: tuple[Dataset, ...] = (
         origin=_PYKEEN_ORIGIN,
         licence=_NOT_STATED,
         citation=(
-            "McCray. An upper-level ontology for the biomedical domain."
-            " Comparative and Functional Genomics 4, 2003."
+            "McCray. An upper-level ontology for the biomedical domain. Comparative and Functional Genomics 4, 2003."
         ),
         base_url=f"{_PYKEEN_DATA}/umls",
     ),

@@ -22,9 +22,7 @@ from murp.graph.streams import open_input
 _BLOCK_BYTES = 8 << 20  # one row must fit into a block
 
 
-def read_columns(
-    path: Path, columns: Sequence[str], delimiter: str, *, may_be_empty: Sequence[str] = ()
-) -> pa.Table:
+def read_columns(path: Path, columns: Sequence[str], delimiter: str, *, may_be_empty: Sequence[str] = ()) -> pa.Table:
     """All rows of ``path`` as large_string ``columns``; a DataError names the line that does not fit."""
     quoted = delimiter == ","
     try:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import IO
 
 from murp.errors import DataError
+from murp.files import new_folder
 from murp.graph.datasets import Dataset
-from murp.graph.streams import new_folder
 
 Fetch = Callable[[str], bytes]
 
@@ -33,7 +33,7 @@ def download(dataset: Dataset, folder: Path, check: Callable[[Path], None], *, f
     looks at the finished temporary folder and raises if it is not what it should be. Whatever fails,
     nothing is left behind.
     """
-    with new_folder(folder) as part:
+    with new_folder(folder, DataError) as part:
         for name, url in dataset.urls().items():
             try:
                 content = fetch(url)

@@ -32,9 +32,7 @@ def index(
     tables = (train, valid, test)
     entity_ids, entities = _number([table[role] for table in tables for role in ("head", "tail")])
     relation_ids, relations = _number([table["relation"] for table in tables])
-    coded: list[Triples] = [
-        np.stack([entities[2 * i], relations[i], entities[2 * i + 1]], axis=1) for i in range(3)
-    ]
+    coded: list[Triples] = [np.stack([entities[2 * i], relations[i], entities[2 * i + 1]], axis=1) for i in range(3)]
     return KnowledgeGraph(
         name,
         _vocabulary("entity", entity_ids, entity_names),

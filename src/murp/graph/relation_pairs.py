@@ -84,6 +84,4 @@ def _shared(pairs: Keys, relation: Keys, count: int) -> tuple[Keys, NDArray[np.i
         codes.append(code)
         counts.append(number)
     code, position = np.unique(np.concatenate(codes), return_inverse=True)
-    return code, np.bincount(
-        position.reshape(-1), weights=np.concatenate(counts), minlength=len(code)
-    ).astype(np.int64)
+    return code, np.bincount(position.reshape(-1), weights=np.concatenate(counts), minlength=len(code)).astype(np.int64)

@@ -36,8 +36,8 @@ def load(source: str | os.PathLike[str], *, data_dir: Path | None = None, seed: 
     path = locate(source, data_dir=data_dir)
     known = find_dataset(source) if isinstance(source, str) else None
     if known is None:
-        return read(path, seed=seed)
-    graph = replace(read(path), name=known.name)
+        return replace(read(path, seed=seed), source=str(path.resolve()))
+    graph = replace(read(path), name=known.name, source=known.name)
     if differences := _count_differences(known, graph):
         warnings.warn(f"{path} is not {known.name} as published: {differences}.", stacklevel=2)
     return graph
@@ -121,9 +121,7 @@ def _count_differences(known: Dataset, graph: KnowledgeGraph) -> str:
     found = {"entities": graph.num_entities, "relations": graph.num_relations}
     found |= {name: len(graph.split(name)) for name in SPLITS}
     return ", ".join(
-        f"{found[name]:,} {name} instead of {count:,}"
-        for name, count in known.counts().items()
-        if found[name] != count
+        f"{found[name]:,} {name} instead of {count:,}" for name, count in known.counts().items() if found[name] != count
     )
 
 
@@ -136,8 +134,7 @@ def _read_folder(folder: Path) -> KnowledgeGraph:
     if not present:
         content = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
         raise DataError(
-            f"{folder} is no dataset: it has no train, valid and test ({FORMATS_IN_WORDS})."
-            f" It holds {content}."
+            f"{folder} is no dataset: it has no train, valid and test ({FORMATS_IN_WORDS}). It holds {content}."
         )
     if missing:
         there = ", ".join(file.name for file in present)

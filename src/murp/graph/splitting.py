@@ -18,9 +18,7 @@ from murp.graph.knowledge_graph import Triples
 _CHUNK = 100_000  # candidates looked at between two conversions to Python integers
 
 
-def split(
-    triples: Triples, *, seed: int, valid: float = 0.05, test: float = 0.05
-) -> tuple[Triples, Triples, Triples]:
+def split(triples: Triples, *, seed: int, valid: float = 0.05, test: float = 0.05) -> tuple[Triples, Triples, Triples]:
     """(train, valid, test) rows of ``triples``, shape (n, 3), values 0 … E-1, 0 … R-1, 0 … E-1.
 
     ``valid`` and ``test`` are shares of the distinct facts, rounded, at least one fact each. Where fewer can
@@ -31,9 +29,7 @@ def split(
         return triples, triples, triples
     entities = int(triples[:, [0, 2]].max()) + 1
     relations = int(triples[:, 1].max()) + 1
-    _, first, fact_of_row = np.unique(
-        fact_keys(triples, entities, relations), return_index=True, return_inverse=True
-    )
+    _, first, fact_of_row = np.unique(fact_keys(triples, entities, relations), return_index=True, return_inverse=True)
     facts = triples[first]
     order = np.random.default_rng(seed).permutation(len(facts))
     wanted_valid, wanted_test = (max(1, round(share * len(facts))) for share in (valid, test))
@@ -56,9 +52,7 @@ def _hold_out(
     held: list[int] = []
     for begin in range(0, len(order), _CHUNK):
         candidates = order[begin : begin + _CHUNK]
-        for position, (head, relation, tail) in zip(
-            candidates.tolist(), facts[candidates].tolist(), strict=True
-        ):
+        for position, (head, relation, tail) in zip(candidates.tolist(), facts[candidates].tolist(), strict=True):
             if len(held) == wanted:
                 return np.array(held)
             mentions = 2 if head == tail else 1

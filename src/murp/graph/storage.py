@@ -18,10 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from murp.errors import DataError
-from murp.files import write_text
+from murp.files import new_folder, write_text
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph, Triples
 from murp.graph.reading import COLUMNS
-from murp.graph.streams import new_folder
 from murp.graph.vocabulary import Vocabulary
 
 MANIFEST = "graph.json"
@@ -34,7 +33,7 @@ def save(graph: KnowledgeGraph, folder: Path) -> None:
     for split in SPLITS:
         triples = graph.split(split)
         tables[split] = pa.table({role: triples[:, i] for i, role in enumerate(COLUMNS)})
-    with new_folder(folder) as part:
+    with new_folder(folder, DataError) as part:
         for name, table in tables.items():
             pq.write_table(table, part / f"{name}.parquet", compression="zstd")
         manifest = {

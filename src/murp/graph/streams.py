@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import lzma
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -61,34 +58,3 @@ def open_output(path: Path) -> Iterator[Any]:
     else:
         with pa.OSFile(str(path), "wb") as stream:
             yield stream
-
-
-@contextlib.contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder beside ``path``; on success flush its files and rename it to ``path``.
-
-    Refuses a ``path`` that exists. If the block raises, or the disk is full, nothing is left behind.
-    """
-    if path.exists() or path.is_symlink():
-        raise DataError(f"{path} exists already. Choose another folder, or remove it first.")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
-    except OSError as error:
-        raise DataError(f"{path} cannot be made: {error}. Choose a folder that can be written.") from error
-    try:
-        yield part
-        for file in part.iterdir():
-            with file.open("rb+") as written:
-                os.fsync(written.fileno())
-        # mkdtemp makes folders private to the user; a finished one follows the umask like any other.
-        umask = os.umask(0)
-        os.umask(umask)
-        part.chmod(0o777 & ~umask)
-        part.rename(path)
-    except OSError as error:
-        shutil.rmtree(part, ignore_errors=True)
-        raise DataError(f"{path} cannot be written: {error}. Nothing was kept.") from error
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        raise

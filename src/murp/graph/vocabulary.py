@@ -89,9 +89,7 @@ class Vocabulary:
         lowered = pc.utf8_lower(column)
         wanted = text.lower()
         # Names that contain the text come first, shortest first; edit distance serves the typing errors.
-        inside: Iterable[int] = (
-            np.flatnonzero(pc.match_substring(lowered, wanted).to_numpy(False)) if wanted else ()
-        )
+        inside: Iterable[int] = np.flatnonzero(pc.match_substring(lowered, wanted).to_numpy(False)) if wanted else ()
         found = sorted((int(i) for i in inside), key=lambda i: (len(str(column[i])), i))[:n]
         if len(found) < n:
             pool = np.arange(len(self))

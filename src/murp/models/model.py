@@ -107,9 +107,7 @@ class Model(ABC):
     @torch.no_grad()
     def score_objects(self, subjects: Tensor, relations: Tensor) -> Tensor:
         """φ(s, r, ·) against every entity; two index tensors of shape (B,) → (B, N)."""
-        return self.score_rows(
-            self.rows("subject", subjects), self.rows("relation", relations), self.rows("object")
-        )
+        return self.score_rows(self.rows("subject", subjects), self.rows("relation", relations), self.rows("object"))
 
 
 def inner(x: Tensor, candidates: Tensor) -> Tensor:

@@ -46,7 +46,9 @@ def predict(
     query = (torch.tensor([given], device=model.device), torch.tensor([row], device=model.device))
     scores = model.score_objects(*query)[0].double().cpu()
     if scores.isnan().any():
-        raise NotFiniteError(f"scores of ({graph.entities.label(given)}, {relation}) are not numbers: the model is broken.")
+        raise NotFiniteError(
+            f"scores of ({graph.entities.label(given)}, {relation}) are not numbers: the model is broken."
+        )
     best = torch.topk(scores, min(k, len(scores)))
     known = _stated(graph, given, r, heads=tail is not None)
     return [

@@ -1,11 +1,11 @@
 """The run folder: what a run leaves on disk.
 
-    config.toml        every setting; `murp train --config` repeats the run
-    environment.json   versions, device and time of start
-    graph/             the integer-coded graph with its names
-    metrics.jsonl      a line for every epoch
-    last.safetensors   newest weights and the state of training
-    best.safetensors   weights of the best validation, where there was one
+config.toml        every setting; `murp train --config` repeats the run
+environment.json   versions, device and time of start
+graph/             the integer-coded graph with its names
+metrics.jsonl      a line for every epoch
+last.safetensors   newest weights and the state of training
+best.safetensors   weights of the best validation, where there was one
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import shutil
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -25,37 +23,28 @@ import torch
 import murp
 from murp.config import Config
 from murp.errors import MurpError, RunError
-from murp.files import write_text
+from murp.files import new_folder, write_text
 from murp.graph import KnowledgeGraph
+from murp.models import Model
+from murp.runs import checkpoint
 
 CONFIG, ENVIRONMENT, GRAPH, METRICS = "config.toml", "environment.json", "graph", "metrics.jsonl"
 LAST, BEST = "last.safetensors", "best.safetensors"
 
 
-def create(path: Path, config: Config, graph: KnowledgeGraph, device: torch.device) -> None:
-    """Make a new run folder, whole or not at all; one that exists is refused."""
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+def create(path: Path, config: Config, graph: KnowledgeGraph, model: Model, state: dict[str, Any]) -> None:
+    """Make a new run folder with its first checkpoint, whole or not at all; one that exists is refused."""
+    if (path / CONFIG).exists():
         raise RunError(
             f"{path} exists already. Choose another --out, continue that run with `murp train --resume {path}`, "
-            "or delete it."
+            "or remove it."
         )
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
-    except OSError as error:
-        raise RunError(f"cannot create the run folder {path}: {error.strerror}. Choose another --out.") from error
-    try:
+    with new_folder(path, RunError) as part:
         write_text(part / CONFIG, config.to_toml())
-        write_text(part / ENVIRONMENT, json.dumps(environment(device), indent=2) + "\n")
+        write_text(part / ENVIRONMENT, json.dumps(environment(model.device), indent=2) + "\n")
         graph.save(part / GRAPH)
+        checkpoint.save(part / LAST, model.parameters, state)
         (part / METRICS).touch()
-        part.chmod(0o755)
-        part.replace(path)
-    except BaseException as error:
-        shutil.rmtree(part, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise RunError(f"cannot write the run folder {path}: {error.strerror}.") from error
-        raise
 
 
 def check(path: Path) -> None:

@@ -33,7 +33,8 @@ class Run:
         self.state = state
 
     def __repr__(self) -> str:
-        return f"Run({str(self.path)!r}, {self.config.model} d={self.config.dim} on {self.graph.name}, epoch {self.state['epoch']})"
+        what = f"{self.config.model} d={self.config.dim} on {self.graph.name}"
+        return f"Run({str(self.path)!r}, {what}, epoch {self.state['epoch']})"
 
     def evaluate(self, split: Split = "test", protocol: Protocol = "standard", *, memory: int | None = None) -> Report:
         """Filtered ranking of both directions on one split."""

@@ -1,6 +1,6 @@
 """Training: sampling, the loop, checkpoints; the step itself is in :mod:`murp.engines`."""
 
 from murp.training.loop import Interrupted
-from murp.training.train import resume, train
+from murp.training.start import resume, train
 
 __all__ = ["Interrupted", "resume", "train"]

@@ -1,6 +1,6 @@
 """The training loop: the paper's recipe, validation, early stopping, checkpoints.
 
-    murp train --data wordnet-mini --model murp --dim 40 --out runs/first
+murp train --data wordnet-mini --model murp --dim 40 --out runs/first
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from murp.config import Config
 from murp.engines import TorchEngine
-from murp.errors import ConfigError, MurpError, NotFiniteError
+from murp.errors import ConfigError, NotFiniteError
 from murp.evaluation import KnownFacts, evaluate
 from murp.graph import KnowledgeGraph
 from murp.models import MultiRelational
@@ -61,12 +59,18 @@ def fit(
                     if not math.isfinite(loss):
                         raise _diverged(model, config, state)
                     spent = time.monotonic() - began
-                    state.chunk, state.loss, state.seconds = index + 1, state.loss + loss, state.seconds + spent
+                    state.chunk, state.loss, state.seconds = (
+                        index + 1,
+                        state.loss + loss,
+                        state.seconds + spent,
+                    )
                     steps, triples = len(positives), positives.shape[0] * positives.shape[1]
                     progress.advance(state, steps, triples, spent, loss / steps)
                     if interrupt.requested:
                         _save_last(path, config, model, state)
-                        raise Interrupted(f"stopped in epoch {state.epoch + 1}; go on with `murp train --resume {path}`")
+                        raise Interrupted(
+                            f"stopped in epoch {state.epoch + 1}; go on with `murp train --resume {path}`"
+                        )
 
                 record = _finish_epoch(state, sampler.steps, lr)
                 last = state.epoch == config.epochs

@@ -53,7 +53,9 @@ class Bar(Silent):
         self.steps, self.epochs = steps, epochs
         self.loss, self.speed = "–", 0.0
         self.mrr = "–" if state.best_mrr is None else f"{state.best_mrr:.3f}"
-        self.task = self.bar.add_task("", total=steps * epochs, completed=steps * state.epoch, **self._fields(state.epoch))
+        self.task = self.bar.add_task(
+            "", total=steps * epochs, completed=steps * state.epoch, **self._fields(state.epoch)
+        )
         self.bar.start()
 
     def advance(self, state: State, steps: int, triples: int, seconds: float, loss: float) -> None:
@@ -70,7 +72,7 @@ class Bar(Silent):
     def stop(self) -> None:
         self.bar.stop()
 
-    def _fields(self, epoch: int) -> dict[str, str]:
+    def _fields(self, epoch: int) -> dict[str, Any]:
         speed = f"{self.speed:,.0f} triples/s" if self.speed else ""
         return {"epoch": f"{epoch}/{self.epochs}", "loss": self.loss, "mrr": self.mrr, "speed": speed}
 

@@ -12,7 +12,7 @@ from murp.config import Config
 from murp.errors import ConfigError, MurpError
 from murp.files import write_text
 from murp.graph import KnowledgeGraph
-from murp.runs import Run, checkpoint, folder
+from murp.runs import Run, folder
 from murp.runs.run import load, load_model, resolve_device
 from murp.training.loop import fit, stopped_early
 from murp.training.progress import Silent, for_terminal
@@ -40,20 +40,15 @@ def train(
     if not isinstance(graph, KnowledgeGraph):
         graph = KnowledgeGraph.load(config.data, data_dir=config.data_dir or None, seed=config.split_seed)
     _check_usable(graph, config)
-    device = resolve_device(config.device)
-    path = Path(out)
-    model = models.from_config(config, graph.num_entities, graph.num_relations).initialise(config.seed)
-    state = State()
-    folder.create(path, config, graph, device)
-    checkpoint.save(path / folder.LAST, model.parameters, state.to_dict())
-    model.to(device)
+    path, state, device = Path(out), State(), resolve_device(config.device)
+    model = models.from_config(config, graph.num_entities, graph.num_relations)
+    model.initialise(config.seed).to(device)
+    folder.create(path, config, graph, model, state.to_dict())
     fit(path, config, graph, model, state, progress or for_terminal())
     return load(path, device=config.device)
 
 
-def resume(
-    path: str | os.PathLike[str], *, epochs: int | None = None, progress: Silent | None = None
-) -> Run:
+def resume(path: str | os.PathLike[str], *, epochs: int | None = None, progress: Silent | None = None) -> Run:
     """Continue a run from its newest checkpoint, bit for bit as if it had never stopped (on the CPU).
 
     ``epochs`` extends a run whose learning rate does not depend on its length; every other setting
