@@ -14,7 +14,7 @@ RUN := runs/quickstart
 	touch $@
 
 $(RUN): | .venv/installed
-	$(BIN)/murp train --data wordnet-mini --model murp --dim 40 --epochs 60 --lr 20 --out $(RUN)
+	$(BIN)/murp train --data wordnet-mini --model murp --dim 40 --epochs 60 --out $(RUN)
 
 quickstart: $(RUN)
 	@echo; $(BIN)/murp evaluate $(RUN)

@@ -70,7 +70,7 @@ class TextbookMuRP:
                 velocity = -lr * gradient / factor**2
                 length = torch.linalg.vector_norm(velocity, dim=-1, keepdim=True).clamp(min=1e-10)
                 table.copy_(mobius_add(table, torch.tanh(factor * length / 2) * velocity / length))
-        return float(loss)
+        return float(loss.detach())
 
     @torch.no_grad()
     def rank(self, s: int, r: int, o: int, known: np.ndarray) -> int:

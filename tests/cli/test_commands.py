@@ -286,9 +286,7 @@ class TestBadInput:
         assert "cannot be made" in refused(*TRAIN, "--data", dataset, "--out", tmp_path / "file" / "run")
         if os.geteuid() != 0:  # root writes everywhere
             (tmp_path / "locked").mkdir(mode=0o500)
-            assert "cannot be made" in refused(
-                *TRAIN, "--data", dataset, "--out", tmp_path / "locked" / "run"
-            )
+            assert "cannot be made" in refused(*TRAIN, "--data", dataset, "--out", tmp_path / "locked" / "run")
 
     def test_a_run_folder_that_exists(self, run: Path, dataset: Path) -> None:
         assert "exists already" in refused(*TRAIN, "--data", dataset, "--out", run)

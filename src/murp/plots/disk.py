@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -71,7 +72,7 @@ def view(model: MultiRelational, graph: KnowledgeGraph, subject: int, relation: 
     return View(positions.cpu().numpy(), probabilities.cpu().numpy(), known)
 
 
-def draw(run: Run, *, subject: str, relation: str, path: Path, labels: int = 18, size: float = 7.0) -> None:
+def draw(run: Run, *, subject: str, relation: str, path: Path, labels: int = 30, size: float = 7.0) -> None:
     """Write the picture of one question (subject, relation, ?) to ``path`` (.png, .svg or .pdf)."""
     if path.suffix not in (".png", ".svg", ".pdf"):
         raise MurpError(f"{path}: pictures are .png, .svg or .pdf, not {path.suffix or 'a name without ending'!r}.")
@@ -112,18 +113,23 @@ def draw(run: Run, *, subject: str, relation: str, path: Path, labels: int = 18,
         raise MurpError(f"could not write {path}: {error.strerror}.") from error
 
 
-def _label(axes: object, names: list[str], points: NDArray[np.float64], limit: int) -> None:
-    """Write up to ``limit`` names beside their points, the first first, leaving out those that would overlap."""
-    taken: list[tuple[float, float, float, float]] = []
+def _label(axes: Any, names: list[str], points: NDArray[np.float64], limit: int) -> None:
+    """Write up to ``limit`` names beside their points, the first first; one that would cover another is left out."""
+    # Sizes in the units of the disk, for the font and the figure below: (left, bottom, right, top).
+    taken = [(x - 0.012, y - 0.012, x + 0.012, y + 0.012) for x, y in points]
+    written = 0
     for name, (x, y) in zip(names, points, strict=True):
-        width, height = 0.0165 * len(name) + 0.01, 0.042
-        for dx, dy in ((0.018, 0.0), (-0.018 - width, 0.0), (-width / 2, 0.036), (-width / 2, -0.036)):
+        width, height = 0.0165 * len(name) + 0.01, 0.036
+        for dx, dy in ((0.018, 0.0), (-0.018 - width, 0.0), (-width / 2, 0.034), (-width / 2, -0.034)):
             box = (x + dx, y + dy - height / 2, x + dx + width, y + dy + height / 2)
             inside = all(px * px + py * py < 1 for px in (box[0], box[2]) for py in (box[1], box[3]))
             clear = all(box[2] < b[0] or b[2] < box[0] or box[3] < b[1] or b[3] < box[1] for b in taken)
             if inside and clear:
                 taken.append(box)
-                axes.text(box[0], y + dy, name, fontsize=7.5, va="center", ha="left", color="#222222", zorder=5)  # type: ignore[attr-defined]
+                left = dx < 0 and dy == 0
+                at, side = (x - 0.018, "right") if left else (box[0], "left")
+                axes.text(at, y + dy, name, fontsize=7.5, va="center", ha=side, color="#222222", zorder=5)
+                written += 1
                 break
-        if len(taken) == limit:
+        if written == limit:
             return

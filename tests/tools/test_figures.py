@@ -1,0 +1,13 @@
+"""The figures of the README are those of the stored results."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_figures_of_the_readme_come_from_the_stored_results() -> None:
+    assert subprocess.run([sys.executable, ROOT / "tools" / "figures.py", "--check"]).returncode == 0
