@@ -51,6 +51,11 @@ class Config:
     seed: int = setting(0, "same seed, same machine, same number of threads: same bits on the CPU", least=0)
     device: str = setting("auto", "where to train: auto takes the GPU if there is one", choices=("auto", "cpu", "cuda"))
     dtype: str = setting("float32", "precision of the parameters", choices=("float32", "float64"))
+    engine: str = setting(
+        "auto",
+        "how a step is computed: auto takes the fastest that can train the model",
+        choices=("auto", "torch", "numba", "triton"),
+    )
     curvature: float = setting(1.0, "murp only: curvature c of the ball, whose radius is 1/√c", above=0)
     transformation: str = setting(
         "published",

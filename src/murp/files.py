@@ -46,9 +46,9 @@ def new_folder(path: Path, error: type[MurpError]) -> Iterator[Path]:
     A ``path`` that exists, unless it is an empty folder, and whatever the system refuses raise
     ``error``; if the block raises, or the disk is full, nothing is left behind.
     """
-    if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
-        raise error(f"{path} exists already. Choose another folder, or remove it first.")
     try:
+        if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
+            raise error(f"{path} exists already. Choose another folder, or remove it first.")
         path.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
     except OSError as refusal:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -118,6 +119,14 @@ def test_train_without_out_takes_a_free_name(dataset: Path, tmp_path: Path) -> N
         "family-murp-d5-seed0",
         "family-murp-d5-seed0-2",
     }
+
+
+def test_train_on_the_working_folder_names_the_run_after_it(dataset: Path) -> None:
+    try:
+        ok(*TRAIN, "--data", ".", cwd=dataset)
+        assert [p.name for p in (dataset / "runs").iterdir()] == ["family-murp-d5-seed0"]
+    finally:
+        shutil.rmtree(dataset / "runs", ignore_errors=True)
 
 
 def test_train_on_one_file_splits_it(dataset: Path, tmp_path: Path) -> None:
@@ -268,6 +277,8 @@ class TestBadInput:
         assert "dim must be at least 1" in refused("train", "--data", dataset, "--dim", "0", "--out", out)
         assert "lr must be a finite number" in refused("train", "--data", dataset, "--lr", "nan", "--out", out)
         assert "invalid" in refused("train", "--dim", "many", status=2)
+        assert "at least 0" in refused("data", "audit", dataset, "--split-seed", "-1", status=2)
+        assert "too long" in refused("data", "convert", dataset, out.parent / ("x" * 300))
 
     def test_a_bad_configuration_file(self, tmp_path: Path, out: Path) -> None:
         path = tmp_path / "config.toml"

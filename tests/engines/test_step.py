@@ -48,7 +48,7 @@ def random_batch(entities: int, relations: int, size: int, negatives: int, seed:
 def assert_steps_agree(model: MultiRelational, positives: Tensor, negatives: Tensor, lr: float) -> None:
     loss, expected = dense_step(model, positives, negatives, lr)
     before = {name: values.clone() for name, values in model.parameters.items()}
-    ours = TorchEngine(model).run(positives[None], negatives[None], lr)
+    ours = TorchEngine(model).steps(positives[None], negatives[None], lr)
     assert float(ours) == pytest.approx(loss, rel=1e-10)
     for name, values in model.parameters.items():
         torch.testing.assert_close(values, expected[name], rtol=1e-9, atol=1e-12, msg=name)
@@ -133,8 +133,8 @@ def test_captured_steps_on_the_gpu_are_the_steps_of_the_cpu(name: str, transform
     for size in (16, 5, 16):
         batches = [random_batch(40, 4, size, 6, seed=size + i) for i in range(3)]
         positives, negatives = (torch.stack(part) for part in zip(*batches, strict=True))
-        on_cpu = engines[0].run(positives, negatives, 5.0)
-        on_gpu = engines[1].run(positives.cuda(), negatives.cuda(), 5.0)
+        on_cpu = engines[0].steps(positives, negatives, 5.0)
+        on_gpu = engines[1].steps(positives.cuda(), negatives.cuda(), 5.0)
         torch.testing.assert_close(on_gpu.cpu(), on_cpu, rtol=1e-9, atol=1e-9)
         for table, values in models[0].parameters.items():
             torch.testing.assert_close(models[1].parameters[table].cpu(), values, rtol=1e-8, atol=1e-10)

@@ -18,6 +18,7 @@ from murp.graph import KnowledgeGraph
 from murp.runs import Run, checkpoint
 from murp.training import Interrupted
 from murp.training.progress import Silent
+from murp.training.sampler import STEPS_A_CHUNK
 from murp.training.schedule import learning_rate
 
 QUICK: dict[str, Any] = {
@@ -70,7 +71,7 @@ class StopAt(Silent):
     def __init__(self, chunks: int) -> None:
         self.left = chunks
 
-    def advance(self, state: Any, steps: int, triples: int, seconds: float, loss: float) -> None:
+    def advance(self, state: Any, chunk: Any, seconds: float, loss: float) -> None:
         self.left -= 1
         if self.left == 0:
             os.kill(os.getpid(), signal.SIGINT)
@@ -81,7 +82,7 @@ def test_resuming_gives_the_bits_of_a_run_that_never_stopped(
     stops: list[int], small_tree: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stopped within an epoch or between two, once or again and again."""
-    monkeypatch.setattr("murp.training.sampler.STEPS_A_CHUNK", 20)  # two chunks an epoch
+    monkeypatch.setitem(STEPS_A_CHUNK, "cpu", 20)  # two chunks an epoch
     graph, settings = small_tree, {**QUICK, "epochs": 3, "validate_every": 1}
     murp.train(graph, out=tmp_path / "whole", **settings)
     with pytest.raises(Interrupted, match="--resume"):

@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from murp.cli.text import Commands, table
+from murp.cli.text import Commands, table, whole
 
 
 def add(commands: Commands) -> None:
@@ -105,7 +105,11 @@ def _add_source(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("source", metavar="DATA", help="dataset name, folder with train, valid and test, or one file")
     verb.add_argument("--data-dir", metavar="DIR", help="where to look for named datasets first")
     verb.add_argument(
-        "--split-seed", type=int, default=0, metavar="N", help="draws the splits of a single file; default: 0"
+        "--split-seed",
+        type=whole(least=0),
+        default=0,
+        metavar="N",
+        help="draws the splits of a single file; default: 0",
     )
 
 

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
-from murp.cli.text import Commands, add_run, figure, positive, table
+from murp.cli.text import Commands, add_run, figure, table, whole
 
 if TYPE_CHECKING:
     from murp.evaluation import Metrics
@@ -24,7 +24,9 @@ def add(commands: Commands) -> None:
         help="standard; or paper: the subject itself is removed from its ranking, as the authors' code does",
     )
     command.add_argument("--by-relation", action="store_true", help="also a row for every relation")
-    command.add_argument("--memory", type=positive, metavar="MIB", help="bound on the memory of the scores, in MiB")
+    command.add_argument(
+        "--memory", type=whole(least=1), metavar="MIB", help="bound on the memory of the scores, in MiB"
+    )
     command.add_argument("--json", action="store_true", help="one JSON object")
     command.set_defaults(run=run)
 

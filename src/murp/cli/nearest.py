@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import json
 
-from murp.cli.text import Commands, add_run, figure, positive, table
+from murp.cli.text import Commands, add_run, figure, table, whole
 
 
 def add(commands: Commands) -> None:
@@ -14,7 +14,7 @@ def add(commands: Commands) -> None:
     command = commands.add_parser("nearest", help="the entities nearest to one, by distance in the geometry")
     add_run(command)
     command.add_argument("entity", metavar="X", help="id or name")
-    command.add_argument("-k", type=positive, default=10, metavar="N", help="how many; default: 10")
+    command.add_argument("-k", type=whole(least=1), default=10, metavar="N", help="how many; default: 10")
     command.add_argument("--json", action="store_true", help="one JSON object")
     command.set_defaults(run=run)
 

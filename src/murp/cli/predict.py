@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import json
 
-from murp.cli.text import Commands, add_run, figure, positive, table
+from murp.cli.text import Commands, add_run, figure, table, whole
 
 
 def add(commands: Commands) -> None:
@@ -17,7 +17,7 @@ def add(commands: Commands) -> None:
     given.add_argument("--head", metavar="X", help="id or name; predict tails")
     given.add_argument("--tail", metavar="X", help="id or name; predict heads")
     command.add_argument("--relation", metavar="R", required=True, help="id or name of the relation")
-    command.add_argument("-k", type=positive, default=10, metavar="N", help="how many; default: 10")
+    command.add_argument("-k", type=whole(least=1), default=10, metavar="N", help="how many; default: 10")
     command.add_argument("--json", action="store_true", help="one JSON object")
     command.set_defaults(run=run)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -56,8 +57,8 @@ def run(options: argparse.Namespace) -> None:
     else:
         where = "command line"
         if options.config is not None:
+            where = f"{options.config} and the command line" if given else options.config
             given = {**Config.read(Path(options.config)), **given}
-            where = options.config
         config = Config.from_mapping(given, where)
         out = Path(options.out) if options.out else _free_name(config)
         settings = dataclasses.asdict(config)
@@ -84,7 +85,7 @@ def _refuse_settings(options: argparse.Namespace, given: dict[str, Any]) -> None
 
 
 def _free_name(config: Config) -> Path:
-    data = Path(config.data).name.split(".")[0]
+    data = os.path.basename(os.path.abspath(config.data)).lstrip(".").split(".")[0] or "data"
     base = f"{data}-{config.model}-d{config.dim}-seed{config.seed}"
     number = 1
     while (path := Path("runs") / (base if number == 1 else f"{base}-{number}")).exists():

@@ -1,19 +1,47 @@
-"""What every engine offers: training steps over prepared batches, updating a model's tables in place."""
+"""What every engine offers: training steps over chunks of an epoch, updating a model's tables in place."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
+import torch
 from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Consecutive steps of one epoch: ``positives`` (S, B, 3), int64, and what their negatives are drawn from.
+
+    An engine may draw the negatives itself, from ``seed``, or take those of :meth:`draw`.
+    """
+
+    positives: Tensor
+    num_entities: int
+    negatives: int
+    seed: int
+
+    @property
+    def steps(self) -> int:
+        return self.positives.shape[0]
+
+    @property
+    def triples(self) -> int:
+        return self.positives.shape[0] * self.positives.shape[1]
+
+    def draw(self) -> Tensor:
+        """False objects (S, B, k), int64, uniform over all entities; a pure function of ``seed``."""
+        device = self.positives.device
+        generator = torch.Generator(device).manual_seed(self.seed)
+        shape = (*self.positives.shape[:2], self.negatives)
+        return torch.randint(self.num_entities, shape, generator=generator, device=device)
 
 
 class Engine(Protocol):
     """Runs steps of the paper's recipe; how the gradient is computed is the engine's own affair."""
 
-    def run(self, positives: Tensor, negatives: Tensor, lr: float) -> Tensor:
-        """Do S steps one after another and return the sum of their mean losses, a scalar tensor.
+    name: str
 
-        ``positives`` (S, B, 3) are triples, ``negatives`` (S, B, k) false objects for each, both
-        int64 on the model's device. The model's tables are updated in place.
-        """
+    def run(self, chunk: Chunk, lr: float) -> Tensor:
+        """Do the steps of ``chunk`` one after another; the sum of their mean losses, a scalar tensor."""
         ...

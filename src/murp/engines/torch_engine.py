@@ -10,12 +10,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from murp.engines.engine import Chunk
 from murp.engines.step import RowUpdater, row_gradients
 from murp.models.model import Model
 
 
 class TorchEngine:
     """Steps by autograd over the gathered rows; see :mod:`murp.engines.step`."""
+
+    name = "torch"
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -29,8 +32,12 @@ class TorchEngine:
         self.updater.update(touched, lr)
         return loss
 
-    def run(self, positives: Tensor, negatives: Tensor, lr: float) -> Tensor:
+    def run(self, chunk: Chunk, lr: float) -> Tensor:
         """See :meth:`murp.engines.engine.Engine.run`."""
+        return self.steps(chunk.positives, chunk.draw(), lr)
+
+    def steps(self, positives: Tensor, negatives: Tensor, lr: float) -> Tensor:
+        """One step after another on positives (S, B, 3) and negatives (S, B, k); the sum of their mean losses."""
         if self.model.device.type == "cuda":
             shape = (positives.shape[1], negatives.shape[2])
             if shape not in self.graphs:

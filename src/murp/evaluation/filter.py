@@ -47,21 +47,6 @@ class KnownFacts:
         positions = np.arange(len(rows)) + np.repeat(skipped, counts)
         return rows, self.objects[positions].astype(np.int64)
 
-    def contains(self, triples: ArrayLike) -> NDArray[np.bool_]:
-        """Which of n triples (n, 3) are known; a reciprocal relation asks for the fact turned round."""
-        subjects, relations, objects = np.asarray(triples, dtype=np.int64).reshape(-1, 3).T
-        low, end = self._ranges(subjects, relations)
-        high = end
-        # A binary search in every range at the same time: as many rounds as the longest range has bits.
-        while (open_ := low < high).any():
-            middle = (low + high) // 2
-            smaller = open_.copy()
-            smaller[open_] = self.objects[middle[open_]] < objects[open_]
-            low, high = np.where(smaller, middle + 1, low), np.where(open_ & ~smaller, middle, high)
-        found = low < end
-        found[found] = self.objects[low[found]] == objects[found]
-        return found
-
     def _keys(self, subjects: ArrayLike, relations: ArrayLike) -> Indices:
         return np.asarray(subjects, dtype=np.int64) * self._stride + np.asarray(relations, dtype=np.int64)
 

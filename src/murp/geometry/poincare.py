@@ -20,10 +20,19 @@ import math
 import torch
 from torch import Tensor
 
-# In units of eps: a point farther out than 1 - 8 eps is set back to 1 - 12 eps. The difference
-# absorbs the rounding of norm and rescaling, so that a projected point is never projected again.
-_LIMIT = 8
-_SET_BACK = 12
+
+def limit_radius(dtype: torch.dtype) -> float:
+    """The largest √c|x| a point may have: 1 - 8 eps."""
+    return 1 - 8 * torch.finfo(dtype).eps
+
+
+def set_back_radius(dtype: torch.dtype) -> float:
+    """√c|x| of a point that was farther out than that: 1 - 12 eps.
+
+    The difference absorbs the rounding of norm and rescaling, so that a projected point is never
+    projected again.
+    """
+    return 1 - 12 * torch.finfo(dtype).eps
 
 
 def squared_norm(x: Tensor) -> Tensor:
@@ -59,14 +68,10 @@ def project(x: Tensor, *, c: float) -> Tensor:
 
 def _projection_factor(x: Tensor, c: float) -> Tensor:
     norm = _norm(x)
-    limit = (1 - _LIMIT * torch.finfo(x.dtype).eps) / math.sqrt(c)
+    limit = limit_radius(x.dtype) / math.sqrt(c)
     # The clamp keeps 1/norm, whose gradient flows through `where` as 0 · ∞, away from norm = 0.
-    set_back = _largest_radius(x) / math.sqrt(c) / norm.clamp(min=limit)
+    set_back = set_back_radius(x.dtype) / math.sqrt(c) / norm.clamp(min=limit)
     return torch.where(norm > limit, set_back, 1.0)
-
-
-def _largest_radius(x: Tensor) -> float:
-    return 1 - _SET_BACK * torch.finfo(x.dtype).eps
 
 
 def mobius_add(x: Tensor, y: Tensor, *, c: float) -> Tensor:
@@ -97,7 +102,7 @@ def exp0(v: Tensor, *, c: float) -> Tensor:
 def exp0_scale(vv: Tensor, *, c: float) -> Tensor:
     """tanh(√c|v|) / (√c|v|) from |v|²: the number κ with exp₀(v) = κ v."""
     r = _radius(vv, c)
-    return torch.tanh(r).clamp(max=_largest_radius(vv)) / r
+    return torch.tanh(r).clamp(max=set_back_radius(vv.dtype)) / r
 
 
 def log0(x: Tensor, *, c: float) -> Tensor:

@@ -121,6 +121,8 @@ def _separator_hint(row: Sequence[str], delimiter: str) -> str:
     separator = "tabs" if delimiter == "\t" else "commas"
     if len(row) > 1:
         return f" Fields are separated by {separator}."
+    if delimiter in row[0]:
+        return " Is a quote left open there?"
     for character, words in {
         "\t": "tabs: name it .tsv",
         ",": "commas: name it .csv",

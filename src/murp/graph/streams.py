@@ -1,4 +1,4 @@
-"""Files opened for reading and writing, compressed or not; new folders that appear whole or not at all."""
+"""Files opened for reading and writing, compressed or not."""
 
 from __future__ import annotations
 

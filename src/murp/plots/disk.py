@@ -104,8 +104,11 @@ def draw(run: Run, *, subject: str, relation: str, path: Path, labels: int = 30,
     _label(axes, [graph.entities.name(i) for i in shown], seen.positions[shown], labels)
     axes.set(xlim=(-1.03, 1.03), ylim=(-1.03, 1.03))
     axes.axis("off")
-    axes.set_title(f"({graph.entities.label(s)}, {relation}, ?)   {run.config.model} d={run.config.dim}", fontsize=11)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False, fontsize=8.5, markerscale=1.0)
+    title = f"({graph.entities.label(s)}, {relation}, ?)   {run.config.model} d={run.config.dim}"
+    axes.set_title(title, fontsize=11, parse_math=False)
+    legend = axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False, fontsize=8.5)
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # a $ in a name is a dollar sign, not mathematics
     try:
         with replacing(path) as part:
             figure.savefig(part, format=path.suffix[1:])
@@ -128,7 +131,8 @@ def _label(axes: Any, names: list[str], points: NDArray[np.float64], limit: int)
                 taken.append(box)
                 left = dx < 0 and dy == 0
                 at, side = (x - 0.018, "right") if left else (box[0], "left")
-                axes.text(at, y + dy, name, fontsize=7.5, va="center", ha=side, color="#222222", zorder=5)
+                style = {"fontsize": 7.5, "color": "#222222", "zorder": 5, "parse_math": False}
+                axes.text(at, y + dy, name, va="center", ha=side, **style)
                 written += 1
                 break
         if written == limit:

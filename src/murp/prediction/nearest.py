@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from murp.errors import ConfigError
+from murp.errors import ConfigError, NotFiniteError
 from murp.graph import KnowledgeGraph
 from murp.models import MultiRelational
 
@@ -29,6 +29,11 @@ def nearest(model: MultiRelational, graph: KnowledgeGraph, entity: str, k: int =
     centre = graph.entities.find(entity)
     points = model.parameters["entity"]
     distances = model.geometry.distance(points[centre], points).double()
+    if distances.isnan().any():
+        raise NotFiniteError(
+            f"distances from {graph.entities.label(centre)} are NaN. The model's training diverged: "
+            "train again with a lower learning rate, or use another checkpoint."
+        )
     distances[centre] = torch.inf
     best = torch.topk(distances, min(k, len(distances) - 1), largest=False)
     return [

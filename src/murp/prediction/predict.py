@@ -47,7 +47,8 @@ def predict(
     scores = model.score_objects(*query)[0].double().cpu()
     if scores.isnan().any():
         raise NotFiniteError(
-            f"scores of ({graph.entities.label(given)}, {relation}) are not numbers: the model is broken."
+            f"the model gives NaN scores to ({graph.entities.label(given)}, {relation}). Its training diverged: "
+            "train again with a lower learning rate, or use another checkpoint."
         )
     best = torch.topk(scores, min(k, len(scores)))
     known = _stated(graph, given, r, heads=tail is not None)

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from murp import engines
 from murp.config import Config
-from murp.engines import TorchEngine
 from murp.errors import ConfigError, NotFiniteError
 from murp.evaluation import KnownFacts, evaluate
 from murp.graph import KnowledgeGraph
@@ -43,7 +43,7 @@ def fit(
         seed=config.seed,
         device=model.device,
     )
-    engine = TorchEngine(model)
+    engine = engines.build(config.engine, model)
     known = KnownFacts.of(graph)
     board = _tensorboard(path) if config.tensorboard else None
     saved = time.monotonic()
@@ -54,8 +54,8 @@ def fit(
                 lr = learning_rate(config, state.epoch)
                 for index in range(state.chunk, sampler.chunks):
                     began = time.monotonic()
-                    positives, negatives = sampler.chunk(state.epoch, index)
-                    loss = float(engine.run(positives, negatives, lr))
+                    chunk = sampler.chunk(state.epoch, index)
+                    loss = float(engine.run(chunk, lr))
                     if not math.isfinite(loss):
                         raise _diverged(model, config, state)
                     spent = time.monotonic() - began
@@ -64,8 +64,7 @@ def fit(
                         state.loss + loss,
                         state.seconds + spent,
                     )
-                    steps, triples = len(positives), positives.shape[0] * positives.shape[1]
-                    progress.advance(state, steps, triples, spent, loss / steps)
+                    progress.advance(state, chunk, spent, loss / chunk.steps)
                     if interrupt.requested:
                         _save_last(path, config, model, state)
                         raise Interrupted(

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from murp.engines import Chunk
 from murp.training.state import State
 
 
@@ -17,8 +18,8 @@ class Silent:
     def start(self, state: State, steps: int, epochs: int) -> None:
         """Training begins, or goes on, at ``state``; an epoch has ``steps`` steps."""
 
-    def advance(self, state: State, steps: int, triples: int, seconds: float, loss: float) -> None:
-        """``steps`` more steps are done on ``triples`` positives in ``seconds``; their mean loss."""
+    def advance(self, state: State, chunk: Chunk, seconds: float, loss: float) -> None:
+        """The steps of ``chunk`` are done, in ``seconds``; their mean loss."""
 
     def epoch(self, record: dict[str, Any]) -> None:
         """An epoch is done; ``record`` is its line of metrics.jsonl."""
@@ -58,11 +59,11 @@ class Bar(Silent):
         )
         self.bar.start()
 
-    def advance(self, state: State, steps: int, triples: int, seconds: float, loss: float) -> None:
-        speed = triples / max(seconds, 1e-9)
+    def advance(self, state: State, chunk: Chunk, seconds: float, loss: float) -> None:
+        speed = chunk.triples / max(seconds, 1e-9)
         self.speed = speed if not self.speed else 0.8 * self.speed + 0.2 * speed
         self.loss = f"{loss:.4f}"
-        self.bar.update(self.task, advance=steps, **self._fields(state.epoch))
+        self.bar.update(self.task, advance=chunk.steps, **self._fields(state.epoch))
 
     def epoch(self, record: dict[str, Any]) -> None:
         if "valid" in record:

@@ -8,15 +8,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from murp.engines import Chunk
 from murp.graph import Triples
 
-STEPS_A_CHUNK = 256
+# Small enough for Ctrl-C to be answered soon, large enough that a GPU seldom waits for Python.
+STEPS_A_CHUNK = {"cpu": 256, "cuda": 2048}
 
 
 class Sampler:
     """Positive triples in a new random order every epoch, each with k uniform false objects.
 
-    Drawn in chunks of up to 256 steps. Nothing is remembered between chunks: the order depends on
+    Handed out in chunks of steps. Nothing is remembered between chunks: the order depends on
     (seed, epoch) and the negatives on (seed, epoch, chunk) alone. A false object may by chance be a
     true one, as in the paper.
     """
@@ -37,6 +39,7 @@ class Sampler:
         self.negatives = negatives
         self.seed = seed
         self.device = device
+        self.steps_a_chunk = STEPS_A_CHUNK[device.type]
         self.order: tuple[int, Tensor] | None = None
 
     @property
@@ -46,35 +49,29 @@ class Sampler:
 
     @property
     def chunks(self) -> int:
-        """Chunks an epoch: the full batches by 256, then the smaller last batch where there is one."""
+        """Chunks an epoch: the full batches, then the smaller last batch where there is one."""
         full, rest = divmod(len(self.triples), self.batch_size)
-        return math.ceil(full / STEPS_A_CHUNK) + (rest > 0)
+        return math.ceil(full / self.steps_a_chunk) + (rest > 0)
 
-    def chunk(self, epoch: int, index: int) -> tuple[Tensor, Tensor]:
-        """Positives (S, B, 3) and negatives (S, B, k) of one chunk, int64 on the sampler's device."""
+    def chunk(self, epoch: int, index: int) -> Chunk:
+        """One chunk of an epoch, on the sampler's device."""
         if self.order is None or self.order[0] != epoch:
             self.order = (epoch, self._permutation(epoch))
         full = len(self.triples) // self.batch_size
-        first = index * STEPS_A_CHUNK
+        first = index * self.steps_a_chunk
         if first < full:
-            steps, size = min(STEPS_A_CHUNK, full - first), self.batch_size
-            start = first * self.batch_size
+            steps, size = min(self.steps_a_chunk, full - first), self.batch_size
         else:
-            steps, size = 1, len(self.triples) - full * self.batch_size
-            start = full * self.batch_size
+            first, steps, size = full, 1, len(self.triples) - full * self.batch_size
+        start = first * self.batch_size
         chosen = self.order[1][start : start + steps * size]
         positives = self.triples[chosen].long().view(steps, size, 3)
-        negatives = torch.randint(
-            self.num_entities,
-            (steps, size, self.negatives),
-            generator=self._generator(epoch, 1 + index),
-            device=self.device,
-        )
-        return positives, negatives
+        return Chunk(positives, self.num_entities, self.negatives, self._seed(epoch, 1 + index))
 
     def _permutation(self, epoch: int) -> Tensor:
-        return torch.randperm(len(self.triples), generator=self._generator(epoch, 0), device=self.device)
+        generator = torch.Generator(self.device).manual_seed(self._seed(epoch, 0))
+        return torch.randperm(len(self.triples), generator=generator, device=self.device)
 
-    def _generator(self, *position: int) -> torch.Generator:
+    def _seed(self, *position: int) -> int:
         state = np.random.SeedSequence([self.seed, *position]).generate_state(1, np.uint64)
-        return torch.Generator(self.device).manual_seed(int(state[0] >> 1))
+        return int(state[0] >> 1)
