@@ -13,10 +13,13 @@ RUN := runs/quickstart
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,tensorboard]'
 	touch $@
 
-$(RUN): | .venv/installed
-	$(BIN)/murp train --data wordnet-mini --model murp --dim 40 --epochs 60 --out $(RUN)
+# A run that was interrupted is continued.
+$(RUN)/finished: | .venv/installed
+	if test -d $(RUN); then $(BIN)/murp train --resume $(RUN); \
+	else $(BIN)/murp train --data wordnet-mini --model murp --dim 40 --epochs 60 --out $(RUN); fi
+	touch $@
 
-quickstart: $(RUN)
+quickstart: $(RUN)/finished
 	@echo; $(BIN)/murp evaluate $(RUN)
 	@echo; $(BIN)/murp predict $(RUN) --head asia.n.01 --relation has_part -k 10
 	@echo; $(BIN)/murp plot $(RUN) disk --head asia.n.01 --relation has_part --out $(RUN)/asia.png

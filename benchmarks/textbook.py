@@ -31,13 +31,16 @@ def norm(x: Tensor) -> Tensor:
 class TextbookMuRP:
     """MuRP with dense parameters and dense Riemannian SGD."""
 
-    def __init__(self, num_entities: int, num_relations: int, dim: int, seed: int = 0) -> None:
-        draw = torch.Generator().manual_seed(seed)
-        self.entity = 1e-3 * torch.randn(num_entities, dim, dtype=torch.float64, generator=draw)
-        self.translation = 1e-3 * torch.randn(num_relations, dim, dtype=torch.float64, generator=draw)
-        self.stretch = 2 * torch.rand(num_relations, dim, dtype=torch.float64, generator=draw) - 1
-        self.subject_bias = torch.zeros(num_entities, dtype=torch.float64)
-        self.object_bias = torch.zeros(num_entities, dtype=torch.float64)
+    def __init__(
+        self, num_entities: int, num_relations: int, dim: int, *, seed: int = 0, device: torch.device | str = "cpu"
+    ) -> None:
+        draw = torch.Generator(device).manual_seed(seed)
+        given = {"dtype": torch.float64, "device": device}
+        self.entity = 1e-3 * torch.randn(num_entities, dim, generator=draw, **given)
+        self.translation = 1e-3 * torch.randn(num_relations, dim, generator=draw, **given)
+        self.stretch = 2 * torch.rand(num_relations, dim, generator=draw, **given) - 1
+        self.subject_bias = torch.zeros(num_entities, **given)
+        self.object_bias = torch.zeros(num_entities, **given)
         self.on_ball = [self.entity, self.translation]
         self.flat = [self.stretch, self.subject_bias, self.object_bias]
         for table in self.on_ball + self.flat:
@@ -56,7 +59,7 @@ class TextbookMuRP:
         candidates = torch.cat([positives[:, 2:], negatives], dim=1)
         s = positives[:, :1].expand_as(candidates)
         r = positives[:, 1:2].expand_as(candidates)
-        labels = torch.zeros(candidates.shape, dtype=torch.float64)
+        labels = torch.zeros(candidates.shape, dtype=torch.float64, device=candidates.device)
         labels[:, 0] = 1
         tables = self.on_ball + self.flat
         loss = binary_cross_entropy_with_logits(self.score(s, r, candidates), labels)
@@ -75,10 +78,10 @@ class TextbookMuRP:
     @torch.no_grad()
     def rank(self, s: int, r: int, o: int, known: np.ndarray) -> int:
         """The filtered rank of one query, by sorting all entities."""
-        entities = torch.arange(len(self.entity))
-        scores = self.score(torch.tensor(s).expand_as(entities), torch.tensor(r).expand_as(entities), entities)
+        entities = torch.arange(len(self.entity), device=self.entity.device)
+        scores = self.score(torch.full_like(entities, s), torch.full_like(entities, r), entities)
         target = scores[o].clone()
-        scores[torch.from_numpy(known)] = -torch.inf
+        scores[torch.from_numpy(known).to(scores.device)] = -torch.inf
         scores[o] = target
         order = torch.argsort(scores, descending=True)
         return int((order == o).nonzero()[0, 0]) + 1

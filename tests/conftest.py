@@ -14,6 +14,14 @@ from murp.graph import KnowledgeGraph, Vocabulary
 # Tests run side by side on few cores: threads of one would only wait for those of another.
 torch.set_num_threads(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+# GPU kernels run through Triton's interpreter where there is no GPU; it must be told before the first import.
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"
+
+
+# Tests leave nothing in the user's cache; those of the cache switch it on in folders of their own.
+os.environ["MURP_CACHE"] = "off"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

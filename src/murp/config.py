@@ -25,10 +25,17 @@ Choice = tuple[str, ...]
 
 
 def setting(
-    default: Any, help: str, *, choices: Choice = (), least: float | None = None, above: float | None = None
+    default: Any,
+    help: str,
+    *,
+    choices: Choice = (),
+    least: float | None = None,
+    most: float | None = None,
+    above: float | None = None,
 ) -> Any:
     """A field of :class:`Config`: its default, what it does, and which values are legal."""
-    return field(default=default, metadata={"help": help, "choices": choices, "least": least, "above": above})
+    rules = {"help": help, "choices": choices, "least": least, "most": most, "above": above}
+    return field(default=default, metadata=rules)
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ class Config:
 
     data: str = setting("wordnet-mini", "dataset name, folder with train, valid and test, or one file to split")
     data_dir: str = setting("", "where to look for named datasets before MURP_DATA and the cache; empty: nowhere else")
-    split_seed: int = setting(0, "draws valid and test where the data is one file", least=0)
+    split_seed: int = setting(0, "draws valid and test where the data is one file", least=0, most=2**63 - 1)
     model: str = setting("murp", "murp (Poincaré ball) or mure (Euclidean space)", choices=("murp", "mure"))
     dim: int = setting(40, "dimension d of the embedding", least=1)
     lr: float = setting(
@@ -48,7 +55,9 @@ class Config:
     epochs: int = setting(100, "passes over the training triples and their reciprocals; the paper: 500", least=1)
     batch_size: int = setting(128, "positive triples a step", least=1)
     negatives: int = setting(50, "uniformly drawn false objects for each positive triple", least=1)
-    seed: int = setting(0, "same seed, same machine, same number of threads: same bits on the CPU", least=0)
+    seed: int = setting(
+        0, "same seed, same machine, same number of threads: same bits on the CPU", least=0, most=2**63 - 1
+    )
     device: str = setting("auto", "where to train: auto takes the GPU if there is one", choices=("auto", "cpu", "cuda"))
     dtype: str = setting("float32", "precision of the parameters", choices=("float32", "float64"))
     engine: str = setting(
@@ -134,6 +143,8 @@ def _checked(name: str, value: Any, kind: Any, rules: Any) -> Any:
         raise ConfigError(f"{name} must be one of {', '.join(rules['choices'])}, not {value!r}.")
     if rules["least"] is not None and value < rules["least"]:
         raise ConfigError(f"{name} must be at least {rules['least']}, not {value!r}.")
+    if rules["most"] is not None and value > rules["most"]:
+        raise ConfigError(f"{name} must be at most {rules['most']}, not {value!r}.")
     if rules["above"] is not None and value <= rules["above"]:
         raise ConfigError(f"{name} must be above {rules['above']}, not {value!r}.")
     return value

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 import murp
-from murp.cli import data, evaluate, info, nearest, plot, predict, train
+from murp.cli import data, evaluate, info, nearest, plot, predict, sweep, train
 from murp.errors import MurpError
 
 
@@ -23,7 +23,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"murp {murp.__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (train, evaluate, predict, nearest, info, plot, data):
+    for command in (train, sweep, evaluate, predict, nearest, info, plot, data):
         command.add(commands)
     return top
 

@@ -3,30 +3,45 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Sequence
+from typing import cast
 
 from murp.engines.engine import Chunk, Engine
 from murp.engines.torch_engine import TorchEngine
 from murp.errors import ConfigError
-from murp.models import TRANSFORMATIONS, MultiRelational
+from murp.models import TRANSFORMATIONS, Model, MultiRelational
 
-__all__ = ["Chunk", "Engine", "TorchEngine", "build"]
+__all__ = ["Chunk", "Engine", "TorchEngine", "build", "side_by_side"]
 
 
-def build(name: str, model: MultiRelational) -> Engine:
-    """The engine called ``name`` for ``model`` on its device; ``auto`` is the fastest that can."""
+def build(name: str, models: Sequence[Model]) -> Engine:
+    """The engine called ``name`` for models on their device; ``auto`` is the fastest that can.
+
+    Several models of one shape train side by side, which only the engine triton does.
+    """
     if name == "auto":
-        for fused in ("triton", "numba"):
-            if _cannot(fused, model) is None:
-                return _MAKERS[fused](model)
-        return TorchEngine(model)
-    reason = _cannot(name, model)
+        name = next(fused for fused in ("triton", "numba", "torch") if _cannot(fused, models[0]) is None)
+    reason = _cannot(name, models[0])
     if reason is not None:
         raise ConfigError(f"engine {name} {reason}. Engine torch can: use --engine torch or auto.")
-    return _MAKERS[name](model)
+    if name == "triton":
+        from murp.engines.triton_engine import TritonEngine
+
+        return TritonEngine(cast(Sequence[MultiRelational], models))
+    (model,) = models
+    if name == "numba":
+        from murp.engines.numba_engine import NumbaEngine
+
+        return NumbaEngine(cast(MultiRelational, model))
+    return TorchEngine(model)
 
 
-def _cannot(name: str, model: MultiRelational) -> str | None:
+def side_by_side(name: str, model: Model) -> bool:
+    """Whether several models like this one can share an engine."""
+    return name in ("auto", "triton") and _cannot("triton", model) is None
+
+
+def _cannot(name: str, model: Model) -> str | None:
     """Why the engine cannot train this model where it is; None if it can."""
     if name == "torch":
         return None
@@ -35,21 +50,11 @@ def _cannot(name: str, model: MultiRelational) -> str | None:
         return f"runs on {device}, and the model is on {model.device.type}"
     if importlib.util.find_spec(name) is None:
         return f"needs the package {name}, which is not installed"
-    if model.transformation != TRANSFORMATIONS["published"] or model.bias != "both":
-        return "knows the published transformation with both biases, no other choice of parts"
+    published = (
+        isinstance(model, MultiRelational)
+        and model.transformation == TRANSFORMATIONS["published"]
+        and model.bias == "both"
+    )
+    if not published:
+        return "knows MuRP and MuRE with the published transformation and both biases, no other model"
     return None
-
-
-def _numba(model: MultiRelational) -> Engine:
-    from murp.engines.numba_engine import NumbaEngine
-
-    return NumbaEngine(model)
-
-
-def _triton(model: MultiRelational) -> Engine:
-    from murp.engines.triton_engine import TritonEngine
-
-    return TritonEngine(model)
-
-
-_MAKERS: dict[str, Callable[[MultiRelational], Engine]] = {"torch": TorchEngine, "numba": _numba, "triton": _triton}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -42,6 +43,6 @@ class Engine(Protocol):
 
     name: str
 
-    def run(self, chunk: Chunk, lr: float) -> Tensor:
-        """Do the steps of ``chunk`` one after another; the sum of their mean losses, a scalar tensor."""
+    def run(self, chunks: Sequence[Chunk], rates: Sequence[float]) -> Tensor:
+        """Each model its chunk, with its learning rate, step after step; the sums of the mean losses, one a model."""
         ...

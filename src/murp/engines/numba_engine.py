@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numba
@@ -24,9 +25,10 @@ class NumbaEngine:
         self.model = model
         self.workspaces: dict[tuple[int, int], dict[str, Any]] = {}
 
-    def run(self, chunk: Chunk, lr: float) -> Tensor:
-        """See :meth:`murp.engines.engine.Engine.run`."""
-        return self.steps(chunk.positives, chunk.draw(), lr)
+    def run(self, chunks: Sequence[Chunk], rates: Sequence[float]) -> Tensor:
+        """See :meth:`murp.engines.engine.Engine.run`; this engine has one model."""
+        (chunk,), (lr,) = chunks, rates
+        return self.steps(chunk.positives, chunk.draw(), lr)[None]
 
     def steps(self, positives: Tensor, negatives: Tensor, lr: float) -> Tensor:
         """One step after another on positives (S, B, 3) and negatives (S, B, k); the sum of their mean losses."""

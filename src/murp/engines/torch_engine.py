@@ -7,6 +7,8 @@ cost many times what they compute.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -32,9 +34,10 @@ class TorchEngine:
         self.updater.update(touched, lr)
         return loss
 
-    def run(self, chunk: Chunk, lr: float) -> Tensor:
-        """See :meth:`murp.engines.engine.Engine.run`."""
-        return self.steps(chunk.positives, chunk.draw(), lr)
+    def run(self, chunks: Sequence[Chunk], rates: Sequence[float]) -> Tensor:
+        """See :meth:`murp.engines.engine.Engine.run`; this engine has one model."""
+        (chunk,), (lr,) = chunks, rates
+        return self.steps(chunk.positives, chunk.draw(), lr)[None]
 
     def steps(self, positives: Tensor, negatives: Tensor, lr: float) -> Tensor:
         """One step after another on positives (S, B, 3) and negatives (S, B, k); the sum of their mean losses."""

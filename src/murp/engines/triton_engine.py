@@ -32,8 +32,8 @@ class TritonEngine:
 
     name = "triton"
 
-    def __init__(self, models: MultiRelational | Sequence[MultiRelational]) -> None:
-        self.models = [models] if isinstance(models, MultiRelational) else list(models)
+    def __init__(self, models: Sequence[MultiRelational]) -> None:
+        self.models = list(models)
         first = self.models[0]
         self.device, self.dtype, self.dim = first.device, first.dtype, first.dim
         self.tables: dict[str, Tensor] = {}
@@ -55,12 +55,8 @@ class TritonEngine:
         self.relation_gradients = [torch.zeros_like(self.tables[n]) for n in ("subject_stretch", "translation")]
         self.batches: dict[tuple[int, int], Batch] = {}
 
-    def run(self, chunk: Chunk, lr: float) -> Tensor:
+    def run(self, chunks: Sequence[Chunk], rates: Sequence[float]) -> Tensor:
         """See :meth:`murp.engines.engine.Engine.run`."""
-        return self.run_many([chunk], [lr])[0]
-
-    def run_many(self, chunks: Sequence[Chunk], rates: Sequence[float]) -> Tensor:
-        """The same for every model, each with its own chunk and learning rate; the losses, one a model."""
         shape = (chunks[0].positives.shape[1], chunks[0].negatives)
         if shape not in self.batches:
             self.batches[shape] = Batch(self, *shape)
@@ -110,13 +106,17 @@ class Batch:
         first = engine.models[0]
         ball = first.geometry if isinstance(first.geometry, PoincareBall) else None
         shape: dict[str, Any] = {"K": candidates, "D": dim, "DP": triton.next_power_of_2(dim), "BALL": ball is not None}
-        shape |= {"C": ball.c if ball else 1.0, "SET_BACK": set_back_radius(engine.dtype)}
+        shape |= {"C": ball.c if ball else 1.0, "SET_BACK_GAP": 1 - set_back_radius(engine.dtype)}
         wide = shape["DP"]
-        tile = max(1, min(triton.next_power_of_2(candidates), 8192 // wide))
-        rows_a_program = 16
+        tile = max(1, min(triton.next_power_of_2(candidates), 16384 // wide))
+        rows_a_program = max(1, 512 // wide if wide <= 64 else 256 // wide)
         self.gradient_options = {**shape, "KT": tile, "num_warps": 4 if wide <= 64 else 8}
-        self.update_options = {**shape, "OT": rows_a_program, "LIMIT": limit_radius(engine.dtype), "num_warps": 1}
-        self.update_options["DT"] = 32 // engine.dtype.itemsize
+        self.update_options = {**shape, "OT": rows_a_program, "num_warps": 2 if wide <= 64 else 1}
+        self.update_options["LIMIT_GAP"] = 1 - limit_radius(engine.dtype)
+        if runs > 1 and wide <= 64:
+            # Many programs: what counts is how many fit on a multiprocessor, not how soon one is done.
+            self.gradient_options |= {"num_warps": 2, "maxnreg": 128}
+            self.update_options |= {"maxnreg": 64}
         self.update_programs = triton.cdiv(occurrences, rows_a_program) + size
         self.graphs: dict[int, torch.cuda.CUDAGraph] = {}
 
@@ -140,7 +140,7 @@ class Batch:
 
     def run(self, steps: int) -> None:
         """The first ``steps`` steps of the buffer."""
-        if self.engine.device.type != "cuda":  # the interpreter, in tests
+        if self.engine.device.type != "cuda":  # Triton's interpreter: slow, for tests
             for _ in range(steps):
                 self.launch(0)
                 self.engine.clock += 1

@@ -11,7 +11,9 @@ entity's chain sums the chain, moves the row and clears the head. Relations, few
 additions and moved by whoever claims them first. The cost does not depend on the number of entities.
 
 The second axis of the grid numbers independent runs of the same shape, which train side by side; the tables have
-that axis first. Only exp, log and sqrt are used, so that the interpreter on the CPU runs the same code.
+that axis first. Only exp, log and sqrt are used, so that the interpreter on the CPU runs the same code. The radii
+near the boundary are given as their distance from 1 (LIMIT_GAP, SET_BACK_GAP): Triton may round a constant to
+float32, and 1 - 8 eps of float64 would become 1.
 """
 
 from __future__ import annotations
@@ -92,7 +94,7 @@ def gradient_kernel(
     stretch_gradient, translation_gradient, loss,
     N, R, B, runs,
     K: tl.constexpr, D: tl.constexpr, DP: tl.constexpr, KT: tl.constexpr,
-    BALL: tl.constexpr, C: tl.constexpr, SET_BACK: tl.constexpr,
+    BALL: tl.constexpr, C: tl.constexpr, SET_BACK_GAP: tl.constexpr,
 ):  # fmt: skip
     """One program a positive triple; K = 1 + k candidates, the true object first.
 
@@ -108,14 +110,14 @@ def gradient_kernel(
     s, r, true = tl.load(at), tl.load(at + 1), tl.load(at + 2)
     cols = tl.arange(0, DP)
     inside = cols < D
+    k = tl.arange(0, KT)
+    o = tl.where(k == 0, true, _draw(seed, (step * B + i) * K + k, N))
     entity += run * N * D
     h = tl.load(entity + s * D + cols, mask=inside, other=0.0)
     m = tl.load(stretch + (run * R + r) * D + cols, mask=inside, other=0.0)
     rv = tl.load(translation + (run * R + r) * D + cols, mask=inside, other=0.0)
     bias_s = tl.load(subject_bias + run * N + s)
     # The first candidates are on their way while the subject is moved.
-    k = tl.arange(0, KT)
-    o = tl.where(k == 0, true, _draw(seed, (step * B + i) * K + k, N))
     v = tl.load(entity + o[:, None] * D + cols[None, :], mask=(k < K)[:, None] & inside[None, :], other=0.0)
 
     slot = run * B + i
@@ -130,8 +132,10 @@ def gradient_kernel(
         tau = tl.sqrt(C * tl.sum(t * t, 0))
         far = _tanh_over(tau)
         tanh = far * tau
-        slope = tl.where(tanh > SET_BACK, 0.0, 1.0 - tanh * tanh)
-        far = tl.where(tanh > SET_BACK, SET_BACK / tl.where(tanh > SET_BACK, tau, 1.0), far)
+        outside = 1.0 - tanh < SET_BACK_GAP
+        inverse = 1.0 / tl.where(outside, tau, 1.0)
+        slope = tl.where(outside, 0.0, 1.0 - tanh * tanh)
+        far = tl.where(outside, inverse - inverse * SET_BACK_GAP, far)
         x = far * t
         xx, rr, xr = tl.reduce((x * x, rv * rv, x * rv), 0, _add3)
         fixed = C / ((1.0 - C * xx) * (1.0 - C * rr))
@@ -149,7 +153,7 @@ def gradient_kernel(
     for k0 in range(0, K, KT):
         k = k0 + tl.arange(0, KT)
         live = k < K
-        if K > KT:
+        if K > KT:  # noqa: SIM102 - the first is decided when compiling, the second when running
             if k0 > 0:
                 o = _draw(seed, (step * B + i) * K + k, N)
                 v = tl.load(entity + o[:, None] * D + cols[None, :], mask=live[:, None] & inside[None, :], other=0.0)
@@ -238,13 +242,10 @@ def gradient_kernel(
 
 
 @triton.jit
-def _ball_step(xx, gg, xg, lr, C: tl.constexpr, LIMIT: tl.constexpr, SET_BACK: tl.constexpr):
-    """murp.geometry.poincare.step from |x|², |g|² and ⟨x,g⟩: the a and b of a·x - b·g, the moved point.
-
-    Whether the point is too near the boundary is told by the closed form of its gap,
-    1 - c|x ⊕ y|² = (1 - c|x|²)(1 - c|y|²)/D, which does not cancel.
-    """
+def _ball_step(x, g, lr, C: tl.constexpr, LIMIT_GAP: tl.constexpr, SET_BACK_GAP: tl.constexpr):
+    """murp.geometry.poincare.step on rows (n, DP); a zero gradient returns them unchanged."""
     root: tl.constexpr = C**0.5
+    xx, gg, xg = tl.reduce((x * x, g * g, x * g), 1, _add3)
     radius = tl.sqrt(C * xx)
     p = (1.0 - radius) * (1.0 + radius)
     h = root * 0.25 * lr * p * tl.sqrt(gg)
@@ -254,14 +255,18 @@ def _ball_step(xx, gg, xg, lr, C: tl.constexpr, LIMIT: tl.constexpr, SET_BACK: t
     q = C * tau * xg
     below = (1.0 - q) * (1.0 - q) + tl.maximum(radius * t * (radius * t) - q * q, 0.0)
     s = p / below
-    gap = s * (1.0 - t) * (1.0 + t)
-    outside = gap < 1.0 - LIMIT * LIMIT
-    back = tl.where(outside, SET_BACK / tl.sqrt(tl.where(outside, 1.0 - gap, 1.0)), 1.0)
-    return (1.0 + s * t * t) * back, s * tau * back
+    moved = x * (1.0 + s * t * t)[:, None] - g * (s * tau)[:, None]
+    far = root * tl.sqrt(tl.sum(moved * moved, 1))
+    outside = 1.0 - far < LIMIT_GAP
+    inverse = 1.0 / tl.where(outside, far, 1.0)
+    back = tl.where(outside, inverse - inverse * SET_BACK_GAP, 1.0)
+    return moved * back[:, None]
 
 
 @triton.jit
-def _occurrence(at, active, run, runs, first, of_x, of_r, of_self, of_phi, following, B, K: tl.constexpr, BALL: tl.constexpr):
+def _occurrence(
+    at, active, run, runs, first, of_x, of_r, of_self, of_phi, following, B, K: tl.constexpr, BALL: tl.constexpr
+):
     """What an occurrence adds to its row's gradient, a·X[x_row] + b·r[r_row] + w·v, to both biases, and who is next."""
     subject = at >= B * K
     at_ = first + at
@@ -299,17 +304,18 @@ def update_kernel(
     x_rows, r_rows, of_x, of_r, of_self, of_phi, row_of, following, head,
     stretch_gradient, translation_gradient, claim,
     N, R, B, runs,
-    K: tl.constexpr, D: tl.constexpr, DP: tl.constexpr, OT: tl.constexpr, DT: tl.constexpr,
-    BALL: tl.constexpr, C: tl.constexpr, LIMIT: tl.constexpr, SET_BACK: tl.constexpr,
+    K: tl.constexpr, D: tl.constexpr, DP: tl.constexpr, OT: tl.constexpr,
+    BALL: tl.constexpr, C: tl.constexpr, LIMIT_GAP: tl.constexpr, SET_BACK_GAP: tl.constexpr,
 ):  # fmt: skip
     """Programs for OT occurrences each, then one a positive for its relation.
 
-    The dimension is worked through in pieces of DT columns, so that few threads share a row and the arithmetic on
-    single numbers is done few times over. The first two links of a chain are held; longer chains are walked.
+    Most chains have one or two links: their loads go out together; longer chains are walked.
     """
     program = tl.program_id(0)
     run = tl.program_id(1).to(tl.int64)
     lr = tl.load(rates + run)
+    cols = tl.arange(0, DP)[None, :]
+    inside = cols < D
     occurrences = B * (K + 1)
     tiles = tl.cdiv(occurrences, OT)
     first = run * occurrences
@@ -317,78 +323,48 @@ def update_kernel(
         at = program * OT + tl.arange(0, OT)
         live = at < occurrences
         row = tl.load(row_of + first + at, mask=live, other=0)
-        # The loads of the first link go out before it is known who owns the row.
+        # Who owns the row is asked for and used last: no load waits for the answer.
+        owner = live & (tl.load(head + run * N + row, mask=live, other=-1) == at)
         x1, r1, a1, b1, w, s_bias, o_bias, second = _occurrence(
             at, live, run, runs, first, of_x, of_r, of_self, of_phi, following, B, K, BALL
         )
-        owner = live & (tl.load(head + run * N + row, mask=live, other=-1) == at)
-        second = tl.where(owner, second, -1)
         more = second >= 0
-        x2, r2, a2, b2, w2, s_bias2, o_bias2, third = _occurrence(
+        x2, r2, a2, b2, w2, s_bias2, o_bias2, link = _occurrence(
             second, more, run, runs, first, of_x, of_r, of_self, of_phi, following, B, K, BALL
         )
-        w, s_bias, o_bias = w + w2, s_bias + s_bias2, o_bias + o_bias2
-        # Links beyond the second: their scalars once, their vectors with every piece of the dimension.
-        deep = tl.max(third, 0) >= 0
-        link = third
-        while tl.max(link, 0) >= 0:
-            _, _, _, _, w2, s_bias2, o_bias2, link = _occurrence(
-                link, link >= 0, run, runs, first, of_x, of_r, of_self, of_phi, following, B, K, BALL
-            )
-            w, s_bias, o_bias = w + w2, s_bias + s_bias2, o_bias + o_bias2
-        here = entity + run * N * D + row[:, None] * D
-        keep = tl.zeros_like(w)
-        take = keep
-        xx, gg, xg = keep, keep, keep
-        for half in tl.static_range(0 if BALL else 1, 2):
-            for c0 in range(0, D, DT):
-                cols = c0 + tl.arange(0, DT)[None, :]
-                wide = cols < D
-                v = tl.load(here + cols, mask=owner[:, None] & wide, other=0.0)
-                g = w[:, None] * v
-                g += _part(x_rows, r_rows, x1, r1, a1, b1, owner, cols, wide, D, BALL)
-                g += _part(x_rows, r_rows, x2, r2, a2, b2, more, cols, wide, D, BALL)
-                if deep:
-                    link = third
-                    while tl.max(link, 0) >= 0:
-                        x3, r3, a3, b3, _, _, _, after = _occurrence(
-                            link, link >= 0, run, runs, first, of_x, of_r, of_self, of_phi, following, B, K, BALL
-                        )
-                        g += _part(x_rows, r_rows, x3, r3, a3, b3, link >= 0, cols, wide, D, BALL)
-                        link = after
-                if half == 0:
-                    xx += tl.sum(v * v, 1)
-                    gg += tl.sum(g * g, 1)
-                    xg += tl.sum(v * g, 1)
-                elif BALL:
-                    tl.store(here + cols, keep[:, None] * v - take[:, None] * g, mask=owner[:, None] & wide)
-                else:
-                    tl.store(here + cols, v - lr * g, mask=owner[:, None] & wide)
-            if half == 0:
-                keep, take = _ball_step(xx, gg, xg, lr, C, LIMIT, SET_BACK)
         bias = run * N + row
+        s_before = tl.load(subject_bias + bias, mask=live, other=0.0)
+        o_before = tl.load(object_bias + bias, mask=live, other=0.0)
+        here = entity + run * N * D + row[:, None] * D + cols
+        v = tl.load(here, mask=live[:, None] & inside, other=0.0)
+        g = _part(x_rows, r_rows, x1, r1, a1, b1, live, cols, inside, D, BALL)
+        g += _part(x_rows, r_rows, x2, r2, a2, b2, more, cols, inside, D, BALL)
+        w, s_bias, o_bias = w + w2, s_bias + s_bias2, o_bias + o_bias2
+        while tl.max(link, 0) >= 0:
+            deeper = link >= 0
+            x2, r2, a2, b2, w2, s_bias2, o_bias2, link = _occurrence(
+                link, deeper, run, runs, first, of_x, of_r, of_self, of_phi, following, B, K, BALL
+            )
+            g += _part(x_rows, r_rows, x2, r2, a2, b2, deeper, cols, inside, D, BALL)
+            w, s_bias, o_bias = w + w2, s_bias + s_bias2, o_bias + o_bias2
+        g += w[:, None] * v
+        moved = _ball_step(v, g, lr, C, LIMIT_GAP, SET_BACK_GAP) if BALL else v - lr * g
+        tl.store(here, moved, mask=owner[:, None] & inside)
         tl.store(head + bias, -1, mask=owner)
-        changed = owner & (s_bias != 0)
-        tl.store(subject_bias + bias, tl.load(subject_bias + bias, mask=changed, other=0.0) - lr * s_bias, mask=changed)
-        tl.store(object_bias + bias, tl.load(object_bias + bias, mask=owner, other=0.0) - lr * o_bias, mask=owner)
+        tl.store(subject_bias + bias, s_before - lr * s_bias, mask=owner & (s_bias != 0))
+        tl.store(object_bias + bias, o_before - lr * o_bias, mask=owner)
     else:
         step = tl.load(clock) + offset
         stamp = (tl.load(clock + 1) + offset).to(tl.int32)
         r = tl.load(positives + ((run * capacity + step) * B + program - tiles) * 3 + 1)
         if tl.atomic_xchg(claim + run * R + r, stamp, sem="relaxed") != stamp:
-            cols = tl.arange(0, DP)
             here = (run * R + r) * D + cols
-            mine = cols < D
-            gm = tl.load(stretch_gradient + here, mask=mine, other=0.0)
-            gr = tl.load(translation_gradient + here, mask=mine, other=0.0)
-            m = tl.load(stretch + here, mask=mine, other=0.0)
-            rv = tl.load(translation + here, mask=mine, other=0.0)
-            tl.store(stretch + here, m - lr * gm, mask=mine)
-            if BALL:
-                xx, gg, xg = tl.reduce((rv * rv, gr * gr, rv * gr), 0, _add3)
-                keep, take = _ball_step(xx, gg, xg, lr, C, LIMIT, SET_BACK)
-                tl.store(translation + here, keep * rv - take * gr, mask=mine)
-            else:
-                tl.store(translation + here, rv - lr * gr, mask=mine)
-            tl.store(stretch_gradient + here, tl.zeros_like(gm), mask=mine)
-            tl.store(translation_gradient + here, tl.zeros_like(gr), mask=mine)
+            gm = tl.load(stretch_gradient + here, mask=inside, other=0.0)
+            gr = tl.load(translation_gradient + here, mask=inside, other=0.0)
+            m = tl.load(stretch + here, mask=inside, other=0.0)
+            rv = tl.load(translation + here, mask=inside, other=0.0)
+            moved = _ball_step(rv, gr, lr, C, LIMIT_GAP, SET_BACK_GAP) if BALL else rv - lr * gr
+            tl.store(stretch + here, m - lr * gm, mask=inside)
+            tl.store(translation + here, moved, mask=inside)
+            tl.store(stretch_gradient + here, tl.zeros_like(gm), mask=inside)
+            tl.store(translation_gradient + here, tl.zeros_like(gr), mask=inside)

@@ -40,7 +40,7 @@ class KnownFacts:
 
         Rows ascend, and so do the objects of a row; a query nothing is known of has none.
         """
-        starts, ends = self._ranges(subjects, relations)
+        starts, ends = self.ranges(subjects, relations)
         counts = ends - starts
         rows = np.repeat(np.arange(len(counts)), counts)
         skipped = starts - (np.cumsum(counts) - counts)
@@ -50,8 +50,8 @@ class KnownFacts:
     def _keys(self, subjects: ArrayLike, relations: ArrayLike) -> Indices:
         return np.asarray(subjects, dtype=np.int64) * self._stride + np.asarray(relations, dtype=np.int64)
 
-    def _ranges(self, subjects: ArrayLike, relations: ArrayLike) -> tuple[Indices, Indices]:
-        """Where the objects of each query begin and end; an empty range for an unknown key."""
+    def ranges(self, subjects: ArrayLike, relations: ArrayLike) -> tuple[Indices, Indices]:
+        """Where in ``objects`` those of each query begin and end; an empty range for an unknown key."""
         wanted = self._keys(subjects, relations)
         position = np.searchsorted(self.keys, wanted)
         found = position < len(self.keys)

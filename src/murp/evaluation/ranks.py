@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from murp.errors import ConfigError, NotFiniteError
+from murp.evaluation import fused
 from murp.evaluation.filter import Indices, KnownFacts
 from murp.graph import Triples
+from murp.models import MultiRelational
 
 Protocol = Literal["standard", "paper"]
 PROTOCOLS: tuple[Protocol, ...] = ("standard", "paper")
@@ -73,28 +75,57 @@ def rank(
     """
     if protocol not in PROTOCOLS:
         raise ConfigError(f"unknown protocol {protocol!r}: choose one of {', '.join(PROTOCOLS)}.")
+    if memory is None:
+        memory = default_memory(model.num_entities, model.device)
     size = batch_size(model.num_entities, model.device, memory)
     heads, relations, tails = triples.astype(np.int64).T
     subjects = np.concatenate([heads, tails])
     asked = np.concatenate([relations, relations + num_relations])
     targets = np.concatenate([tails, heads])
-    on_device = torch.from_numpy(np.stack([subjects, asked, targets])).to(model.device)
+    kernel = fused.kernel_for(model)
+    if kernel is None:
+        ranks = _generic_ranks(model, known, subjects, asked, targets, protocol, size)
+    else:
+        assert isinstance(model, MultiRelational)
+        apart = np.where((subjects != targets) & (protocol == "paper"), subjects, -1)
+        size = fused.batch_size(model, memory)
+        ranks = fused.fused_ranks(kernel, model, known, subjects, asked, targets, apart, size)
+    of_queries = ranks.cpu().numpy()
+    _refuse_nan(np.isnan(of_queries), subjects, asked)
+    tail, head = np.split(of_queries, 2)
+    return Ranks(protocol, triples, tail, head)
+
+
+def _generic_ranks(
+    model: Scorer,
+    known: KnownFacts,
+    subjects: Indices,
+    relations: Indices,
+    targets: Indices,
+    protocol: Protocol,
+    size: int,
+) -> Tensor:
+    """Ranks (Q) of any model's queries, ``size`` at a time; NaN where a score is NaN."""
+    on_device = torch.from_numpy(np.stack([subjects, relations, targets])).to(model.device)
     ranks = torch.empty(len(subjects), dtype=torch.float64, device=model.device)
     for start in range(0, len(subjects), size):
         batch = slice(start, start + size)
         scores = model.score_objects(on_device[0, batch], on_device[1, batch])
-        _refuse_nan(scores, subjects[batch], asked[batch])
-        removed = _removed(known, subjects[batch], asked[batch], targets[batch], protocol)
+        removed = _removed(known, subjects[batch], relations[batch], targets[batch], protocol)
         ranks[batch] = _realistic_ranks(scores, on_device[2, batch], removed.to(model.device))
-    tail, head = np.split(ranks.cpu().numpy(), 2)
-    return Ranks(protocol, triples, tail, head)
+    return ranks
+
+
+def default_memory(num_entities: int, device: torch.device) -> int:
+    """512 MiB on a CPU, 4 GiB on a GPU, and never less than one query needs."""
+    return max(num_entities * BYTES_PER_CELL, CPU_MEMORY if device.type == "cpu" else CUDA_MEMORY)
 
 
 def batch_size(num_entities: int, device: torch.device, memory: int | None = None) -> int:
     """How many queries to score against all entities at once within ``memory`` bytes."""
     needed = num_entities * BYTES_PER_CELL
     if memory is None:
-        memory = max(needed, CPU_MEMORY if device.type == "cpu" else CUDA_MEMORY)
+        memory = default_memory(num_entities, device)
     if memory < needed:
         raise ConfigError(
             f"memory: ranking one query against {num_entities:,} entities needs {needed:,} bytes, "
@@ -117,7 +148,7 @@ def _removed(known: KnownFacts, subjects: Indices, relations: Indices, targets: 
 
 
 def _realistic_ranks(scores: Tensor, targets: Tensor, removed: Tensor) -> Tensor:
-    """(B, N), (B), (2, m) → (B), float64."""
+    """(B, N), (B), (2, m) → (B), float64; NaN where a score is NaN."""
     own = scores.gather(1, targets[:, None])
     # Marks of 1.0 and 0.0 are several times faster to write and to add than booleans, and their sums are
     # exact as long as every count has its own float.
@@ -129,14 +160,13 @@ def _realistic_ranks(scores: Tensor, targets: Tensor, removed: Tensor) -> Tensor
     better -= torch.bincount(rows[score > threshold], minlength=len(scores))
     no_worse -= torch.bincount(rows[score >= threshold], minlength=len(scores))
     equal = no_worse - better - 1  # the target equals itself
-    return 1 + better + equal / 2
-
-
-def _refuse_nan(scores: Tensor, subjects: Indices, relations: Indices) -> None:
     # The largest of some numbers is NaN where any of them is: one fast pass, right for infinities too.
-    bad = scores.amax(1).isnan()
+    return torch.where(scores.amax(1).isnan(), torch.nan, 1 + better + equal / 2)
+
+
+def _refuse_nan(bad: NDArray[np.bool_], subjects: Indices, relations: Indices) -> None:
     if bad.any():
-        row = int(bad.int().argmax())
+        row = int(bad.argmax())
         raise NotFiniteError(
             f"the model gives NaN scores to the query (subject {subjects[row]}, relation {relations[row]}), "
             "and NaN cannot be ranked. Its training diverged: train again with a lower learning rate, "

@@ -34,7 +34,8 @@ class KnowledgeGraph:
     train: Triples
     valid: Triples
     test: Triples
-    source: str = ""  # the name or path it was loaded from, so that a run can say how to repeat it
+    source: str = ""  # the name or path it was loaded from, and the seed that split it where that is one file:
+    split_seed: int = 0  # so that a run can say how to repeat it
 
     @classmethod
     def load(

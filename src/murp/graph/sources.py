@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from murp.errors import DataError
 from murp.graph import download as downloading
+from murp.graph.cache import coded
 from murp.graph.datasets import Dataset, find_dataset, suggest
 from murp.graph.indexing import index
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph
@@ -25,6 +26,8 @@ from murp.graph.reading import FORMATS_IN_WORDS, find_file, read_names, read_tri
 from murp.graph.splitting import split
 from murp.graph.storage import is_saved, read_saved
 from murp.graph.streams import split_endings
+
+_NAMES = ("entity_names", "relation_names")
 
 
 def load(source: str | os.PathLike[str], *, data_dir: Path | None = None, seed: int = 0) -> KnowledgeGraph:
@@ -36,7 +39,7 @@ def load(source: str | os.PathLike[str], *, data_dir: Path | None = None, seed: 
     path = locate(source, data_dir=data_dir)
     known = find_dataset(source) if isinstance(source, str) else None
     if known is None:
-        return replace(read(path, seed=seed), source=str(path.resolve()))
+        return replace(read(path, seed=seed), source=str(path.resolve()), split_seed=0 if path.is_dir() else seed)
     graph = replace(read(path), name=known.name, source=known.name)
     if differences := _count_differences(known, graph):
         warnings.warn(f"{path} is not {known.name} as published: {differences}.", stacklevel=2)
@@ -63,7 +66,7 @@ def locate(source: str | os.PathLike[str], *, data_dir: Path | None = None) -> P
 
 
 def read(path: Path, *, seed: int = 0) -> KnowledgeGraph:
-    """The graph of a folder, or of one file split by ``seed``."""
+    """The graph of a folder, or of one file split by ``seed``; from :mod:`murp.graph.cache` where it is there."""
     return _read_folder(path) if path.is_dir() else _read_file(path, seed)
 
 
@@ -142,27 +145,26 @@ def _read_folder(folder: Path) -> KnowledgeGraph:
             f"{folder}: {there} is there, but {missing} is missing ({FORMATS_IN_WORDS})."
             " A dataset has all three; to have one file split into three, give that file, not the folder."
         )
-    tables = [read_triples(file) for file in present]
-    return index(
-        folder.resolve().name,
-        *tables,
-        entity_names=_names(folder, "entity_names"),
-        relation_names=_names(folder, "relation_names"),
-    )
+    names = [find_file(folder, stem, (".tsv",)) for stem in _NAMES]
+
+    def parse() -> KnowledgeGraph:
+        return index(folder.resolve().name, *(read_triples(file) for file in present), **_read_names(names))
+
+    graph = coded(folder, [*present, *filter(None, names)], cache_folder(), parse)
+    # The entry may have been made under another name of the folder.
+    return replace(graph, name=folder.resolve().name)
 
 
 def _read_file(path: Path, seed: int) -> KnowledgeGraph:
+    names = [find_file(path.parent, stem, (".tsv",)) for stem in _NAMES]
+    return coded(path, [path, *filter(None, names)], cache_folder(), lambda: _split_file(path, names, seed), seed)
+
+
+def _split_file(path: Path, names: list[Path | None], seed: int) -> KnowledgeGraph:
     table = read_triples(path)
     form, packed = split_endings(path)
     nothing = table.slice(0, 0)
-    whole = index(
-        path.name[: -len(form + packed)],
-        table,
-        nothing,
-        nothing,
-        entity_names=_names(path.parent, "entity_names"),
-        relation_names=_names(path.parent, "relation_names"),
-    )
+    whole = index(path.name[: -len(form + packed)], table, nothing, nothing, **_read_names(names))
     train, valid, test = split(whole.train, seed=seed)
     if not len(valid) or not len(test):
         raise DataError(
@@ -172,6 +174,5 @@ def _read_file(path: Path, seed: int) -> KnowledgeGraph:
     return replace(whole, train=train, valid=valid, test=test)
 
 
-def _names(folder: Path, stem: str) -> pa.Table | None:
-    file = find_file(folder, stem, (".tsv",))
-    return None if file is None else read_names(file)
+def _read_names(files: list[Path | None]) -> dict[str, pa.Table | None]:
+    return {stem: None if file is None else read_names(file) for stem, file in zip(_NAMES, files, strict=True)}

@@ -18,17 +18,25 @@ from murp.files import replacing
 FORMAT = 1
 
 
-def save(path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
-    """Write tables and state to ``path``; until it is complete, whatever was there stays.
+def write(path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
+    """Write tables and state to ``path``; until it is complete, whatever was there stays. Raises OSError.
 
     The state is JSON and the file carries a checksum of the tables; no pickle is involved.
     """
     tables = {name: values.detach().cpu().contiguous() for name, values in tables.items()}
     metadata = {"format": str(FORMAT), "checksum": _checksum(tables), "state": json.dumps(state)}
-    try:
-        with replacing(path) as part:
+    with replacing(path) as part:
+        try:
             safetensors.torch.save_file(tables, part, metadata)
-    except (OSError, SafetensorError) as error:
+        except SafetensorError as error:
+            raise OSError(str(error)) from error
+
+
+def save(path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
+    """:func:`write` for a run in progress: a failure says how to go on."""
+    try:
+        write(path, tables, state)
+    except OSError as error:
         kept = "The previous checkpoint is untouched." if path.exists() else "No checkpoint was written."
         raise RunError(
             f"could not write {path}: {error}. {kept} Free some space or repair the folder, then continue with "

@@ -22,7 +22,7 @@ import torch
 
 import murp
 from murp.config import Config
-from murp.errors import MurpError, RunError
+from murp.errors import RunError
 from murp.files import new_folder, write_text
 from murp.graph import KnowledgeGraph
 from murp.models import Model
@@ -32,18 +32,18 @@ CONFIG, ENVIRONMENT, GRAPH, METRICS = "config.toml", "environment.json", "graph"
 LAST, BEST = "last.safetensors", "best.safetensors"
 
 
-def create(path: Path, config: Config, graph: KnowledgeGraph, model: Model, state: dict[str, Any]) -> None:
+def create(path: Path, config: Config, graph: KnowledgeGraph, model: Model, state: dict[str, Any], engine: str) -> None:
     """Make a new run folder with its first checkpoint, whole or not at all; one that exists is refused."""
-    if (path / CONFIG).exists():
+    if os.path.isfile(path / CONFIG):  # unlike Path.exists, False for a name the system refuses
         raise RunError(
             f"{path} exists already. Choose another --out, continue that run with `murp train --resume {path}`, "
             "or remove it."
         )
     with new_folder(path, RunError) as part:
         write_text(part / CONFIG, config.to_toml())
-        write_text(part / ENVIRONMENT, json.dumps(environment(model.device), indent=2) + "\n")
+        write_text(part / ENVIRONMENT, json.dumps({**environment(model.device), "engine": engine}, indent=2) + "\n")
         graph.save(part / GRAPH)
-        checkpoint.save(part / LAST, model.parameters, state)
+        checkpoint.write(part / LAST, model.parameters, state)
         (part / METRICS).touch()
 
 
@@ -69,13 +69,20 @@ def read_graph(path: Path) -> KnowledgeGraph:
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
     """The lines of metrics.jsonl; a last line cut short by a crash is left out."""
+    try:
+        lines = (path / METRICS).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RunError(f"{path / METRICS} cannot be read: {error}.") from None
     records = []
-    for number, line in enumerate((path / METRICS).read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(lines, start=1):
         try:
-            records.append(json.loads(line))
-        except ValueError:
-            if line and number > len(records) + 1:
-                raise MurpError(f"{path / METRICS}, line {number}: not JSON.") from None
+            record = json.loads(line)
+            record["epoch"], record["loss"]
+        except (ValueError, KeyError, TypeError):
+            if number == len(lines):
+                break
+            raise RunError(f"{path / METRICS}, line {number}: not a record of an epoch. Remove the line.") from None
+        records.append(record)
     return records
 
 
@@ -83,8 +90,9 @@ def read_environment(path: Path) -> dict[str, Any]:
     """Versions and hardware of a run."""
     try:
         values: dict[str, Any] = json.loads((path / ENVIRONMENT).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RunError(f"{path / ENVIRONMENT} cannot be read: {error}.") from None
+        values["device"], values["torch"], values["murp"], values["started"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{path / ENVIRONMENT} cannot be read: {error!r}.") from None
     return values
 
 

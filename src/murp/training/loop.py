@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from murp import engines
 from murp.config import Config
-from murp.errors import ConfigError, NotFiniteError
+from murp.engines import Engine
+from murp.errors import NotFiniteError
 from murp.evaluation import KnownFacts, evaluate
 from murp.graph import KnowledgeGraph
-from murp.models import MultiRelational
+from murp.models import Model
 from murp.runs import checkpoint, folder
 from murp.training.interrupt import Interrupt
 from murp.training.progress import Silent
@@ -31,62 +32,74 @@ class Interrupted(KeyboardInterrupt):
     """Training was asked to stop and has written a checkpoint; the message says how to go on."""
 
 
-def fit(
-    path: Path, config: Config, graph: KnowledgeGraph, model: MultiRelational, state: State, progress: Silent
-) -> None:
-    """Train ``model`` in place from ``state`` to the last epoch, writing into the run folder ``path``."""
-    sampler = Sampler(
-        graph.with_reciprocals(graph.train),
-        graph.num_entities,
-        batch_size=config.batch_size,
-        negatives=config.negatives,
-        seed=config.seed,
-        device=model.device,
-    )
-    engine = engines.build(config.engine, model)
-    known = KnownFacts.of(graph)
-    board = _tensorboard(path) if config.tensorboard else None
+class Lane:
+    """One run in training: its folder, its settings, its model and how far it has come."""
+
+    def __init__(self, path: Path, config: Config, graph: KnowledgeGraph, model: Model, state: State) -> None:
+        self.path = path
+        self.config = config
+        self.graph = graph
+        self.model = model
+        self.state = state
+        self.sampler = Sampler(
+            graph.with_reciprocals(graph.train),
+            graph.num_entities,
+            batch_size=config.batch_size,
+            negatives=config.negatives,
+            seed=config.seed,
+            device=model.device,
+        )
+        self.failure: NotFiniteError | None = None
+
+
+def fit(lanes: Sequence[Lane], engine: Engine, progress: Silent) -> None:
+    """Train every lane in place to its last epoch, writing into its run folder.
+
+    Lanes run side by side, step by step: they share the graph, the number of epochs and the shape of a
+    batch, and stand at the same step. A lane whose numbers stop being finite drops out with its
+    ``failure`` set; if none is left, the failure is raised.
+    """
+    lead = lanes[0]
+    config, state, sampler = lead.config, lead.state, lead.sampler
+    known = KnownFacts.of(lead.graph)
+    boards = [_tensorboard(lane.path) if lane.config.tensorboard else None for lane in lanes]
     saved = time.monotonic()
-    progress.start(state, sampler.steps, config.epochs)
+    progress.start(state, sampler.steps_before(state.chunk), sampler.steps, config.epochs)
     try:
         with Interrupt() as interrupt:
             while state.epoch < config.epochs and not stopped_early(config, state):
-                lr = learning_rate(config, state.epoch)
+                rates = [learning_rate(lane.config, state.epoch) for lane in lanes]
                 for index in range(state.chunk, sampler.chunks):
                     began = time.monotonic()
-                    chunk = sampler.chunk(state.epoch, index)
-                    loss = float(engine.run(chunk, lr))
-                    if not math.isfinite(loss):
-                        raise _diverged(model, config, state)
+                    chunks = [lane.sampler.chunk(state.epoch, index) for lane in lanes]
+                    losses = engine.run(chunks, rates).tolist()
                     spent = time.monotonic() - began
-                    state.chunk, state.loss, state.seconds = (
-                        index + 1,
-                        state.loss + loss,
-                        state.seconds + spent,
-                    )
-                    progress.advance(state, chunk, spent, loss / chunk.steps)
+                    for lane, loss in zip(lanes, losses, strict=True):
+                        _after_chunk(lane, index, loss, spent)
+                    _drop_failed(lanes)
+                    progress.advance(state, chunks[0], spent, losses[0] / chunks[0].steps)
                     if interrupt.requested:
-                        _save_last(path, config, model, state)
-                        raise Interrupted(
-                            f"stopped in epoch {state.epoch + 1}; go on with `murp train --resume {path}`"
-                        )
+                        for lane in lanes:
+                            _save_last(lane)
+                        hint = " and ".join(f"`murp train --resume {lane.path}`" for lane in lanes)
+                        raise Interrupted(f"stopped in epoch {state.epoch + 1}; go on with {hint}")
 
-                record = _finish_epoch(state, sampler.steps, lr)
-                last = state.epoch == config.epochs
-                if config.validate_every and (state.epoch % config.validate_every == 0 or last):
-                    record["valid"] = _validate(path, config, graph, model, state, known)
-                record["seconds"] = round(state.seconds, 3)
-                folder.append_metrics(path, record)
-                progress.epoch(record)
-                if board is not None:
-                    _write_board(board, record)
-                if last or stopped_early(config, state) or time.monotonic() - saved >= config.save_every:
-                    _save_last(path, config, model, state)
-                    saved = time.monotonic()
+                last = state.epoch + 1 == config.epochs
+                due = last or time.monotonic() - saved >= config.save_every
+                for lane, lr, board in zip(lanes, rates, boards, strict=True):
+                    record = _finish_epoch(lane, lr, known)
+                    progress.epoch(record if len(lanes) == 1 else {"run": str(lane.path), **record})
+                    if board is not None:
+                        _write_board(board, record)
+                    if due or stopped_early(lane.config, lane.state):
+                        _save_last(lane)
+                _drop_failed(lanes)
+                saved = time.monotonic() if due else saved
     finally:
         progress.stop()
-        if board is not None:
-            board.close()
+        for board in boards:
+            if board is not None:
+                board.close()
 
 
 def stopped_early(config: Config, state: State) -> bool:
@@ -94,52 +107,74 @@ def stopped_early(config: Config, state: State) -> bool:
     return config.patience > 0 and state.stale >= config.patience
 
 
-def _finish_epoch(state: State, steps: int, lr: float) -> dict[str, Any]:
-    mean = state.loss / steps
+def _after_chunk(lane: Lane, index: int, loss: float, spent: float) -> None:
+    if lane.failure is None and not math.isfinite(loss):
+        lane.failure = _diverged(lane, lane.state.epoch + 1)
+    state = lane.state
+    state.chunk, state.loss, state.seconds = index + 1, state.loss + loss, state.seconds + spent
+
+
+def _finish_epoch(lane: Lane, lr: float, known: KnownFacts) -> dict[str, Any]:
+    """Count the epoch, validate where that is due, and write the line of metrics.jsonl, which is returned."""
+    state, config = lane.state, lane.config
+    record: dict[str, Any] = {"epoch": state.epoch + 1, "loss": state.loss / lane.sampler.steps, "lr": lr}
     state.epoch, state.chunk, state.loss = state.epoch + 1, 0, 0.0
-    return {"epoch": state.epoch, "loss": mean, "lr": lr}
+    if lane.failure is not None:
+        return record
+    if config.validate_every and (state.epoch % config.validate_every == 0 or state.epoch == config.epochs):
+        if not _is_finite(lane):
+            return record
+        record["valid"] = _validate(lane, known)
+    record["seconds"] = round(state.seconds, 3)
+    folder.append_metrics(lane.path, record)
+    return record
 
 
-def _validate(
-    path: Path, config: Config, graph: KnowledgeGraph, model: MultiRelational, state: State, known: KnownFacts
-) -> dict[str, Any]:
+def _validate(lane: Lane, known: KnownFacts) -> dict[str, Any]:
     """Evaluate on valid (never test) and keep the weights if they are the best so far."""
+    state = lane.state
     began = time.monotonic()
-    report = evaluate(model, graph, "valid", known=known)
+    report = evaluate(lane.model, lane.graph, "valid", known=known)
     state.seconds += time.monotonic() - began
     if state.best_mrr is None or report.mrr > state.best_mrr:
         state.best_mrr, state.best_epoch, state.stale = report.mrr, state.epoch, 0
-        _check_finite(model, config, state)
-        checkpoint.save(path / folder.BEST, model.parameters, state.to_dict())
+        checkpoint.save(lane.path / folder.BEST, lane.model.parameters, state.to_dict())
     else:
         state.stale += 1
     return report.to_dict()
 
 
-def _save_last(path: Path, config: Config, model: MultiRelational, state: State) -> None:
-    _check_finite(model, config, state)
-    checkpoint.save(path / folder.LAST, model.parameters, state.to_dict())
+def _save_last(lane: Lane) -> None:
+    if _is_finite(lane):
+        checkpoint.save(lane.path / folder.LAST, lane.model.parameters, lane.state.to_dict())
 
 
-def _check_finite(model: MultiRelational, config: Config, state: State) -> None:
-    if not all(bool(values.isfinite().all()) for values in model.parameters.values()):
-        raise _diverged(model, config, state)
+def _is_finite(lane: Lane) -> bool:
+    """Whether every parameter is; if not, the lane fails."""
+    if lane.failure is None and not all(bool(v.isfinite().all()) for v in lane.model.parameters.values()):
+        lane.failure = _diverged(lane, max(lane.state.epoch, 1))
+    return lane.failure is None
 
 
-def _diverged(model: MultiRelational, config: Config, state: State) -> NotFiniteError:
-    broken = [name for name, values in model.parameters.items() if not bool(values.isfinite().all())]
+def _drop_failed(lanes: Sequence[Lane]) -> None:
+    failures = [lane.failure for lane in lanes if lane.failure is not None]
+    if len(failures) == len(lanes):
+        raise failures[0]
+
+
+def _diverged(lane: Lane, epoch: int) -> NotFiniteError:
+    broken = [name for name, values in lane.model.parameters.items() if not bool(values.isfinite().all())]
     what = f"parameter {', '.join(broken)}" if broken else "the loss"
+    lr = lane.config.lr
     return NotFiniteError(
-        f"{what} became NaN or infinite in epoch {state.epoch + 1} (learning rate {config.lr:g}). "
-        f"Try a learning rate of {config.lr / 5:g}, or --dtype float64. The last good checkpoint is kept."
+        f"{what} became NaN or infinite in epoch {epoch} (learning rate {lr:g}). Try a learning rate of {lr / 5:g}, or "
+        f"--dtype float64. The last good checkpoint in {lane.path} is kept."
     )
 
 
 def _tensorboard(path: Path) -> SummaryWriter:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise ConfigError("tensorboard is not installed: pip install 'murp[tensorboard]'.") from None
+    from torch.utils.tensorboard import SummaryWriter
+
     return SummaryWriter(str(path / "tensorboard"))
 
 

@@ -15,8 +15,8 @@ from murp.training.state import State
 class Silent:
     """Says nothing; also the interface of the other two."""
 
-    def start(self, state: State, steps: int, epochs: int) -> None:
-        """Training begins, or goes on, at ``state``; an epoch has ``steps`` steps."""
+    def start(self, state: State, done: int, steps: int, epochs: int) -> None:
+        """Training begins, or goes on, at ``state``; ``done`` of the epoch's ``steps`` steps are behind it."""
 
     def advance(self, state: State, chunk: Chunk, seconds: float, loss: float) -> None:
         """The steps of ``chunk`` are done, in ``seconds``; their mean loss."""
@@ -50,12 +50,12 @@ class Bar(Silent):
             transient=True,
         )
 
-    def start(self, state: State, steps: int, epochs: int) -> None:
+    def start(self, state: State, done: int, steps: int, epochs: int) -> None:
         self.steps, self.epochs = steps, epochs
         self.loss, self.speed = "–", 0.0
         self.mrr = "–" if state.best_mrr is None else f"{state.best_mrr:.3f}"
         self.task = self.bar.add_task(
-            "", total=steps * epochs, completed=steps * state.epoch, **self._fields(state.epoch)
+            "", total=steps * epochs, completed=steps * state.epoch + done, **self._fields(state.epoch)
         )
         self.bar.start()
 

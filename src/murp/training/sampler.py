@@ -47,6 +47,10 @@ class Sampler:
         """Steps an epoch; the last batch may be smaller."""
         return math.ceil(len(self.triples) / self.batch_size)
 
+    def steps_before(self, index: int) -> int:
+        """Steps of an epoch in the chunks before ``index``."""
+        return min(index * self.steps_a_chunk, self.steps)
+
     @property
     def chunks(self) -> int:
         """Chunks an epoch: the full batches, then the smaller last batch where there is one."""

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
+import math
 import os
 from pathlib import Path
 from typing import Any
 
-from murp import models
+from murp import engines, models
 from murp.config import Config
 from murp.errors import ConfigError, MurpError
 from murp.files import write_text
 from murp.graph import KnowledgeGraph
+from murp.models import Model
 from murp.runs import Run, folder
 from murp.runs.run import load, load_model, resolve_device
-from murp.training.loop import fit, stopped_early
+from murp.training.loop import Lane, fit, stopped_early
 from murp.training.progress import Silent, for_terminal
 from murp.training.state import State
 
@@ -32,20 +35,13 @@ def train(
     folder, which must not exist yet. The other arguments are settings of :class:`murp.Config`:
     ``model="murp"``, ``dim=40``, ``epochs=100``, …
     """
-    if isinstance(graph, KnowledgeGraph):
-        settings = {"data": graph.source or graph.name, **settings}
-    else:
-        settings = {"data": os.fspath(graph), **settings}
-    config = Config.from_mapping(settings, "train")
-    if not isinstance(graph, KnowledgeGraph):
-        graph = KnowledgeGraph.load(config.data, data_dir=config.data_dir or None, seed=config.split_seed)
-    _check_usable(graph, config)
-    path, state, device = Path(out), State(), resolve_device(config.device)
-    model = models.from_config(config, graph.num_entities, graph.num_relations)
-    model.initialise(config.seed).to(device)
-    folder.create(path, config, graph, model, state.to_dict())
-    fit(path, config, graph, model, state, progress or for_terminal())
-    return load(path, device=config.device)
+    graph, config = configure(graph, settings)
+    model = new_model(config, graph)
+    engine = engines.build(config.engine, [model])
+    lane = Lane(Path(out), config, graph, model, State())
+    folder.create(lane.path, config, graph, model, lane.state.to_dict(), engine.name)
+    fit([lane], engine, progress or for_terminal())
+    return load(lane.path, device=config.device)
 
 
 def resume(path: str | os.PathLike[str], *, epochs: int | None = None, progress: Silent | None = None) -> Run:
@@ -64,17 +60,56 @@ def resume(path: str | os.PathLike[str], *, epochs: int | None = None, progress:
         config = dataclasses.replace(config, epochs=epochs)
     model, values = load_model(path / folder.LAST, config, graph)
     state = State.from_dict(values)
+    if epochs is not None and epochs < state.epoch:
+        raise ConfigError(f"{path} has {state.epoch} epochs behind it already; {epochs} would be fewer.")
+    check_usable(graph, config)
+    model.to(resolve_device(config.device))
+    engine = engines.build(config.engine, [model])
+    folder.rewind_metrics(path, state.epoch)
     if epochs is not None:
         write_text(path / folder.CONFIG, config.to_toml())
-    folder.rewind_metrics(path, state.epoch)
     if state.epoch < config.epochs and not stopped_early(config, state):
-        model.to(resolve_device(config.device))
-        fit(path, config, graph, model, state, progress or for_terminal())
+        fit([Lane(path, config, graph, model, state)], engine, progress or for_terminal())
     return load(path, device=config.device)
 
 
-def _check_usable(graph: KnowledgeGraph, config: Config) -> None:
+def configure(
+    graph: KnowledgeGraph | str | os.PathLike[str], settings: dict[str, Any]
+) -> tuple[KnowledgeGraph, Config]:
+    """The loaded graph and the complete configuration, with what is needed to load the graph again."""
+    if isinstance(graph, KnowledgeGraph):
+        origin = {"data": graph.source or graph.name, "split_seed": graph.split_seed}
+        config = Config.from_mapping({**origin, **settings}, "train")
+    else:
+        config = Config.from_mapping({"data": os.fspath(graph), **settings}, "train")
+        graph = KnowledgeGraph.load(config.data, data_dir=config.data_dir or None, seed=config.split_seed)
+        # As absolute paths, so that the run can be repeated from anywhere.
+        data_dir = str(Path(config.data_dir).resolve()) if config.data_dir else ""
+        config = dataclasses.replace(config, data=graph.source, data_dir=data_dir)
+    check_usable(graph, config)
+    return graph, config
+
+
+def check_usable(graph: KnowledgeGraph, config: Config) -> None:
+    """Raise where training would fail later for a reason that can be told now."""
     if len(graph.train) == 0:
         raise MurpError(f"{graph.name} has no training triples.")
     if config.validate_every and len(graph.valid) == 0:
         raise MurpError(f"{graph.name} has no valid split to validate on: set validate_every to 0.")
+    if config.tensorboard and importlib.util.find_spec("tensorboard") is None:
+        raise ConfigError("tensorboard is not installed: pip install 'murp[tensorboard]'.")
+
+
+def new_model(config: Config, graph: KnowledgeGraph) -> Model:
+    """A model with its initial values, on its device."""
+    device = resolve_device(config.device)
+    model = models.from_config(config, graph.num_entities, graph.num_relations)
+    try:
+        model.initialise(config.seed).to(device)
+    except (MemoryError, RuntimeError, OverflowError) as error:
+        numbers = sum(model.rows_of(table) * math.prod(table.shape) for table in model.tables)
+        raise MurpError(
+            f"no memory for the {numbers:,} parameters of {config.model} d={config.dim} on {graph.name}: choose a "
+            f"smaller --dim ({str(error).splitlines()[0]})."
+        ) from error
+    return model

@@ -1,0 +1,155 @@
+"""Filtered ranks of the published MuRP and MuRE in one pass over their inner products.
+
+Against all entities v a query (s, r) needs one row of a matrix product, ⟨x,v⟩ with x the moved subject, and ⟨v,r⟩,
+which queries of the same relation share. A kernel turns such rows into ranks without storing another
+batch × entities tensor: :mod:`murp.evaluation.numba_ranks` on CPUs, :mod:`murp.evaluation.triton_ranks` on CUDA.
+The generic path in :mod:`murp.evaluation.ranks` is the definition they are tested against.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import Protocol, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from murp.evaluation.filter import Indices, KnownFacts
+from murp.geometry import Euclidean, PoincareBall
+from murp.models import TRANSFORMATIONS, MultiRelational
+
+# Two matrices of batch × entities: ⟨x,v⟩, and ⟨v,r⟩ where no two queries share their relation.
+MATRICES = 2
+# A CPU gains nothing from larger products, and it pays for each new page of them; a product of few rows is slow.
+CPU_CELLS = 2**24
+CPU_ROWS = 64
+
+
+class Kernel(Protocol):
+    """Ranks (B), float64, of B queries; NaN where a score is NaN.
+
+    ``queries`` (4, B) has the target, the entity that is no candidate beside the known facts or -1, and where the
+    known objects begin and end in ``objects`` (F). The products (B, N) may be overwritten.
+    """
+
+    def ball(
+        self,
+        xv: Tensor,
+        vr: Tensor,
+        group: Tensor,
+        of_query: Tensor,
+        entities: Tensor,
+        c: float,
+        queries: Tensor,
+        objects: Tensor,
+    ) -> Tensor:
+        """By b_o - (4/c) asinh(√z)², z = g (q₀ + q₁ vv + q₂ xv + vr (q₃ + q₄ xv)) or 0 if that is negative.
+
+        ``vr`` (G, N) by relation, ``group`` (B) the row of each query, ``of_query`` (B, 5) the numbers q,
+        ``entities`` (3, N) the numbers vv, g, b_o.
+        """
+        ...
+
+    def flat(self, yv: Tensor, yy: Tensor, entities: Tensor, queries: Tensor, objects: Tensor) -> Tensor:
+        """By b_o - max(yy + vv - 2 yv, 0); ``yy`` (B), ``entities`` (2, N) the numbers vv, b_o."""
+        ...
+
+
+def kernel_for(model: object) -> Kernel | None:
+    """The kernel that can rank ``model`` where it is, if there is one and what it needs is installed."""
+    if not isinstance(model, MultiRelational) or not isinstance(model.geometry, PoincareBall | Euclidean):
+        return None
+    if model.transformation != TRANSFORMATIONS["published"] or model.bias != "both":
+        return None
+    package = {"cpu": "numba", "cuda": "triton"}.get(model.device.type)
+    if package is None or importlib.util.find_spec(package) is None:
+        return None
+    return cast(Kernel, importlib.import_module(f"murp.evaluation.{package}_ranks"))
+
+
+def batch_size(model: MultiRelational, memory: int) -> int:
+    """How many queries fit into ``memory`` bytes, one row more of each matrix included; at least one."""
+    size = memory // (model.num_entities * MATRICES * model.dtype.itemsize) - 1
+    if model.device.type == "cpu":
+        size = min(size, max(CPU_ROWS, CPU_CELLS // model.num_entities))
+    return max(1, size)
+
+
+def fused_ranks(
+    kernel: Kernel,
+    model: MultiRelational,
+    known: KnownFacts,
+    subjects: Indices,
+    relations: Indices,
+    targets: Indices,
+    apart: Indices,
+    size: int,
+) -> Tensor:
+    """Ranks (Q) of Q queries, ``size`` at a time; ``apart`` as in :class:`Kernel`. NaN where a score is NaN."""
+    # Queries of one relation stand together, so that a batch needs few rows of ⟨v,r⟩.
+    order = np.argsort(relations, kind="stable")
+    relations = relations[order]
+    starts, ends = known.ranges(subjects[order], relations)
+    table = np.stack([subjects[order], relations, targets[order], apart[order], starts, ends])
+    queries = torch.from_numpy(table).to(model.device)
+    objects = torch.from_numpy(known.objects).to(model.device)
+    rows = _Rows(kernel, model, min(size, len(order)))
+    ranks = torch.empty(len(order), dtype=torch.float64, device=model.device)
+    places = torch.from_numpy(order).to(model.device)
+    for start in range(0, len(order), size):
+        batch = slice(start, start + size)
+        ranks[places[batch]] = rows.ranks(queries[:, batch], relations[batch], objects)
+    return ranks
+
+
+class _Rows:
+    """What the batches of one model share: the numbers of its entities and room for the products."""
+
+    def __init__(self, kernel: Kernel, model: MultiRelational, size: int) -> None:
+        self.kernel, self.model = kernel, model
+        self.entity, bias = model.parameters["entity"], model.parameters["object_bias"]
+        self.room = self.entity.new_empty(max(2, size), model.num_entities)
+        vv = self.entity.square().sum(1)
+        if isinstance(model.geometry, PoincareBall):
+            self.entities = torch.stack([vv, 1 / (1 - model.geometry.c * vv), bias])
+        else:
+            self.entities = torch.stack([vv, bias])
+
+    def ranks(self, queries: Tensor, relations: Indices, objects: Tensor) -> Tensor:
+        """(6, B), (B), (F) → (B)."""
+        subject_points = self.entity.index_select(0, queries[0])
+        of_relation = self.model.rows("relation", queries[1])
+        x, r = self.model.move_subject(subject_points, of_relation), of_relation["translation"]
+        asked = queries[2:].contiguous()
+        if not isinstance(self.model.geometry, PoincareBall):
+            y = x - r
+            return self.kernel.flat(self._with_entities(y), y.square().sum(1), self.entities, asked, objects)
+        c = self.model.geometry.c
+        xx, rr, xr = (x * x).sum(1), (r * r).sum(1), (x * r).sum(1)
+        # The bracket of squared_distance_to_sum_from_products, with what all objects share multiplied into it.
+        bracket = [xx - 2 * xr + rr, 1 + 2 * c * xr + c * c * xx * rr, -2 * (1 + c * rr), 2 * (1 + c * xx)]
+        of_query = torch.stack([*bracket, torch.full_like(xx, -4 * c)], 1)
+        of_query *= (c / ((1 - c * xx) * (1 - c * rr)))[:, None]
+        distinct, group = np.unique(relations, return_inverse=True)
+        indices = torch.from_numpy(np.concatenate([distinct, group])).to(queries.device)
+        distinct_r = self.model.parameters["translation"].index_select(0, indices[: len(distinct)])
+        vr = _products(distinct_r, self.entity, self.entity.new_empty(max(2, len(distinct)), len(self.entity)))
+        xv = self._with_entities(x)
+        return self.kernel.ball(xv, vr, indices[len(distinct) :], of_query, self.entities, c, asked, objects)
+
+    def _with_entities(self, points: Tensor) -> Tensor:
+        return _products(points, self.entity, self.room)
+
+
+def _products(points: Tensor, entity: Tensor, room: Tensor) -> Tensor:
+    """⟨x,v⟩ of points (B, d) and all entities (N, d), in the first rows of ``room``: (B, N).
+
+    One point is multiplied twice: the product of a matrix and a single vector rounds equal entities differently,
+    depending on where they stand, and they would no longer tie.
+    """
+    if len(points) == 1:
+        points = points.repeat(2, 1)
+        return torch.mm(points, entity.T, out=room[:2])[:1]
+    return torch.mm(points, entity.T, out=room[: len(points)])

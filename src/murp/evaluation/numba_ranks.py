@@ -1,0 +1,147 @@
+"""Filtered ranks on the CPU in compiled loops; what :mod:`murp.evaluation.fused` asks of a kernel.
+
+A query is one turn of a parallel loop. It turns its row of inner products into scores where they lie, tile by tile,
+reads the target's score from the row and counts: target, rivals and the removed are the same numbers, so equal
+objects tie exactly. The logarithm is spelled out below since a loop that calls one is not made of vector
+instructions. No flag lets a sum be reordered, and no sum leaves a choice which product to fuse into it: a cell has
+the same score wherever in the row it stands.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from numba import njit, prange
+from torch import Tensor
+
+_TILE = 1024
+_LN2 = math.log(2.0)
+_EXACT = {"cache": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}
+# The bits of √½, from which on to √2 an exponent is counted as 0, and how many of them are the mantissa's.
+_FORMATS = {
+    torch.float32: np.array([0x3F3504F3, 23], dtype=np.int32),
+    torch.float64: np.array([0x3FE6A09E667F3BCD, 52], dtype=np.int64),
+}
+
+
+def ball(
+    xv: Tensor,
+    vr: Tensor,
+    group: Tensor,
+    of_query: Tensor,
+    entities: Tensor,
+    c: float,
+    queries: Tensor,
+    objects: Tensor,
+) -> Tensor:
+    """See :meth:`murp.evaluation.fused.Kernel.ball`."""
+    ranks = torch.empty(len(xv), dtype=torch.float64)
+    arrays = (tensor.numpy() for tensor in (xv, vr, group, of_query, entities, queries, objects, ranks))
+    _ball(*arrays, 1 / c, _FORMATS[xv.dtype])
+    return ranks
+
+
+def flat(yv: Tensor, yy: Tensor, entities: Tensor, queries: Tensor, objects: Tensor) -> Tensor:
+    """See :meth:`murp.evaluation.fused.Kernel.flat`."""
+    ranks = torch.empty(len(yv), dtype=torch.float64)
+    _flat(*(tensor.numpy() for tensor in (yv, yy, entities, queries, objects, ranks)))
+    return ranks
+
+
+@njit(parallel=True, **_EXACT)
+def _ball(
+    xv: Any, vr: Any, group: Any, of_query: Any, entities: Any, queries: Any, objects: Any, ranks: Any,
+    per_c: float, form: Any,
+) -> None:  # fmt: skip
+    for i in prange(xv.shape[0]):
+        y, u = np.empty(_TILE, xv.dtype), np.empty(_TILE, xv.dtype)
+        bits = u.view(form.dtype)
+        for start in range(0, xv.shape[1], _TILE):
+            cells = slice(start, start + _TILE)
+            row = xv[i, cells]
+            _exponentials_less_one(row, vr[group[i], cells], of_query[i], entities[0, cells], entities[1, cells], y)
+            _scores_of_exponentials(y, u, bits, form, entities[2, cells], xv.dtype.type(per_c), row)
+        ranks[i] = _rank(xv[i], queries[:, i], objects)
+
+
+@njit(parallel=True, **_EXACT)
+def _flat(yv: Any, yy: Any, entities: Any, queries: Any, objects: Any, ranks: Any) -> None:
+    zero, two = yv.dtype.type(0), yv.dtype.type(2)
+    for i in prange(yv.shape[0]):
+        row, square, vv, bias = yv[i], yy[i], entities[0], entities[1]
+        for j in range(len(row)):
+            d = square + vv[j] - two * row[j]
+            row[j] = bias[j] - (zero if d < zero else d)  # NaN stays NaN
+        ranks[i] = _rank(row, queries[:, i], objects)
+
+
+@njit(**_EXACT)
+def _exponentials_less_one(xv: Any, vr: Any, of_query: Any, vv: Any, per_gap: Any, y: Any) -> None:
+    """y = exp(√c d) - 1 = 2(z + √(z² + z)) with z = sinh²(√c d/2)."""
+    zero, two = xv.dtype.type(0), xv.dtype.type(2)
+    base, of_vv, of_xv, of_vr, of_both = of_query[0], of_query[1], of_query[2], of_query[3], of_query[4]
+    for j in range(len(xv)):
+        z = per_gap[j] * (base + of_vv * vv[j] + of_xv * xv[j] + vr[j] * (of_vr + of_both * xv[j]))
+        z = zero if z < zero else z  # NaN stays NaN
+        y[j] = two * (z + np.sqrt(z * z + z))
+
+
+@njit(**_EXACT)
+def _scores_of_exponentials(y: Any, u: Any, bits: Any, form: Any, bias: Any, per_c: Any, scores: Any) -> None:
+    """bias - log(1 + y)²/c.
+
+    1 + y = 2ᵏ m with m between √½ and √2, so its logarithm is k log 2 + 2 artanh(s), s = f/(2 + f), f = m - 1, where
+    f is y itself if k = 0; |s| < 0.172, and ten terms of the series of artanh are good to the last bit of a double.
+    """
+    real = y.dtype.type
+    low, shift = form[0], form[1]
+    for j in range(len(scores)):
+        u[j] = real(1) + y[j]
+    for j in range(len(scores)):
+        exponent = (bits[j] - low) >> shift
+        bits[j] -= exponent << shift
+        scores[j] = exponent
+    for j in range(len(scores)):
+        k = scores[j]
+        f = y[j] if k == real(0) else u[j] - real(1)
+        s = f / (real(2) + f)
+        q = s * s
+        series = real(1 / 19)
+        series = series * q + real(1 / 17)
+        series = series * q + real(1 / 15)
+        series = series * q + real(1 / 13)
+        series = series * q + real(1 / 11)
+        series = series * q + real(1 / 9)
+        series = series * q + real(1 / 7)
+        series = series * q + real(1 / 5)
+        series = series * q + real(1 / 3)
+        twice = s + s
+        log = (k * real(_LN2) + twice) + (twice * q) * series
+        log = log if y[j] < real(np.inf) else y[j]  # infinity and NaN have no mantissa
+        scores[j] = bias[j] - (per_c * log) * log
+
+
+@njit(**_EXACT)
+def _rank(scores: Any, query: Any, objects: Any) -> float:
+    """1 + better + equal/2; NaN where a score is NaN."""
+    target, apart = query[0], query[1]
+    own = scores[target]
+    better, no_worse, unordered = 0, 0, 0
+    for j in range(len(scores)):
+        better += scores[j] > own
+        no_worse += scores[j] >= own
+        unordered += scores[j] != scores[j]
+    if unordered > 0:
+        return np.nan
+    for position in range(query[2], query[3]):
+        o = objects[position]
+        if o != target and o != apart:
+            better -= scores[o] > own
+            no_worse -= scores[o] >= own
+    if apart >= 0:
+        better -= scores[apart] > own
+        no_worse -= scores[apart] >= own
+    return 1 + better + (no_worse - better - 1) / 2  # the target equals itself

@@ -1,0 +1,220 @@
+"""The fused engines do what the torch engine does: same loss, same rows, in float64.
+
+The Triton kernels run on the GPU where there is one, and through Triton's interpreter otherwise.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from murp import engines
+from murp.engines import Chunk, TorchEngine
+from murp.errors import ConfigError
+from murp.models import MODELS, MultiRelational
+
+pytest.importorskip("numba", reason="needs numba: pip install numba")
+pytest.importorskip("triton", reason="needs triton: pip install triton")
+
+from murp.engines.numba_engine import NumbaEngine
+from murp.engines.triton_engine import TritonEngine
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def scattered(name: str, entities: int, relations: int, dim: int, reach: float, seed: int, c: float) -> MultiRelational:
+    """A model with its points at about the distance ``reach`` from the origin, biases and stretches of any sign."""
+    parts = {"curvature": c} if name == "murp" else {}
+    model = MODELS[name](entities, relations, dim, dtype=torch.float64, **parts).initialise(seed)
+    draw = torch.Generator().manual_seed(seed)
+    for table in ("entity", "translation"):
+        point = torch.randn(model.parameters[table].shape, dtype=torch.float64, generator=draw)
+        length = reach if table == "entity" else 0.3
+        model.parameters[table] = model.geometry.exp0(length / (2 * (c * dim) ** 0.5) * point)
+    for table in ("subject_bias", "object_bias"):
+        model.parameters[table].normal_(generator=draw)
+    return model
+
+
+def chunk(entities: int, relations: int, steps: int, size: int, negatives: int, seed: int) -> Chunk:
+    draw = torch.Generator().manual_seed(seed)
+    columns = [torch.randint(high, (steps, size), generator=draw) for high in (entities, relations, entities)]
+    return Chunk(torch.stack(columns, dim=-1), entities, negatives, seed)
+
+
+def by_numba(model: MultiRelational, work: Chunk, lr: float) -> tuple[torch.Tensor, torch.Tensor]:
+    return work.draw(), NumbaEngine(model).run([work], [lr])[0]
+
+
+def by_triton(model: MultiRelational, work: Chunk, lr: float) -> tuple[torch.Tensor, torch.Tensor]:
+    model.to(DEVICE)
+    moved = Chunk(work.positives.to(DEVICE), work.num_entities, work.negatives, work.seed)
+    engine = TritonEngine([model])
+    drawn, loss = engine.negatives(moved), engine.run([moved], [lr])[0]
+    model.to("cpu")
+    return drawn.cpu(), loss.cpu()
+
+
+FUSED = {"numba": by_numba, "triton": by_triton}
+
+
+def assert_agrees(
+    run: Callable[[MultiRelational, Chunk, float], tuple[torch.Tensor, torch.Tensor]],
+    make: Callable[[], MultiRelational],
+    work: Chunk,
+    lr: float,
+    tolerance: float = 1e-8,
+) -> None:
+    """One chunk by the fused engine and, with the same negatives, by the torch engine."""
+    ours, theirs = make(), make()
+    drawn, loss = run(ours, work, lr)
+    assert drawn.min() >= 0
+    assert drawn.max() < work.num_entities
+    expected = TorchEngine(theirs).steps(work.positives, drawn, lr)
+    assert float(loss) == pytest.approx(float(expected), rel=tolerance)
+    for name, values in ours.parameters.items():
+        torch.testing.assert_close(values, theirs.parameters[name], rtol=tolerance, atol=tolerance, msg=name)
+
+
+@pytest.mark.parametrize("engine", FUSED)
+@settings(max_examples=30 if DEVICE == "cpu" else 60, deadline=None)
+@given(
+    name=st.sampled_from(list(MODELS)),
+    entities=st.integers(1, 9),  # few: rows repeat, chains are long, subjects are their own objects
+    relations=st.integers(1, 3),
+    dim=st.integers(1, 9),
+    steps=st.integers(1, 2),
+    size=st.integers(1, 5),
+    negatives=st.integers(1, 9),
+    reach=st.sampled_from([0.01, 1.0, 4.0]),
+    c=st.sampled_from([1.0, 0.3, 2.0]),
+    lr=st.sampled_from([0.05, 1.0]),
+    seed=st.integers(0, 2**16),
+)
+@example(name="murp", entities=1, relations=1, dim=1, steps=2, size=1, negatives=1, reach=1.0, c=1.0, lr=1.0, seed=0)
+def test_fused_steps_are_the_torch_steps(
+    engine: str, name: str, entities: int, relations: int, dim: int, steps: int, size: int, negatives: int,
+    reach: float, c: float, lr: float, seed: int,
+) -> None:  # fmt: skip
+    assert_agrees(
+        FUSED[engine],
+        lambda: scattered(name, entities, relations, dim, reach, seed, c),
+        chunk(entities, relations, steps, size, negatives, seed),
+        lr,
+    )
+
+
+@pytest.mark.parametrize("engine", FUSED)
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("dim", "size", "negatives"), [(40, 7, 50), (100, 2, 3), (200, 3, 70), (512, 2, 5), (3, 130, 1)]
+)
+def test_fused_steps_of_other_shapes(engine: str, name: str, dim: int, size: int, negatives: int) -> None:
+    """Dimensions that are no power of two, candidates in several tiles, batches larger than a program."""
+    if engine == "triton" and DEVICE == "cpu" and dim * negatives > 5000:
+        negatives = 5000 // dim  # the interpreter is slow
+    assert_agrees(
+        FUSED[engine], lambda: scattered(name, 300, 5, dim, 2.0, 0, 1.0), chunk(300, 5, 1, size, negatives, 1), 2.0
+    )
+
+
+@pytest.mark.parametrize("engine", FUSED)
+def test_points_at_the_boundary_stay_inside_and_agree(engine: str) -> None:
+    """Distance 20 from the origin: 1 - |x|² is about 10⁻⁸. What the inputs' conditioning allows is 10⁻⁸/10⁻¹⁶ of it."""
+
+    def make() -> MultiRelational:
+        return scattered("murp", 8, 2, 4, 20.0, 3, 1.0)
+
+    work = chunk(8, 2, 1, 4, 6, 2)
+    assert_agrees(FUSED[engine], make, work, 1e-3, tolerance=1e-5)
+    wild = make()
+    FUSED[engine](wild, work, 1e6)
+    for table in ("entity", "translation"):
+        assert wild.parameters[table].isfinite().all()
+        assert wild.parameters[table].square().sum(-1).max() < 1
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_numba_repeats_bit_for_bit_whatever_the_number_of_threads(name: str) -> None:
+    code = f"""
+import hashlib, torch
+from murp.engines import Chunk
+from murp.engines.numba_engine import NumbaEngine
+from murp.models import MODELS
+model = MODELS[{name!r}](200, 4, 40).initialise(0)
+draw = torch.Generator().manual_seed(1)
+positives = torch.stack([torch.randint(n, (5, 64), generator=draw) for n in (200, 4, 200)], dim=-1)
+loss = NumbaEngine(model).run([Chunk(positives, 200, 30, 7)], [5.0])
+digest = hashlib.sha256(b"".join(v.numpy().tobytes() for v in model.parameters.values()))
+print(digest.hexdigest(), float(loss).hex())
+"""
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"NUMBA_NUM_THREADS": str(threads), "PATH": ""},
+        ).stdout
+        for threads in (1, 2, 3)
+    }
+    assert len(printed) == 1
+
+
+def test_several_models_side_by_side_are_each_as_if_alone() -> None:
+    """Three runs with their own seeds, triples and learning rates in one launch."""
+    rates = [0.5, 1.0, 2.0]
+    works = [chunk(12, 3, 2, 4, 5, seed) for seed in range(3)]
+    moved = [Chunk(w.positives.to(DEVICE), w.num_entities, w.negatives, w.seed) for w in works]
+    together = [scattered("murp", 12, 3, 6, 1.0, seed, 1.0) for seed in range(3)]
+    for model in together:
+        model.to(DEVICE)
+    losses = TritonEngine(together).run(moved, rates)
+    for i, (work, lr) in enumerate(zip(moved, rates, strict=True)):
+        alone = scattered("murp", 12, 3, 6, 1.0, i, 1.0)
+        alone.to(DEVICE)
+        loss = TritonEngine([alone]).run([work], [lr])[0]
+        assert float(losses[i]) == pytest.approx(float(loss), rel=1e-12)
+        for name, values in alone.parameters.items():
+            torch.testing.assert_close(together[i].parameters[name], values, rtol=1e-10, atol=1e-12, msg=name)
+
+
+def test_triton_draws_uniformly() -> None:
+    """χ² over 20 entities: 19 degrees of freedom, far below its 1 - 10⁻⁶ quantile (about 66)."""
+    model = scattered("mure", 20, 1, 1, 1.0, 0, 1.0)
+    model.to(DEVICE)
+    work = chunk(20, 1, 4, 64, 20, 5)
+    drawn = TritonEngine([model]).negatives(Chunk(work.positives.to(DEVICE), 20, 20, 5)).flatten().cpu()
+    counts = torch.bincount(drawn, minlength=20).double()
+    assert len(counts) == 20
+    expected = len(drawn) / 20
+    assert float(((counts - expected) ** 2 / expected).sum()) < 66
+
+
+class TestChoice:
+    """Which engine is built, and what is said of one that cannot."""
+
+    def model(self, **parts: str) -> MultiRelational:
+        model = MODELS["murp"](5, 2, 3, **parts)
+        model.initialise(0)
+        return model
+
+    def test_auto_takes_the_fastest_that_can(self) -> None:
+        assert engines.build("auto", [self.model()]).name == "numba"
+        assert engines.build("auto", [self.model(bias="subject")]).name == "torch"
+        assert engines.build("auto", [self.model(transformation="swapped")]).name == "torch"
+
+    def test_torch_takes_everything(self) -> None:
+        assert engines.build("torch", [self.model(bias="norm")]).name == "torch"
+
+    def test_a_fused_engine_says_what_it_does_not_do_and_who_does(self) -> None:
+        with pytest.raises(ConfigError, match=r"numba knows MuRP and MuRE .* Engine torch can"):
+            engines.build("numba", [self.model(bias="subject")])
+        with pytest.raises(ConfigError, match=r"triton runs on cuda, and the model is on cpu.*torch can"):
+            engines.build("triton", [self.model()])
