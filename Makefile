@@ -1,11 +1,13 @@
 # make quickstart   set up, train MuRP on the bundled graph, show what came out
 # make test         set up, then lint, type-check and run every test
+# make bench        measure on the CPU into results/ (MURP_DATA names the folder with WN18RR); make bench-gpu: on a GPU
+# make figures      write the figures of README.md and docs/benchmarks.md from results/
 
 PYTHON ?= python3
 BIN := .venv/bin
 RUN := runs/quickstart
 
-.PHONY: quickstart test lint types imports unit clean
+.PHONY: quickstart test lint types imports unit bench bench-gpu figures clean
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "murp needs Python 3.11 or later: make PYTHON=python3.11")'
@@ -42,6 +44,20 @@ imports: .venv/installed
 
 unit: .venv/installed
 	$(BIN)/pytest -n auto
+
+bench: .venv/installed
+	$(BIN)/python benchmarks/cpu_step.py --out results/cpu_step.json
+	$(BIN)/python benchmarks/cpu_evaluation.py --out results/cpu_evaluation.json
+	$(BIN)/python benchmarks/cpu_many_entities.py --out results/cpu_many_entities.json
+	$(BIN)/python benchmarks/start_up.py --out results/cpu_start_up.json
+	$(BIN)/python benchmarks/cpu_reading.py --out results/cpu_reading.json
+
+bench-gpu: .venv/installed
+	$(BIN)/python benchmarks/gpu.py --out results
+
+figures: .venv/installed
+	$(BIN)/python tools/figures.py
+	$(BIN)/python tools/benchmarks_page.py
 
 clean:
 	rm -rf .venv

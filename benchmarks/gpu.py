@@ -9,6 +9,7 @@ some of them; one that fails is reported, and the others still run.
 from __future__ import annotations
 
 import dataclasses
+import json
 import sys
 import tempfile
 import time
@@ -21,11 +22,12 @@ from typing import Any
 import torch
 
 import murp
-from measure import finish, in_turns, parser, ratio, result, seconds, spread, store, toy_graph
-from murp import engines, models
+from measure import Work, Works, finish, in_turns, parser, ratio, result, seconds, spread, store, toy_graph
+from murp import engines, models, training
 from murp.engines import Chunk
 from murp.evaluation import KnownFacts, evaluate
 from murp.graph import KnowledgeGraph
+from murp.training.grid import grid
 from murp.training.progress import Silent
 from murp.training.sampler import Sampler
 from murp.training.state import State
@@ -58,11 +60,12 @@ class Clock(Silent):
 
     def __init__(self) -> None:
         self.epochs: list[float] = []
-        self.steps, self.spent = 0, 0.0
+        self.steps, self.spent, self.total = 0, 0.0, 0.0
 
     def advance(self, state: State, chunk: Chunk, seconds: float, loss: float) -> None:
         self.steps += chunk.steps
         self.spent += seconds
+        self.total += seconds
 
     def epoch(self, record: dict[str, Any]) -> None:
         self.epochs.append(self.spent)
@@ -121,7 +124,7 @@ def step(size: Size) -> dict[str, Any]:
     short = dataclasses.replace(chunk, positives=chunk.positives[: size.slow_steps])
     negatives = short.draw()
 
-    works: dict[str, tuple[Callable[[], object], float]] = {}
+    works: Works = {}
     for name, dim in (("murp", 40), ("mure", 40), ("murp", 200)):
         for engine_name, part in ((size.fused, long), ("torch", short)):
             works[f"{engine_name}_{name}_d{dim}"] = _steps(size, graph, name, dim, engine_name, part), part.steps
@@ -139,19 +142,17 @@ def step(size: Size) -> dict[str, Any]:
     return result("a training step, float32; the textbook's is dense and in float64", settings, figures, size.device)
 
 
-def _steps(
-    size: Size, graph: KnowledgeGraph, name: str, dim: int, engine_name: str, chunk: Chunk
-) -> Callable[[], object]:
+def _steps(size: Size, graph: KnowledgeGraph, name: str, dim: int, engine_name: str, chunk: Chunk) -> Work:
     model = models.MODELS[name](graph.num_entities, 2 * graph.num_relations, dim).initialise(0).to(size.device)
-    engine = engines.build(engine_name, model)
-    return lambda: engine.run(chunk, 50.0)
+    engine = engines.build(engine_name, [model])
+    return lambda: engine.run([chunk], [50.0])
 
 
 def evaluation(size: Size) -> dict[str, Any]:
     """Filtered evaluation of the whole test set, and as a textbook has it: one query at a time."""
     graph = size.graph("WN18RR")
     shape = (graph.num_entities, 2 * graph.num_relations, 40)
-    works: dict[str, tuple[Callable[[], object], float]] = {}
+    works: Works = {}
     known = KnownFacts.of(graph)
     for name, build in models.MODELS.items():
         model = build(*shape).initialise(0).to(size.device)
@@ -191,8 +192,8 @@ def many_entities(size: Size) -> dict[str, Any]:
             torch.cuda.reset_peak_memory_stats()
             before = torch.cuda.memory_allocated()
         model = models.murp(count, relations, dim).initialise(0).to(size.device)
-        engine = engines.build(size.fused, model)
-        work = {"step": (lambda e=engine, c=chunk: e.run(c, 50.0), float(chunk.steps))}
+        engine = engines.build(size.fused, [model])
+        work = {"step": (lambda e=engine, c=chunk: e.run([c], [50.0]), float(chunk.steps))}
         times = in_turns(work, repeats=size.repeats, device=size.device)
         parameters = sum(table.numel() * table.element_size() for table in model.parameters.values())
         peak = torch.cuda.max_memory_allocated() - before if size.device.type == "cuda" else None
@@ -209,12 +210,39 @@ def many_entities(size: Size) -> dict[str, Any]:
     return result("a step by number of entities, float32", settings, {"by": figures, "ratio": many / few}, size.device)
 
 
+def sweep(size: Size) -> dict[str, Any]:
+    """Sixteen runs side by side against one alone, whole runs with validation and checkpoints."""
+    graph = size.graph("WN18RR")
+    shared = {"engine": [size.fused], "device": [size.device.type], "epochs": [size.epochs], "validate_every": [50]}
+    settings = grid({**shared, "lr": [20.0, 35.0, 50.0, 70.0], "seed": list(range(1 if size.toy else 4))})
+    figures: dict[str, Any] = {"runs": len(settings)}
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, chosen in (("one", settings[:1]), ("all", settings)):
+            once = [{**each, "epochs": 1, "validate_every": 1} for each in chosen]
+            training.sweep(graph, once, out=Path(scratch) / f"warm-up {name}", progress=Silent())
+            clock = Clock()
+            out = Path(scratch) / name
+            figures[f"wall_seconds_{name}"] = seconds(
+                lambda c=chosen, o=out, k=clock: training.sweep(graph, c, out=o, progress=k), size.device
+            )
+            figures[f"microseconds_a_step_{name}"] = clock.total / clock.steps * 1e6
+            if name == "all":
+                rows = json.loads((out / "sweep.json").read_text())
+                figures["valid_mrr_standard"] = {row["run"]: row.get("valid_mrr_standard") for row in rows}
+    runs = len(settings)
+    figures["wall_ratio"] = figures["wall_seconds_all"] / (runs * figures["wall_seconds_one"])
+    figures["step_ratio"] = figures["microseconds_a_step_all"] / (runs * figures["microseconds_a_step_one"])
+    what = f"{runs} runs of murp d=40 side by side against one alone times {runs}"
+    return result(what, {**settings[0], "lr": "grid", "seed": "grid", "data": graph.name}, figures, size.device)
+
+
 BENCHMARKS: dict[str, Callable[[Size], dict[str, Any]]] = {
     "wn18rr-murp-d40": lambda size: whole_run(size, "WN18RR", model="murp", dim=40, lr=50.0, validate_every=50),
     "wn18rr-mure-d40": lambda size: whole_run(size, "WN18RR", model="mure", dim=40, lr=50.0, validate_every=50),
     "step": step,
     "evaluation": evaluation,
     "many_entities": many_entities,
+    "sweep": sweep,
     "wn18rr-murp-d200": lambda size: whole_run(size, "WN18RR", model="murp", dim=200, lr=50.0, validate_every=50),
     "fb15k-237-murp-d40": lambda size: whole_run(
         size, "FB15k-237", model="murp", dim=40, lr=10.0, validate_every=size.epochs

@@ -28,6 +28,7 @@ from murp.runs.folder import environment
 KINDS = (("e", 60), ("r", 3), ("e", 60))
 CPU = torch.device("cpu")
 Work = Callable[[], object]
+Works = dict[str, tuple[Work, float]]
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
@@ -69,9 +70,7 @@ def spread(values: Sequence[float]) -> dict[str, float]:
     return {"median": statistics.median(values), "least": min(values), "most": max(values), "repeats": len(values)}
 
 
-def in_turns(
-    works: Mapping[str, tuple[Work, float]], *, repeats: int = 7, device: torch.device = CPU
-) -> dict[str, dict[str, float]]:
+def in_turns(works: Works, *, repeats: int = 7, device: torch.device = CPU) -> dict[str, dict[str, float]]:
     """Seconds of each work, divided by how many units it does, over rounds in which each has its turn.
 
     ``works``: name → (work, units); every one is done once before anything is measured.

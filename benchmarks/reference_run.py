@@ -28,6 +28,8 @@ def main() -> None:
     parser.add_argument("--lr", type=float, default=50.0)
     parser.add_argument("--epochs", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--engine", default="auto")
+    parser.add_argument("--device", default="auto")
     parser.add_argument("--validate-every", type=int, default=10)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()

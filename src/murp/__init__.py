@@ -9,10 +9,15 @@ run.predict(head="asia.n.01", relation="has_part", k=10)
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+# Threads that wait for the next step should sleep: where other programs want the cores, spinning made a step of the
+# Numba engine a hundred times slower. It counts only if it is set before OpenMP is loaded, that is before PyTorch.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 if TYPE_CHECKING:
     from murp.config import Config as Config

@@ -69,7 +69,7 @@ def test_a_run_that_diverges_does_not_take_the_others_along(small_tree: Knowledg
 @pytest.mark.gpu
 def test_side_by_side_on_the_gpu_each_run_learns_as_alone(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     settings = grid(
-        {"dim": [10], "epochs": [60], "batch_size": [16], "validate_every": [20], "lr": [1.0, 5.0], "seed": [0, 1]}
+        {"dim": [10], "epochs": [150], "batch_size": [16], "validate_every": [20], "lr": [1.0, 5.0], "seed": [0, 1]}
     )
     runs = sweep(small_tree, settings, out=tmp_path / "grid")
     for chosen, run in zip(settings, runs, strict=True):

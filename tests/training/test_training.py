@@ -139,12 +139,20 @@ def test_extending_is_refused_where_the_schedule_depends_on_the_length(
         murp.resume(tmp_path / "run", epochs=6)
 
 
-def test_config_toml_repeats_the_run(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
-    run = murp.train(small_tree, out=tmp_path / "run", **QUICK)
-    values = murp.Config.read(run.path / "config.toml")
-    values.pop("data")
-    murp.train(small_tree, out=tmp_path / "again", **values)
-    assert_same_bits(weights(run.path), weights(tmp_path / "again"))
+def test_config_toml_repeats_the_run_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Data included: a file given by a relative path and split by another seed than the default."""
+    facts = [f"a{i}\tr{i % 2}\ta{(3 * i + j) % 20}\n" for i in range(20) for j in range(4)]
+    (tmp_path / "facts.tsv").write_text("".join(facts))
+    monkeypatch.chdir(tmp_path)
+    by_name = murp.train("facts.tsv", out="by_name", split_seed=7, **QUICK)
+    loaded = murp.train(murp.KnowledgeGraph.load("facts.tsv", seed=7), out="loaded", **QUICK)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for name, run in (("by_name", by_name), ("loaded", loaded)):
+        values = murp.Config.read(tmp_path / name / "config.toml")
+        again = murp.train(values.pop("data"), out=f"again_{name}", **values)
+        assert_same_bits(run.model.parameters, again.model.parameters)
+        assert np.array_equal(run.graph.test, again.graph.test)
 
 
 def test_a_run_folder_is_complete_and_holds_no_pickle(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
@@ -246,10 +254,57 @@ def test_a_graph_without_valid_says_what_to_do(small_tree: KnowledgeGraph, tmp_p
     assert run.state["epoch"] == 4
 
 
+def test_what_cannot_work_is_refused_before_anything_is_written(
+    small_tree: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match="tensorboard is not installed"):
+        murp.train(small_tree, out=tmp_path / "run", tensorboard=True, **QUICK)
+    monkeypatch.undo()
+    with pytest.raises(ConfigError, match="engine triton runs on cuda"):
+        murp.train(small_tree, out=tmp_path / "run", engine="triton", **QUICK)
+    with pytest.raises(MurpError, match="smaller --dim"):
+        murp.train(small_tree, out=tmp_path / "run", **{**QUICK, "dim": 10**12})
+    with pytest.raises(ConfigError, match="seed must be at most"):
+        murp.train(small_tree, out=tmp_path / "run", seed=2**64, **QUICK)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_resuming_to_fewer_epochs_is_refused_and_changes_nothing(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    run = murp.train(small_tree, out=tmp_path / "run", **QUICK)
+    before = (run.path / "config.toml").read_text()
+    with pytest.raises(ConfigError, match="would be fewer"):
+        murp.resume(run.path, epochs=2)
+    assert (run.path / "config.toml").read_text() == before
+
+
+def test_damaged_metrics_are_refused_but_for_a_last_line_cut_short(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    run = murp.train(small_tree, out=tmp_path / "run", **QUICK)
+    metrics = run.path / "metrics.jsonl"
+    lines = metrics.read_text().splitlines(keepends=True)
+    metrics.write_text("".join([lines[0], "garbage\n", *lines[1:]]))
+    with pytest.raises(RunError, match="line 2"):
+        murp.resume(run.path)
+    metrics.unlink()
+    with pytest.raises(RunError, match=r"metrics\.jsonl cannot be read"):
+        murp.resume(run.path)
+
+
+@pytest.mark.parametrize("engine", ["torch", "numba"])
+def test_engines_train_to_the_same_figures(engine: str, small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    """Same batches, same negatives: in float64 the runs of all CPU engines stay together for some epochs."""
+    settings = {**QUICK, "dtype": "float64"}
+    a = murp.train(small_tree, out=tmp_path / "a", **settings)
+    b = murp.train(small_tree, out=tmp_path / "b", engine=engine, **settings)
+    for name, values in a.model.parameters.items():
+        torch.testing.assert_close(values, b.model.parameters[name], rtol=1e-6, atol=1e-9)
+    assert json.loads((b.path / "environment.json").read_text())["engine"] == engine
+
+
 @pytest.mark.gpu
 def test_training_on_the_gpu_gives_what_the_cpu_gives(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     """Other random numbers, same quality: both learn the tree."""
-    settings = {"dim": 10, "epochs": 60, "lr": 5.0, "batch_size": 16, "validate_every": 0}
+    settings = {"dim": 10, "epochs": 150, "lr": 5.0, "batch_size": 16, "validate_every": 0}
     scores = [
         murp.train(small_tree, out=tmp_path / device, device=device, **settings).evaluate("train").mrr
         for device in ("cpu", "cuda")

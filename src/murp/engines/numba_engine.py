@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -13,7 +17,15 @@ from murp.engines import numba_kernels as kernels
 from murp.engines.engine import Chunk
 from murp.geometry import PoincareBall
 from murp.geometry.poincare import limit_radius, set_back_radius
-from murp.models import MultiRelational
+from murp.models import MODELS, MultiRelational
+
+TABLES = ("entity", "subject_stretch", "translation", "subject_bias", "object_bias")
+# Below this a gradient of the loss by a score is lost: see :func:`murp.engines.numba_kernels.murp_steps`.
+TINY = {torch.float32: 1e-17, torch.float64: 0.0}
+MURE_SPACE = (
+    "moved", "of_phi", "s_gradient", "m_gradient", "r_gradient", "s_bias_gradient", "losses", "head", "following",
+    "rows", "relation_head", "relation_rows", "scratch",
+)  # fmt: skip
 
 
 class NumbaEngine:
@@ -24,6 +36,7 @@ class NumbaEngine:
     def __init__(self, model: MultiRelational) -> None:
         self.model = model
         self.workspaces: dict[tuple[int, int], dict[str, Any]] = {}
+        _compile(model)
 
     def run(self, chunks: Sequence[Chunk], rates: Sequence[float]) -> Tensor:
         """See :meth:`murp.engines.engine.Engine.run`; this engine has one model."""
@@ -32,26 +45,51 @@ class NumbaEngine:
 
     def steps(self, positives: Tensor, negatives: Tensor, lr: float) -> Tensor:
         """One step after another on positives (S, B, 3) and negatives (S, B, k); the sum of their mean losses."""
-        model = self.model
         shape = (positives.shape[1], negatives.shape[2])
-        tables = {name: values.numpy() for name, values in model.parameters.items()}
-        names = ("entity", "subject_stretch", "translation", "subject_bias", "object_bias")
-        arrays = (positives.numpy(), negatives.numpy(), *(tables[name] for name in names))
         if shape not in self.workspaces:
-            self.workspaces[shape] = kernels.workspace(
-                tables["entity"].dtype,
-                model.num_entities,
-                model.num_relations,
-                model.dim,
-                *shape,
-                numba.config.NUMBA_NUM_THREADS,
-            )
-        space = self.workspaces[shape]
-        if isinstance(model.geometry, PoincareBall):
-            bounds = (limit_radius(model.dtype), set_back_radius(model.dtype))
-            total = kernels.murp_steps(*arrays, lr, model.geometry.c, *bounds, *space.values())
-        else:
-            used = ("moved", "of_phi", "s_gradient", "m_gradient", "r_gradient", "s_bias_gradient", "losses", "head",
-                    "following", "rows", "relation_head", "relation_rows", "scratch")  # fmt: skip
-            total = kernels.mure_steps(*arrays, lr, *(space[name] for name in used))
-        return torch.tensor(total, dtype=torch.float64)
+            self.workspaces[shape] = _workspace(self.model, *shape)
+        return _steps(self.model, positives, negatives, lr, self.workspaces[shape])
+
+
+def _steps(model: MultiRelational, positives: Tensor, negatives: Tensor, lr: float, space: dict[str, Any]) -> Tensor:
+    tables = [model.parameters[name].numpy() for name in TABLES]
+    arrays = (positives.contiguous().numpy(), negatives.contiguous().numpy(), *tables, float(lr))
+    if isinstance(model.geometry, PoincareBall):
+        bounds = (model.geometry.c, limit_radius(model.dtype), set_back_radius(model.dtype))
+        total = kernels.murp_steps(*arrays, *bounds, TINY[model.dtype], *space.values())
+    else:
+        total = kernels.mure_steps(*arrays, TINY[model.dtype], *(space[name] for name in MURE_SPACE))
+    return torch.tensor(total, dtype=torch.float64)
+
+
+def _workspace(model: MultiRelational, size: int, negatives: int) -> dict[str, Any]:
+    dtype = model.parameters["entity"].numpy().dtype
+    threads = numba.config.NUMBA_NUM_THREADS
+    return kernels.workspace(dtype, model.num_entities, model.num_relations, model.dim, size, negatives, threads)
+
+
+def _compile(model: MultiRelational) -> None:
+    """See to it that the kernel for this kind of model comes from Numba's cache.
+
+    Code that Numba has just compiled and the same code loaded from its cache are optimised differently and differ in
+    how they round. So that the first run on a machine has the bits of every later one, another process compiles.
+    """
+    kind = "murp" if isinstance(model.geometry, PoincareBall) else "mure"
+    cache = Path(getattr(kernels, f"{kind}_steps").stats.cache_path)
+    source = Path(kernels.__file__).stat()
+    versions = f"{numba.__version__}-{sys.version_info[0]}{sys.version_info[1]}-{source.st_mtime_ns}-{source.st_size}"
+    done = cache / f"murp-{kind}-{model.dtype}-{versions}.compiled"
+    if done.exists():
+        return
+    code = f"from murp.engines.numba_engine import compile_here; compile_here({kind!r}, {str(model.dtype)!r})"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with contextlib.suppress(OSError):  # a cache that cannot be written: every process compiles, all alike
+        done.touch()
+
+
+def compile_here(kind: str, dtype: str) -> None:
+    """Compile one kernel in this process, which leaves it in the cache."""
+    model = MODELS[kind](1, 1, 1, dtype=getattr(torch, dtype.removeprefix("torch.")))
+    model.initialise(0)
+    one = torch.zeros(1, 1, 3, dtype=torch.int64)
+    _steps(model, one, one[:, :, :1], 0.0, _workspace(model, 1, 1))

@@ -68,24 +68,30 @@ def _ball_step(x: Any, g: Any, lr: float, c: float, limit: float, set_back: floa
         xg += x[j] * g[j]
     if gg == 0:
         return
-    root = math.sqrt(c)
-    radius = root * math.sqrt(xx)
-    p = (1.0 - radius) * (1.0 + radius)
-    length = math.sqrt(gg)
-    t = math.tanh(root * lr / 4.0 * p * length)
-    tau = t / (root * length)
+    # With h = √c lr p|g|/4 all that is needed is h² and tanh(h)/h, a function of h²: for the small h of nearly every
+    # row a Padé approximant, exact to rounding, which saves three roots and the tanh.
+    cxx = c * xx
+    p = 1.0 - cxx
+    reach = 0.25 * lr * p
+    hh = c * reach * reach * gg
+    if hh < 0.36:
+        above = 2027025.0 + hh * (270270.0 + hh * (6930.0 + hh * 36.0))
+        over = above / (2027025.0 + hh * (945945.0 + hh * (51975.0 + hh * (630.0 + hh))))
+    else:
+        h = math.sqrt(hh)
+        over = math.tanh(h) / h
+    tau = reach * over
+    tt = hh * over * over
     q = c * tau * xg
-    below = (1.0 - q) * (1.0 - q) + max((radius * t) ** 2 - q * q, 0.0)
-    s = p / below
-    keep, add = x.dtype.type(1.0 + s * t * t), x.dtype.type(-s * tau)
+    s = p / ((1.0 - q) * (1.0 - q) + max(cxx * tt - q * q, 0.0))
+    keep, add = x.dtype.type(1.0 + s * tt), x.dtype.type(-s * tau)
     norm = zero
     for j in range(x.shape[0]):
         moved = keep * x[j] + add * g[j]
         x[j] = moved
         norm += moved * moved
-    far = root * math.sqrt(norm)
-    if far > limit:
-        back = x.dtype.type(set_back / far)
+    if c * norm > limit * limit:
+        back = x.dtype.type(set_back / math.sqrt(c * norm))
         for j in range(x.shape[0]):
             x[j] *= back
 
@@ -94,12 +100,16 @@ def _ball_step(x: Any, g: Any, lr: float, c: float, limit: float, set_back: floa
 def murp_steps(
     positives: Any, negatives: Any,
     entity: Any, stretch: Any, translation: Any, subject_bias: Any, object_bias: Any,
-    lr: float, c: float, limit: float, set_back: float,
+    lr: float, c: float, limit: float, set_back: float, tiny: float,
     moved: Any, r_copy: Any, of_x: Any, of_r: Any, of_self: Any, of_phi: Any,
     s_gradient: Any, m_gradient: Any, r_gradient: Any, s_bias_gradient: Any, losses: Any,
     head: Any, following: Any, rows: Any, relation_head: Any, relation_rows: Any, scratch: Any, products: Any,
 ) -> float:  # fmt: skip
-    """S steps of MuRP; positives (S, B, 3), negatives (S, B, k); the sum of the mean losses."""
+    """S steps of MuRP; positives (S, B, 3), negatives (S, B, k); the sum of the mean losses.
+
+    A candidate whose ∂L/∂φ is below ``tiny`` moves nothing but biases: it would be lost in rounding, and on the way
+    there its products are subnormal numbers, with which a processor takes a hundred times as long.
+    """
     steps, size, false = negatives.shape
     candidates = 1 + false
     dim = entity.shape[1]
@@ -173,14 +183,19 @@ def murp_steps(
                     loss -= phi
                 g *= weight
                 bias += g
+                at = i * candidates + k
+                of_phi[at] = g
+                if abs(g) < tiny:
+                    of_x[at], of_r[at], of_self[at] = zero, zero, 0.0
+                    mine[0, k], mine[1, k] = zero, zero
+                    continue
                 # dL/dz = -g · 2 distance / (c √(z² + z)), and distance/√(z² + z) → 2 as z → 0
                 ratio = distance / rest if rest > 1e-150 else 2.0
                 dz = -g * 2.0 / c * ratio if bracket > 0.0 else 0.0
                 lift = dz * scale_z
-                at = i * candidates + k
                 a = lift * (-4.0 * c * vr - 2.0 * (1.0 + c * rr))
                 b = lift * 2.0 * (1.0 + c * xx - 2.0 * c * xv)
-                of_x[at], of_r[at], of_phi[at] = a, b, g
+                of_x[at], of_r[at] = a, b
                 of_self[at] = 2.0 * (lift * of_vv + dz * z * c / gap_v)
                 mine[0, k], mine[1, k] = a, b
                 sum_xx += lift * (2.0 * c * vr + c * c * rr * vv + 1.0) + dz * z * c / gap_x
@@ -196,6 +211,8 @@ def murp_steps(
             for k in range(candidates):
                 v = entity[true] if k == 0 else entity[negatives[step, i, k - 1]]
                 a_k, b_k = mine[0, k], mine[1, k]
+                if a_k == 0 and b_k == 0:
+                    continue
                 for j in range(dim):
                     gx[j] += a_k * v[j]
                     gr[j] += b_k * v[j]
@@ -238,8 +255,9 @@ def murp_steps(
                     own += of_self[at]
                     object_gradient += of_phi[at]
                     a_k, b_k = of_x[at], of_r[at]
-                    for j in range(dim):
-                        g[j] += a_k * moved[i, j] + b_k * r_copy[i, j]
+                    if a_k != 0 or b_k != 0:
+                        for j in range(dim):
+                            g[j] += a_k * moved[i, j] + b_k * r_copy[i, j]
                 at = following[at]
             w = entity.dtype.type(own)
             for j in range(dim):
@@ -276,7 +294,7 @@ def murp_steps(
 @njit(cache=True, fastmath=_FLAGS, parallel=True)
 def mure_steps(
     positives: Any, negatives: Any,
-    entity: Any, stretch: Any, translation: Any, subject_bias: Any, object_bias: Any, lr: float,
+    entity: Any, stretch: Any, translation: Any, subject_bias: Any, object_bias: Any, lr: float, tiny: float,
     target: Any, of_phi: Any, s_gradient: Any, m_gradient: Any, r_gradient: Any, s_bias_gradient: Any, losses: Any,
     head: Any, following: Any, rows: Any, relation_head: Any, relation_rows: Any, scratch: Any,
 ) -> float:  # fmt: skip
@@ -312,6 +330,8 @@ def mure_steps(
                 g *= weight
                 bias += g
                 of_phi[i * candidates + k] = g
+                if abs(g) < tiny:
+                    continue
                 # ∂L/∂r = Σ 2g (y - v), and ∂L/∂(R e_s) is its opposite
                 g2 = entity.dtype.type(2.0 * g)
                 for j in range(dim):
@@ -342,9 +362,10 @@ def mure_steps(
                 else:
                     i = at // candidates
                     object_gradient += of_phi[at]
-                    g2 = entity.dtype.type(2.0 * of_phi[at])
-                    for j in range(dim):
-                        g[j] += g2 * (target[i, j] - v[j])
+                    if abs(of_phi[at]) >= tiny:
+                        g2 = entity.dtype.type(2.0 * of_phi[at])
+                        for j in range(dim):
+                            g[j] += g2 * (target[i, j] - v[j])
                 at = following[at]
             for j in range(dim):
                 v[j] -= rate * g[j]

@@ -63,6 +63,8 @@ def kernel_for(model: object) -> Kernel | None:
         return None
     if model.transformation != TRANSFORMATIONS["published"] or model.bias != "both":
         return None
+    if model.dtype not in (torch.float32, torch.float64):
+        return None
     package = {"cpu": "numba", "cuda": "triton"}.get(model.device.type)
     if package is None or importlib.util.find_spec(package) is None:
         return None

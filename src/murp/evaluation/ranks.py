@@ -67,7 +67,7 @@ def rank(
     The rank is 1 + better + equal / 2, where better and equal count the entities that score above and the
     same as the target: the mean of the ranks the target has over all orders of the ties. Not counted are the
     target itself, the other known answers, and under ``paper`` the entity asked about, unless it is the
-    target. Target and candidates are read from the same matrix of scores.
+    target. Target and candidates are scored by the same arithmetic.
 
     Infinite scores are ordered like any others; NaN has no order and raises :class:`NotFiniteError`.
     ``memory`` bounds the bytes of batch × entities work, scoring included (by default 512 MiB on a CPU,

@@ -16,7 +16,14 @@ _OPTIONS = {"TILE": 1024, "num_warps": 4}
 
 
 def ball(
-    xv: Tensor, vr: Tensor, group: Tensor, of_query: Tensor, entities: Tensor, c: float, queries: Tensor, objects: Tensor
+    xv: Tensor,
+    vr: Tensor,
+    group: Tensor,
+    of_query: Tensor,
+    entities: Tensor,
+    c: float,
+    queries: Tensor,
+    objects: Tensor,
 ) -> Tensor:
     """See :meth:`murp.evaluation.fused.Kernel.ball`."""
     ranks = torch.empty(len(xv), dtype=torch.float64, device=xv.device)
@@ -52,10 +59,12 @@ def _scores(cells, mask, products, vr, of_query, entities, N, BALL: tl.constexpr
         u = 1.0 + y
         corrected = tl.log(u) * tl.where((y < 1e9) & (u > 1.0), y / tl.where(u > 1.0, u - 1.0, 1.0), 1.0)
         log = tl.where(u == 1.0, y, corrected)
-        return bias - log * log * (1.0 / C)
-    bias = tl.load(entities + N + cells, mask=mask, other=0.0)
-    d = base + vv - 2.0 * xv
-    return bias - tl.where(d < 0.0, 0.0, d)
+        squared = log * log * (1.0 / C)
+    else:
+        bias = tl.load(entities + N + cells, mask=mask, other=0.0)
+        squared = base + vv - 2.0 * xv
+        squared = tl.where(squared < 0.0, 0.0, squared)
+    return bias - squared
 
 
 @triton.jit(do_not_specialize=["B", "N"])
@@ -80,13 +89,16 @@ def _ranks(
     better = tl.zeros([TILE], dtype=tl.int32)
     no_worse = tl.zeros([TILE], dtype=tl.int32)
     unordered = tl.zeros([TILE], dtype=tl.int32)
-    for start in range(0, N, TILE):
+    # Not a for loop: the interpreter does not count to a number that is an argument.
+    start = tl.full([], 0, dtype=tl.int64)
+    while start < N:
         cells = start + lanes
         mask = cells < N
         score = _scores(cells, mask, products, vr, of_query, entities, N, BALL, C)
         better += (mask & (score > own)).to(tl.int32)
         no_worse += (mask & (score >= own)).to(tl.int32)
         unordered += (mask & (score != score)).to(tl.int32)
+        start += TILE
     while first < last:
         known = first + lanes < last
         cells = tl.load(objects + first + lanes, mask=known, other=0).to(tl.int64)

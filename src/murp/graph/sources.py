@@ -17,7 +17,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from murp.errors import DataError
-from murp.graph import download as downloading
 from murp.graph.cache import coded
 from murp.graph.datasets import Dataset, find_dataset, suggest
 from murp.graph.indexing import index
@@ -105,6 +104,9 @@ def _download(known: Dataset, roots: list[Path]) -> Path:
     )
     if known.base_url is None:
         raise DataError(f"{known.name} is not here and cannot be downloaded. {help}")
+
+    # urllib is slow to import, and a dataset is downloaded once.
+    from murp.graph import download as downloading
 
     def check(folder: Path) -> None:
         if differences := _count_differences(known, read(folder)):

@@ -1,0 +1,89 @@
+"""Reading ten million triples from one tab-separated file: the first time, and from the cache.
+
+    python benchmarks/cpu_reading.py --out results/cpu_reading.json
+
+Makes random triples (a million entities, a hundred relations) in a temporary folder and loads them in fresh
+processes: reading, numbering and splitting; the same and keeping the coded graph; reading the coded graph.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from measure import parser, result, spread, store
+
+ENTITIES, RELATIONS = 1_000_000, 100
+
+# Imports nothing but what loading needs, since they count for the peak of resident memory.
+LOAD = """
+import json, resource, sys, time
+from murp.graph import KnowledgeGraph
+began = time.perf_counter()
+graph = KnowledgeGraph.load(sys.argv[1])
+seconds = time.perf_counter() - began
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+counts = {split: len(graph.split(split)) for split in ("train", "valid", "test")}
+counts |= {"entities": graph.num_entities, "relations": graph.num_relations}
+print(json.dumps({"seconds": seconds, "peak_bytes": peak, "graph": counts}))
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = parser(__doc__)
+    options.add_argument("--triples", type=int, default=10_000_000)
+    chosen = options.parse_args(arguments)
+    count, repeats = (2000, 1) if chosen.quick else (chosen.triples, 3)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "triples.tsv"
+        write_random_triples(file, count)
+        size = file.stat().st_size
+        loads = {
+            "parsed": [fresh(file, cache="off") for _ in range(repeats)],
+            "parsed and kept": [fresh(file, cache="on")],
+            "from the cache": [fresh(file, cache="on") for _ in range(repeats)],
+        }
+    figures: dict[str, Any] = {"graph": loads["parsed"][0]["graph"]}
+    for name, measured in loads.items():
+        figures[name] = {
+            "seconds": spread([load["seconds"] for load in measured]),
+            "peak_bytes": max(load["peak_bytes"] for load in measured),
+        }
+    settings = {"triples": count, "file_bytes": size}
+    store(result("loading one tab-separated file, seconds", settings, figures), chosen.out)
+
+
+def fresh(file: Path, *, cache: str) -> dict[str, Any]:
+    """What a process of its own measures."""
+    command = [sys.executable, "-c", LOAD, str(file)]
+    environment = {**os.environ, "MURP_CACHE": cache}
+    told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
+    values: dict[str, Any] = json.loads(told)
+    return values
+
+
+def write_random_triples(file: Path, count: int) -> None:
+    """``count`` rows such as ``entity_000417 <tab> relation_07 <tab> entity_993120``, uniform, seed 0."""
+    random = np.random.default_rng(0)
+    entities = min(ENTITIES, max(10, count // 10))
+    with file.open("w") as out:
+        for begin in range(0, count, 100_000):
+            rows = min(100_000, count - begin)
+            heads, tails = random.integers(entities, size=(2, rows)).tolist()
+            relations = random.integers(RELATIONS, size=rows).tolist()
+            out.writelines(
+                f"entity_{h:06}\trelation_{r:02}\tentity_{t:06}\n"
+                for h, r, t in zip(heads, relations, tails, strict=True)
+            )
+
+
+if __name__ == "__main__":
+    main()

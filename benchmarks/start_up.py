@@ -1,0 +1,61 @@
+"""How long a user waits: for ``murp --help``, and for the first training step.
+
+    MURP_DATA=… python benchmarks/start_up.py --out results/cpu_start_up.json
+
+Every measurement is a fresh process. A start of ``murp train`` ends with its first step, imports, reading the
+data and making the run folder included. The first start, which parses and compiles, is not counted: the caches
+it leaves are what the second start is about.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from measure import parser, result, seconds, spread, store
+
+# The command line as it is, but for a progress bar that ends the process when it hears of the first step.
+TRAIN = """
+import os, sys
+from murp.cli.main import main
+from murp.training import progress, sampler
+class Stop(progress.Silent):
+    def advance(self, *told): os._exit(0)
+progress.for_terminal = Stop
+sampler.STEPS_A_CHUNK["cpu"] = 1
+sys.exit(main(sys.argv[1:]) or "training ended before its first step")
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = parser(__doc__)
+    options.add_argument("--data", default="WN18RR")
+    options.add_argument("--engine", nargs="+", default=["numba", "torch"])
+    chosen = options.parse_args(arguments)
+    repeats, data = (1, "wordnet-mini") if chosen.quick else (7, chosen.data)
+
+    def fresh(*command: str) -> float:
+        call = [sys.executable, *command]
+        return seconds(lambda: subprocess.run(call, check=True, stdout=subprocess.DEVNULL))
+
+    def start(engine: str) -> float:
+        with tempfile.TemporaryDirectory() as scratch:
+            settings = {"--data": data, "--engine": engine, "--device": "cpu", "--out": os.path.join(scratch, "run")}
+            return fresh("-c", TRAIN, "train", *(word for pair in settings.items() for word in pair))
+
+    figures = {"murp --help": spread([fresh("-m", "murp", "--help") for _ in range(1 + repeats)][1:])}
+    if not chosen.quick:
+        figures["import torch"] = spread([fresh("-c", "import torch") for _ in range(1 + repeats)][1:])
+    for engine in ["torch"] if chosen.quick else chosen.engine:
+        first, *later = (start(engine) for _ in range(1 + repeats))
+        figures[f"first step, {engine}"] = {**spread(later), "first_start": first}
+    settings = {"data": Path(data).name, "model": "murp", "dim": 40, "device": "cpu"}
+    store(result("seconds from the start of a process", settings, {"seconds": figures}), chosen.out)
+
+
+if __name__ == "__main__":
+    main()

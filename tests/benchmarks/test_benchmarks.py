@@ -1,0 +1,122 @@
+"""Every benchmark runs, in toy sizes, and what murp is compared with computes the same step. No time is asserted."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import torch
+
+import measure
+from murp import models
+from murp.engines import TorchEngine
+from murp.models import MultiRelational
+from textbook import TextbookMuRP
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = {"measure", "textbook", "geoopt_murp", "pykeen_mure"}  # no benchmarks, but of use to them
+IN_PROCESS = {"cpu_step", "cpu_evaluation"}
+BY_PROCESS = {"cpu_many_entities", "cpu_reading", "start_up"}
+
+
+def test_every_benchmark_is_tried_here() -> None:
+    found = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
+    assert found == PARTS | IN_PROCESS | BY_PROCESS | {"gpu", "reference_run"}
+
+
+@pytest.mark.parametrize("name", sorted(IN_PROCESS | BY_PROCESS))
+def test_a_benchmark_runs_and_stores_what_it_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    out = tmp_path / "results" / "it.json"
+    importlib.import_module(name).main(["--quick", "--out", str(out)])
+    check(json.loads(out.read_text()))
+
+
+def test_the_gpu_benchmarks_run_as_toys_on_the_cpu(tmp_path: Path) -> None:
+    gpu = importlib.import_module("gpu")
+    assert gpu.main(["--quick", "--out", str(tmp_path)]) == 0
+    files = sorted(tmp_path.iterdir())
+    assert [file.name for file in files] == sorted(f"gpu_{name}.json" for name in gpu.BENCHMARKS)
+    for file in files:
+        check(json.loads(file.read_text()))
+
+
+def test_a_reference_run_stores_its_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reference_run = importlib.import_module("reference_run")
+    out = tmp_path / "it.json"
+    settings = {"--data": "wordnet-mini", "--dim": "2", "--epochs": "1", "--engine": "torch", "--device": "cpu"}
+    words = [word for pair in settings.items() for word in pair]
+    monkeypatch.setattr(sys, "argv", ["reference_run.py", *words, "--out", str(out)])
+    reference_run.main()
+    stored = json.loads(out.read_text())
+    assert {"config", "environment", "selected_epoch", "metrics", "curve"} <= set(stored)
+
+
+def check(stored: dict[str, object]) -> None:
+    assert set(stored) == {"what", "settings", "figures", "machine", "date"}
+    assert isinstance(stored["machine"], dict)
+    assert stored["machine"]["murp"] == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+
+def test_spread_and_turns() -> None:
+    assert measure.spread([3.0, 1.0, 2.0]) == {"median": 2.0, "least": 1.0, "most": 3.0, "repeats": 3}
+    calls: list[str] = []
+    works: measure.Works = {name: ((lambda n=name: calls.append(n)), 1) for name in "ab"}
+    measured = measure.in_turns(works, repeats=2)
+    assert calls == ["a", "b"] * 3  # once to warm up
+    assert {name: values["repeats"] for name, values in measured.items()} == {"a": 2, "b": 2}
+
+
+def batch() -> tuple[MultiRelational, torch.Tensor, torch.Tensor]:
+    """A MuRP model in float64 away from 0, and a batch with repeated entities."""
+    model = models.murp(12, 4, 5, dtype=torch.float64)
+    model.initialise(0)
+    model.parameters["entity"].mul_(100)
+    model.parameters["translation"].mul_(100)
+    draw = torch.Generator().manual_seed(1)
+    positives = torch.stack([torch.randint(n, (8,), generator=draw) for n in (12, 4, 12)], dim=-1)
+    return model, positives, torch.randint(12, (8, 6), generator=draw)
+
+
+def test_the_textbook_step_is_the_step() -> None:
+    model, positives, negatives = batch()
+    textbook = TextbookMuRP(12, 4, 5)
+    tables = {
+        "entity": textbook.entity,
+        "translation": textbook.translation,
+        "subject_stretch": textbook.stretch,
+        "subject_bias": textbook.subject_bias,
+        "object_bias": textbook.object_bias,
+    }
+    with torch.no_grad():
+        for name, table in tables.items():
+            table.copy_(model.parameters[name])
+    losses = [textbook.step(positives, negatives, 3.0) for _ in range(3)]
+    engine = TorchEngine(model)
+    assert losses == pytest.approx([float(engine.step(positives, negatives, 3.0)) for _ in range(3)], rel=1e-9)
+    for name, table in tables.items():
+        torch.testing.assert_close(table.detach(), model.parameters[name], rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_the_step_with_geoopt_is_the_step(sparse: bool) -> None:
+    model, positives, negatives = batch()
+    theirs = importlib.import_module("geoopt_murp").GeooptMuRP(model, 3.0, sparse=sparse)
+    losses = [theirs.step(positives, negatives) for _ in range(3)]
+    engine = TorchEngine(model)
+    assert losses == pytest.approx([float(engine.step(positives, negatives, 3.0)) for _ in range(3)], rel=1e-9)
+    for name, values in model.parameters.items():
+        torch.testing.assert_close(theirs.tables[name].detach().view_as(values), values, rtol=1e-7, atol=1e-9)
+
+
+def test_pykeens_mure_trains() -> None:
+    pytest.importorskip("pykeen", reason="needs PyKEEN: pip install murp[judges]")
+    triples = torch.tensor([[0, 0, 1], [1, 1, 2], [2, 0, 0]])
+    mure = importlib.import_module("pykeen_mure").PykeenMuRE(3, 2, 4, triples, negatives=2)
+    before = [values.detach().clone() for values in mure.model.parameters()]
+    mure.epoch(2)
+    assert any(not torch.equal(a, b) for a, b in zip(before, mure.model.parameters(), strict=True))
