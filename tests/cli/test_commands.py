@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import resource
 import shutil
 import signal
@@ -101,6 +103,38 @@ def test_train_says_where_the_run_is_and_is_quiet_in_a_pipe(dataset: Path, tmp_p
     assert f"saved in {tmp_path / 'run'}" in result.stdout
     assert f"next: murp evaluate {tmp_path / 'run'}" in result.stdout
     assert result.stderr == ""
+
+
+def test_train_shows_progress_in_a_terminal(dataset: Path, tmp_path: Path) -> None:
+    """On a terminal of its own: epochs, loss, validation MRR, speed and time left."""
+    ours, theirs = pty.openpty()
+    arguments = [
+        *TRAIN,
+        "--epochs",
+        "40",
+        "--validate-every",
+        "5",
+        "--data",
+        str(dataset),
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "murp", *TRAIN, *more],
+        stderr=theirs,
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "160"},
+    )
+    os.close(theirs)
+    seen = b""
+    with contextlib.suppress(OSError):  # how a terminal ends
+        while part := os.read(ours, 65536):
+            seen += part
+    os.close(ours)
+    assert process.wait(timeout=60) == 0
+    text = seen.decode()
+    assert "40/40" in text
+    assert all(word in text for word in ("loss 0.", "valid MRR 0.", "triples/s", "0:00:00"))
 
 
 def test_train_json_is_a_line_an_epoch_and_then_the_run(dataset: Path, tmp_path: Path) -> None:
