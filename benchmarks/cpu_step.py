@@ -9,8 +9,12 @@ is left out and named.
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Sequence
 from typing import Any
+
+# PyTorch's own setting for everyone: the large pages that murp asks for slow the textbook's large temporaries.
+os.environ["THP_MEM_ALLOC_ENABLE"] = "0"
 
 from measure import CPU, Works, in_turns, parser, ratio, result, store, toy_graph
 from murp import engines, models

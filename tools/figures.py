@@ -34,20 +34,20 @@ def decimals(values: list[float]) -> str:
 
 def wn18rr() -> str:
     """Both models under both protocols, beside the paper's row."""
-    lines = ["| WN18RR, d=40, test | protocol | MRR | H@10 | H@3 | H@1 |", "|---|---|---|---|---|---|"]
+    lines = ["| WN18RR, d=40, test | protocol | MRR | H@10 | H@3 | H@1 | training |", "|---|---|---|---|---|---|---|"]
     for model, label in (("murp", "MuRP"), ("mure", "MuRE")):
-        stored = result(f"wn18rr-{model}-d40")
+        stored = result(f"gpu_wn18rr-{model}-d40")
         for protocol in ("standard", "paper"):
-            test = stored["metrics"]["test"][protocol]
+            test = stored["figures"]["test"][protocol]
             figures = decimals([test[name] for name in ("mrr", "hits@10", "hits@3", "hits@1")])
-            lines.append(f"| {label} | `{protocol}` | {figures} |")
-        lines.append(f"| {label}, as the paper prints it | (`paper`) | {decimals(list(PAPER[model]))} |")
-    settings, environment = stored["config"], stored["environment"]
+            lines.append(f"| {label} | `{protocol}` | {figures} | {stored['figures']['training_seconds']:.1f} s |")
+        lines.append(f"| {label}, as the paper prints it | (`paper`) | {decimals(list(PAPER[model]))} | |")
+    settings, machine = stored["settings"], stored["machine"]
     lines += [
         "",
         f"One run each: learning rate {settings['lr']:g}, batch {settings['batch_size']}, {settings['negatives']} "
-        f"negatives, {settings['epochs']} epochs, seed {settings['seed']}, {settings['dtype']}, "
-        f"{environment['device']}, murp {environment['murp']}; the checkpoint was chosen by MRR on valid.",
+        f"negatives, {settings['epochs']} epochs, seed {settings['seed']}, {settings['dtype']}, engine "
+        f"{settings['engine']}, {machine['device']}, murp {machine['murp']}; the checkpoint was chosen by MRR on valid.",
     ]
     return "\n".join(lines)
 

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-# Threads that wait for the next step should sleep: where other programs want the cores, spinning made a step of the
-# Numba engine a hundred times slower. It counts only if it is set before OpenMP is loaded, that is before PyTorch.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Large tables on large pages: a step reads rows all over them, and every small page costs a look-up of its own.
+os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 if TYPE_CHECKING:
     from murp.config import Config as Config

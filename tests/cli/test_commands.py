@@ -108,17 +108,7 @@ def test_train_says_where_the_run_is_and_is_quiet_in_a_pipe(dataset: Path, tmp_p
 def test_train_shows_progress_in_a_terminal(dataset: Path, tmp_path: Path) -> None:
     """On a terminal of its own: epochs, loss, validation MRR, speed and time left."""
     ours, theirs = pty.openpty()
-    arguments = [
-        *TRAIN,
-        "--epochs",
-        "40",
-        "--validate-every",
-        "5",
-        "--data",
-        str(dataset),
-        "--out",
-        str(tmp_path / "run"),
-    ]
+    more = ["--epochs", "40", "--validate-every", "5", "--data", str(dataset), "--out", str(tmp_path / "run")]
     process = subprocess.Popen(
         [sys.executable, "-m", "murp", *TRAIN, *more],
         stderr=theirs,

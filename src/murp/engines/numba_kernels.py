@@ -19,6 +19,7 @@ import math
 from typing import Any
 
 import numpy as np
+import torch
 from numba import get_thread_id, njit, prange
 
 _FLAGS = {"reassoc", "contract", "nsz", "arcp"}
@@ -122,6 +123,14 @@ def murp_steps(
             s, r, true = positives[step, i, 0], positives[step, i, 1], positives[step, i, 2]
             h, m, rv, x = entity[s], stretch[r], translation[r], moved[i]
             zero = entity.dtype.type(0)
+            # Touch every row first: these loads do not wait for each other, as the arithmetic below would make them.
+            touch = zero
+            for k in range(candidates):
+                o = true if k == 0 else negatives[step, i, k - 1]
+                touch += object_bias[o]
+                for j in range(0, dim, 16):
+                    touch += entity[o, j]
+            losses[i] = touch
             # x = exp0(m log0(h)) = far · near · m h
             hh = zero
             for j in range(dim):
@@ -263,7 +272,8 @@ def murp_steps(
             for j in range(dim):
                 g[j] += w * v[j]
             _ball_step(v, g, lr, c, limit, set_back)
-            subject_bias[row] -= lr * subject_gradient
+            if subject_gradient != 0:  # nearly every row is an object only: spare it the access
+                subject_bias[row] -= lr * subject_gradient
             object_bias[row] -= lr * object_gradient
             head[row] = -1
 
@@ -309,6 +319,13 @@ def mure_steps(
             s, r, true = positives[step, i, 0], positives[step, i, 1], positives[step, i, 2]
             h, m, rv, y, gy = entity[s], stretch[r], translation[r], target[i], r_gradient[i]
             zero = entity.dtype.type(0)
+            touch = zero  # as in murp_steps
+            for k in range(candidates):
+                o = true if k == 0 else negatives[step, i, k - 1]
+                touch += object_bias[o]
+                for j in range(0, dim, 16):
+                    touch += entity[o, j]
+            losses[i] = touch
             for j in range(dim):
                 y[j] = m[j] * h[j] - rv[j]
                 gy[j] = zero
@@ -369,7 +386,8 @@ def mure_steps(
                 at = following[at]
             for j in range(dim):
                 v[j] -= rate * g[j]
-            subject_bias[row] -= lr * subject_gradient
+            if subject_gradient != 0:  # nearly every row is an object only: spare it the access
+                subject_bias[row] -= lr * subject_gradient
             object_bias[row] -= lr * object_gradient
             head[row] = -1
 
@@ -424,7 +442,7 @@ def workspace(
         "r_gradient": rows(size),
         "s_bias_gradient": np.zeros(size),
         "losses": np.zeros(size),
-        "head": np.full(entities, -1, dtype=np.int32),
+        "head": torch.full((entities,), -1, dtype=torch.int32).numpy(),  # on large pages, where PyTorch uses them
         "following": np.zeros(occurrences, dtype=np.int32),
         "rows": np.zeros(occurrences, dtype=np.int64),
         "relation_head": np.full(relations, -1, dtype=np.int32),
