@@ -47,7 +47,7 @@ def wn18rr() -> str:
         "",
         f"One run each: learning rate {settings['lr']:g}, batch {settings['batch_size']}, {settings['negatives']} "
         f"negatives, {settings['epochs']} epochs, seed {settings['seed']}, {settings['dtype']}, engine "
-        f"{settings['engine']}, {machine['device']}, murp {machine['murp']}; the checkpoint was chosen by MRR on valid.",
+        f"{settings['engine']}, {machine['device']}, murp {machine['murp']}; checkpoint chosen by MRR on valid.",
     ]
     return "\n".join(lines)
 
