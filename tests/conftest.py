@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
 
 from murp.graph import KnowledgeGraph, Vocabulary
 
@@ -19,6 +20,10 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
 
+# A busy machine makes a slow example, not a wrong one. The examples are the same every time, so that a change is
+# judged by itself; MURP_EXPLORE=1 looks for new ones.
+settings.register_profile("murp", deadline=None, derandomize=not os.environ.get("MURP_EXPLORE"))
+settings.load_profile("murp")
 
 # Tests leave nothing in the user's cache; those of the cache switch it on in folders of their own.
 os.environ["MURP_CACHE"] = "off"
