@@ -81,6 +81,8 @@ def _compile(model: MultiRelational) -> None:
     done = cache / f"murp-{kind}-{model.dtype}-{versions}.compiled"
     if done.exists():
         return
+    if sys.stderr.isatty():
+        print("compiling the training step for this machine, once …", file=sys.stderr)
     code = f"from murp.engines.numba_engine import compile_here; compile_here({kind!r}, {str(model.dtype)!r})"
     subprocess.run([sys.executable, "-c", code], check=True)
     with contextlib.suppress(OSError):  # a cache that cannot be written: every process compiles, all alike
