@@ -7,8 +7,12 @@ Both take turns. The textbook ranks some queries, and its time is scaled to all.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
+
+# PyTorch's own setting for everyone: the large pages that murp asks for slow the textbook's large temporaries.
+os.environ["THP_MEM_ALLOC_ENABLE"] = "0"
 
 from measure import Works, in_turns, parser, result, store, toy_graph
 from murp import models

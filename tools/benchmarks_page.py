@@ -33,8 +33,8 @@ def page() -> str:
         "# Benchmarks",
         "Made by `python tools/benchmarks_page.py` from the files under [results/](../results/), which `make bench` "
         "(two CPU cores are enough) and `make bench-gpu` write. A figure is the median over repeats, least and most "
-        "in brackets; what is compared took turns in one run. What was predicted before the engines were "
-        "written is in [PREDICTIONS.md](../benchmarks/PREDICTIONS.md).",
+        "in brackets; what is compared took turns in one run. What was expected of the engines, and when that was put "
+        "on record, is in [PREDICTIONS.md](../benchmarks/PREDICTIONS.md).",
     ]
     for section in (
         bars,
@@ -222,9 +222,9 @@ def sweeps() -> list[str]:
     text = (
         f"Side by side they cost {times(figures['wall_ratio'])} of {figures['runs']} runs one after another, "
         f"{times(figures['step_ratio'])} by the step. Their tables together are larger than the L2 cache, and both "
-        "kernels wait for rows from memory: what bounds them is how many rows the multiprocessors can have under way, "
-        f"not arithmetic. MRR on valid, protocol standard, over the grid: {decimals(min(found))} to "
-        f"{decimals(max(found))}."
+        "kernels are chains of dependent loads. Timings of variants suggest that how many rows can be under way bounds "
+        "them, not arithmetic; no hardware counters were read. MRR on valid, protocol standard, over the grid: "
+        f"{decimals(min(found))} to {decimals(max(found))}."
     )
     return ["## Many runs on one GPU", table(["", "in all", "a step"], rows), text, machine(stored)]
 
