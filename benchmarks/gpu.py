@@ -24,7 +24,7 @@ import torch
 import murp
 from measure import Work, Works, finish, in_turns, parser, ratio, result, seconds, spread, store, toy_graph
 from murp import engines, models, training
-from murp.engines import Chunk
+from murp.engines import Chunk, TorchEngine
 from murp.evaluation import KnownFacts, evaluate
 from murp.graph import KnowledgeGraph
 from murp.training.grid import grid
@@ -128,6 +128,8 @@ def step(size: Size) -> dict[str, Any]:
     for name, dim in (("murp", 40), ("mure", 40), ("murp", 200)):
         for engine_name, part in ((size.fused, long), ("torch", short)):
             works[f"{engine_name}_{name}_d{dim}"] = _steps(size, graph, name, dim, engine_name, part), part.steps
+        if dim == 40 and size.device.type == "cuda":
+            works[f"torch_compiled_{name}_d{dim}"] = _compiled_steps(size, graph, name, dim, short), short.steps
     textbook = TextbookMuRP(graph.num_entities, 2 * graph.num_relations, 40, device=size.device)
     few = range(min(10, short.steps))
     works["textbook_murp_d40"] = (
@@ -145,6 +147,14 @@ def step(size: Size) -> dict[str, Any]:
 def _steps(size: Size, graph: KnowledgeGraph, name: str, dim: int, engine_name: str, chunk: Chunk) -> Work:
     model = models.MODELS[name](graph.num_entities, 2 * graph.num_relations, dim).initialise(0).to(size.device)
     engine = engines.build(engine_name, [model])
+    return lambda: engine.run([chunk], [50.0])
+
+
+def _compiled_steps(size: Size, graph: KnowledgeGraph, name: str, dim: int, chunk: Chunk) -> Work:
+    """The torch engine as it is after many steps."""
+    model = models.MODELS[name](graph.num_entities, 2 * graph.num_relations, dim).initialise(0).to(size.device)
+    engine = TorchEngine(model, compile_after=1)
+    engine.run([chunk], [50.0])
     return lambda: engine.run([chunk], [50.0])
 
 

@@ -46,6 +46,7 @@ def page() -> str:
         many_entities,
         start_up,
         reading,
+        pictures,
         references,
     ):
         parts += section()
@@ -162,6 +163,13 @@ BARS: tuple[tuple[str, str, Callable[[Result], float], float, str], ...] = (
         "s",
     ),
     ("`murp --help`", "cpu_start_up", _of("seconds", "murp --help", "median"), 0.4, "s"),
+    (
+        "`murp plot`, the disk of about ten thousand points, slowest kind",
+        "cpu_plots",
+        lambda figures: max(float(spread["median"]) for spread in figures["seconds"].values()),
+        5,
+        "s",
+    ),
     ("ten million triples read, numbered, split", "cpu_reading", _of("parsed", "seconds", "median"), 30, "s"),
 )
 
@@ -204,8 +212,8 @@ def gpu_steps() -> list[str]:
 
 def _words(key: str) -> str:
     """triton_murp_d40 → MuRP d=40, triton"""
-    engine, model, dim = key.split("_")
-    return f"{NAMES[model]} d={dim.removeprefix('d')}, {engine}"
+    *engine, model, dim = key.split("_")
+    return f"{NAMES[model]} d={dim.removeprefix('d')}, {' '.join(engine)}"
 
 
 def sweeps() -> list[str]:
@@ -221,12 +229,27 @@ def sweeps() -> list[str]:
     found = [value for value in figures["valid_mrr_standard"].values() if value is not None]
     text = (
         f"Side by side they cost {times(figures['wall_ratio'])} of {figures['runs']} runs one after another, "
-        f"{times(figures['step_ratio'])} by the step. Their tables together are larger than the L2 cache, and both "
-        "kernels are chains of dependent loads. Timings of variants suggest that how many rows can be under way bounds "
-        "them, not arithmetic; no hardware counters were read. MRR on valid, protocol standard, over the grid: "
+        f"{times(figures['step_ratio'])} by the step. {_profile()}MRR on valid, protocol standard, over the grid: "
         f"{decimals(min(found))} to {decimals(max(found))}."
     )
     return ["## Many runs on one GPU", table(["", "in all", "a step"], rows), text, machine(stored)]
+
+
+def _profile() -> str:
+    """What hardware counters say bounds the step of many runs."""
+    stored = result("gpu_profile")
+    if stored is None:
+        return ""
+    counters = stored["figures"]["update_kernel, 16 runs"]
+    return (
+        "Counters of an intermediate version showed what bounds it: with sixteen runs the update kernel issued an "
+        f"instruction in {counters['One or More Eligible']:.0f} of 100 cycles, with the L2 cache at "
+        f"{counters['L2 Cache Throughput']:.0f} and the memory at {counters['DRAM Throughput']:.0f} % of what "
+        "they can do. "
+        "So it is instructions and waiting for rows, not bandwidth; rows in parts that stay within a thread, "
+        "and half of "
+        "the runs on a second stream, followed from that. "
+    )
 
 
 def cpu_steps() -> list[str]:
@@ -321,6 +344,16 @@ def reading() -> list[str]:
     settings = stored["settings"]
     note = f"{settings['triples']:,} triples in one file of {settings['file_bytes'] / 2**20:,.0f} MiB, split by murp."
     return ["## Reading", note, table(["", "seconds", "peak memory"], rows), machine(stored)]
+
+
+def pictures() -> list[str]:
+    stored = result("cpu_plots")
+    if stored is None:
+        return []
+    rows = [[name, spread(values)] for name, values in stored["figures"]["seconds"].items()]
+    settings = stored["settings"]
+    note = f"The whole command on {settings['data']}, {settings['entities']:,} points; edges: {settings['edges']}."
+    return ["## Pictures", note, table(["`murp plot`", "seconds"], rows), machine(stored)]
 
 
 def references() -> list[str]:

@@ -119,7 +119,9 @@ class Config:
             return tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise ConfigError(f"no configuration file at {path}.") from None
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        except RecursionError:
+            raise ConfigError(f"{path} is not a readable TOML file: it is nested too deeply.") from None
+        except (OSError, ValueError) as error:  # not UTF-8, not TOML, or a number of thousands of digits
             raise ConfigError(f"{path} is not a readable TOML file: {error}.") from None
 
     def to_toml(self) -> str:
@@ -134,7 +136,10 @@ class Config:
 
 def _checked(name: str, value: Any, kind: Any, rules: Any) -> Any:
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
+        try:
+            value = float(value)
+        except OverflowError:
+            raise ConfigError(f"{name} is beyond the largest number that a computer holds.") from None
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise ConfigError(f"{name} must be {_words[kind]}, not {value!r}.")
     if kind is float and not math.isfinite(value):

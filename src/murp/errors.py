@@ -7,9 +7,21 @@ Python it is an ordinary exception. Anything else that escapes is a bug of ours.
 
 from __future__ import annotations
 
+MOST_CHARACTERS = 2000  # of a message
+
 
 class MurpError(Exception):
-    """Base of every error a user can cause or meet."""
+    """Base of every error a user can cause or meet; its message is fit for a terminal, whatever a file holds."""
+
+    def __init__(self, message: str) -> None:
+        shown = message if len(message) <= MOST_CHARACTERS else message[: MOST_CHARACTERS - 1] + "…"
+        super().__init__(printable(shown))
+
+
+def printable(text: str) -> str:
+    """``text`` with control characters and what UTF-8 cannot hold escaped: a terminal would obey the first, and no
+    file takes the second. Line ends stay."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 class DataError(MurpError):

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import glob
+import json
+import math
 import os
+import re
+import reprlib
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import UnionType
+from typing import Any
 
 from murp.errors import MurpError
 
@@ -44,16 +52,21 @@ def new_folder(path: Path, error: type[MurpError]) -> Iterator[Path]:
     """Yield a temporary folder beside ``path``; on success flush its files and rename it to ``path``.
 
     A ``path`` that exists, unless it is an empty folder, and whatever the system refuses raise
-    ``error``; if the block raises, or the disk is full, nothing is left behind.
+    ``error``; if the block raises, or the disk is full, nothing is left behind. What a process that was
+    killed left behind is removed by the next one that makes the same folder.
     """
     try:
         if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
             raise error(f"{path} exists already. Choose another folder, or remove it first.")
         path.parent.mkdir(parents=True, exist_ok=True)
+        for left in parts(path):
+            _remove_abandoned(left)
         part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
+        held = os.open(part, os.O_RDONLY)
     except OSError as refusal:
         raise error(f"{path} cannot be made: {refusal.strerror}. Choose a folder that can be written.") from refusal
     try:
+        _try_lock(held)
         yield part
         for file in part.rglob("*"):
             if file.is_file():
@@ -67,12 +80,89 @@ def new_folder(path: Path, error: type[MurpError]) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise
+    finally:
+        os.close(held)
+
+
+def parts(path: Path) -> list[Path]:
+    """The temporary files or folders of ``path`` that lie beside it, in use or left behind."""
+    return sorted(path.parent.glob(f".{glob.escape(path.name)}.*.part"))
+
+
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def parse_json(text: str | bytes) -> Any:
+    """What JSON says; nesting too deep to follow and halves of characters are a ValueError like any other fault."""
+    try:
+        text = text if isinstance(text, str) else text.decode()
+        value = json.loads(text)
+        if _HALF.search(text):
+            json.dumps(value, ensure_ascii=False).encode()  # a pair of halves is one character, and right
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except UnicodeEncodeError:
+        raise ValueError("it holds half a character (a lone surrogate)") from None
+    return value
+
+
+def fields(value: Any, kinds: Mapping[str, type | UnionType]) -> dict[str, Any]:
+    """``value``, as JSON had it, if it is an object with these fields; a ValueError names the one that is not right.
+
+    Numbers must be finite, and true and false are none.
+    """
+    if not isinstance(value, dict):
+        raise ValueError("it is not an object with named fields")
+    for name, kind in kinds.items():
+        if name not in value:
+            raise ValueError(f"it has no field {name!r}")
+        found = value[name]
+        if not isinstance(found, kind) or (isinstance(found, int | float) and not _is_finite_number(found)):
+            raise ValueError(f"its field {name!r} cannot be {reprlib.repr(found)}")
+    return value
+
+
+def _is_finite_number(value: float) -> bool:
+    try:
+        return not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def refuse_links(folder: Path, error: type[MurpError]) -> None:
+    """Raise where a member of ``folder`` is a symbolic link: a folder that came from others might read any file."""
+    try:
+        links = [member for member in folder.iterdir() if member.is_symlink()]
+    except OSError as refusal:
+        raise error(f"{folder} cannot be read: {refusal.strerror}.") from refusal
+    for link in links:
+        raise error(f"{link} is a symbolic link. Put the file itself there, or remove the link.")
 
 
 def write_text(path: Path, text: str) -> None:
     """Write ``text`` to ``path`` atomically."""
     with replacing(path) as part:
         part.write_text(text, encoding="utf-8")
+
+
+def _remove_abandoned(part: Path) -> None:
+    """Remove a temporary folder unless the process that makes it lives."""
+    with contextlib.suppress(OSError):
+        handle = os.open(part, os.O_RDONLY)
+        try:
+            if _try_lock(handle):
+                shutil.rmtree(part)
+        finally:
+            os.close(handle)
+
+
+def _try_lock(handle: int) -> bool:
+    """Whether this process now holds the lock of an open file or folder; the system ends it with the process."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False  # another one holds it, or the file system has no locks
+    return True
 
 
 def _umask() -> int:

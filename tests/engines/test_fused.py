@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from copy import deepcopy
 
 import pytest
 import torch
@@ -17,28 +18,45 @@ from hypothesis import strategies as st
 from murp import engines
 from murp.engines import Chunk, TorchEngine
 from murp.errors import ConfigError
-from murp.models import MODELS, MultiRelational
+from murp.geometry import Euclidean, PoincareBall, poincare
+from murp.models import BIASES, MODELS, TRANSFORMATIONS, Bias, MultiRelational, Transformation
 
 pytest.importorskip("numba", reason="needs numba: pip install numba")
 pytest.importorskip("triton", reason="needs triton: pip install triton")
 
+from murp.engines import triton_engine
 from murp.engines.numba_engine import NumbaEngine
-from murp.engines.triton_engine import TritonEngine
+from murp.engines.triton_engine import Batch, TritonEngine
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+PUBLISHED = TRANSFORMATIONS["published"]
 
 
-def scattered(name: str, entities: int, relations: int, dim: int, reach: float, seed: int, c: float) -> MultiRelational:
+def scattered(
+    name: str,
+    entities: int,
+    relations: int,
+    dim: int,
+    reach: float,
+    seed: int,
+    c: float,
+    transformation: Transformation = PUBLISHED,
+    bias: Bias = "both",
+) -> MultiRelational:
     """A model with its points at about the distance ``reach`` from the origin, biases and stretches of any sign."""
-    parts = {"curvature": c} if name == "murp" else {}
-    model = MODELS[name](entities, relations, dim, dtype=torch.float64, **parts).initialise(seed)
+    geometry = PoincareBall(c) if name == "murp" else Euclidean()
+    model = MultiRelational(
+        entities, relations, dim, geometry=geometry, transformation=transformation, bias=bias, dtype=torch.float64
+    )
+    model.initialise(seed)
     draw = torch.Generator().manual_seed(seed)
-    for table in ("entity", "translation"):
-        point = torch.randn(model.parameters[table].shape, dtype=torch.float64, generator=draw)
-        length = reach if table == "entity" else 0.3
-        model.parameters[table] = model.geometry.exp0(length / (2 * (c * dim) ** 0.5) * point)
-    for table in ("subject_bias", "object_bias"):
-        model.parameters[table].normal_(generator=draw)
+    for table, values in model.parameters.items():
+        if table in ("entity", "translation"):
+            point = torch.randn(values.shape, dtype=torch.float64, generator=draw)
+            length = reach if table == "entity" else 0.3
+            model.parameters[table] = geometry.exp0(length / (2 * (c * dim) ** 0.5) * point)
+        elif table in ("subject_bias", "object_bias"):
+            values.normal_(generator=draw)
     return model
 
 
@@ -64,7 +82,8 @@ def by_triton(model: MultiRelational, work: Chunk, lr: float) -> tuple[torch.Ten
 def inside(model: MultiRelational) -> bool:
     """Whether 1 - c|x|² is at least 10⁻³ for every point of the ball: distances up to about 8."""
     c = getattr(model.geometry, "c", 0.0)
-    return all(float((c * model.parameters[t].square().sum(-1)).max()) < 0.999 for t in ("entity", "translation"))
+    points = [model.parameters[t] for t in ("entity", "translation") if t in model.parameters]
+    return all(float((c * values.square().sum(-1)).max()) < 0.999 for values in points)
 
 
 FUSED = {"numba": by_numba, "triton": by_triton}
@@ -111,15 +130,22 @@ def assert_agrees(
     c=st.sampled_from([1.0, 0.3, 2.0]),
     lr=st.sampled_from([0.05, 1.0]),
     seed=st.integers(0, 2**16),
+    transformation=st.builds(Transformation, *[st.booleans()] * 4),
+    bias=st.sampled_from(BIASES),
 )
-@example(name="murp", entities=1, relations=1, dim=1, steps=2, size=1, negatives=1, reach=1.0, c=1.0, lr=1.0, seed=0)
+@example(
+    name="murp", entities=1, relations=1, dim=1, steps=2, size=1, negatives=1, reach=1.0, c=1.0, lr=1.0, seed=0,
+    transformation=PUBLISHED, bias="both",
+)  # fmt: skip
 def test_fused_steps_are_the_torch_steps(
     engine: str, name: str, entities: int, relations: int, dim: int, steps: int, size: int, negatives: int,
-    reach: float, c: float, lr: float, seed: int,
+    reach: float, c: float, lr: float, seed: int, transformation: Transformation, bias: Bias,
 ) -> None:  # fmt: skip
+    if engine == "numba":
+        transformation, bias = PUBLISHED, "both"
     assert_agrees(
         FUSED[engine],
-        lambda: scattered(name, entities, relations, dim, reach, seed, c),
+        lambda: scattered(name, entities, relations, dim, reach, seed, c, transformation, bias),
         chunk(entities, relations, steps, size, negatives, seed),
         lr,
         near_boundary=lambda model: assume(inside(model)),
@@ -137,6 +163,64 @@ def test_fused_steps_of_other_shapes(engine: str, name: str, dim: int, size: int
         negatives = 5000 // dim  # the interpreter is slow
     assert_agrees(
         FUSED[engine], lambda: scattered(name, 300, 5, dim, 2.0, 0, 1.0), chunk(300, 5, 1, size, negatives, 1), 2.0
+    )
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("transformation", TRANSFORMATIONS)
+@pytest.mark.parametrize("bias", BIASES)
+def test_triton_knows_every_transformation_and_bias(name: str, transformation: str, bias: Bias) -> None:
+    """Two triples of one relation over three entities, the first with its subject as its object."""
+    turn = list(TRANSFORMATIONS).index(transformation) + BIASES.index(bias)
+    dim, negatives = (1, 3, 40)[turn % 3], (1, 2, 3, 4, 6)[turn % 5]
+    work = chunk(3, 1, 1, 2, negatives, turn)
+    work.positives[0, 0, 2] = work.positives[0, 0, 0]
+    parts = TRANSFORMATIONS[transformation]
+    assert_agrees(by_triton, lambda: scattered(name, 3, 1, dim, 2.0, turn, 0.7, parts, bias), work, 0.5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("transformation", "bias"),
+    [("published", "norm"), ("stretch-both", "transformed-norm"), ("swapped", "both"), ("stretch-only", "subject")],
+)
+def test_candidates_in_several_tiles(
+    name: str, transformation: str, bias: Bias, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five candidates in tiles of two: one is left over."""
+    build = Batch.__init__
+
+    def narrow(batch: Batch, engine: TritonEngine, size: int, negatives: int) -> None:
+        build(batch, engine, size, negatives)
+        batch.gradient_options["KT"] = 2
+
+    monkeypatch.setattr(Batch, "__init__", narrow)
+    parts = TRANSFORMATIONS[transformation]
+    assert_agrees(by_triton, lambda: scattered(name, 4, 1, 3, 1.0, 0, 1.0, parts, bias), chunk(4, 1, 1, 1, 4, 1), 0.5)
+
+
+@pytest.mark.parametrize("bias", ["both", "transformed-norm"])
+@pytest.mark.parametrize("transformation", TRANSFORMATIONS)
+def test_what_is_set_back_agrees(transformation: str, bias: Bias, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the limits drawn in to where rounding is small: points stretched, added and moved beyond them."""
+    start = scattered("murp", 4, 1, 4, 3.0, 3, 1.0, TRANSFORMATIONS[transformation], bias)
+    for module in (poincare, triton_engine):
+        monkeypatch.setattr(module, "set_back_radius", lambda dtype: 0.375)
+        monkeypatch.setattr(module, "limit_radius", lambda dtype: 0.5)
+    assert_agrees(by_triton, lambda: deepcopy(start), chunk(4, 1, 1, 2, 3, 2), 1.0)
+
+
+@pytest.mark.parametrize("transformation", TRANSFORMATIONS)
+def test_every_transformation_near_the_boundary(transformation: str) -> None:
+    """Distance 12 from the origin: 1 - |x|² is about 10⁻⁵."""
+    parts = TRANSFORMATIONS[transformation]
+    work = chunk(4, 1, 1, 2, 3, 2)
+    assert_agrees(
+        by_triton,
+        lambda: scattered("murp", 4, 1, 4, 12.0, 3, 1.0, parts, "transformed-norm"),
+        work,
+        1e-3,
+        tolerance=1e-6,
     )
 
 
@@ -183,22 +267,35 @@ print(digest.hexdigest(), float(loss).hex())
     assert len(printed) == 1
 
 
-def test_several_models_side_by_side_are_each_as_if_alone() -> None:
-    """Three runs with their own seeds, triples and learning rates in one launch."""
-    rates = [0.5, 1.0, 2.0]
-    works = [chunk(12, 3, 2, 4, 5, seed) for seed in range(3)]
-    moved = [Chunk(w.positives.to(DEVICE), w.num_entities, w.negatives, w.seed) for w in works]
-    together = [scattered("murp", 12, 3, 6, 1.0, seed, 1.0) for seed in range(3)]
-    for model in together:
+@pytest.mark.parametrize(
+    ("name", "transformation", "bias", "rates"),
+    [
+        ("murp", "published", "both", [0.5, 1.0, 2.0]),
+        ("murp", "stretch-both", "object", [0.5, 1.0]),
+        ("murp", "swapped", "transformed-norm", [0.5, 1.0]),
+        ("mure", "stretch-both", "norm", [0.5, 1.0]),
+    ],
+)
+def test_several_models_side_by_side_are_each_as_if_alone(
+    name: str, transformation: str, bias: Bias, rates: list[float]
+) -> None:
+    """Runs with their own seeds, triples and learning rates in one launch."""
+
+    def make(seed: int) -> MultiRelational:
+        model = scattered(name, 12, 3, 6, 1.0, seed, 1.0, TRANSFORMATIONS[transformation], bias)
         model.to(DEVICE)
+        return model
+
+    works = [chunk(12, 3, 2, 2, 3, seed) for seed in range(len(rates))]
+    moved = [Chunk(w.positives.to(DEVICE), w.num_entities, w.negatives, w.seed) for w in works]
+    together = [make(seed) for seed in range(len(rates))]
     losses = TritonEngine(together).run(moved, rates)
     for i, (work, lr) in enumerate(zip(moved, rates, strict=True)):
-        alone = scattered("murp", 12, 3, 6, 1.0, i, 1.0)
-        alone.to(DEVICE)
+        alone = make(i)
         loss = TritonEngine([alone]).run([work], [lr])[0]
         assert float(losses[i]) == pytest.approx(float(loss), rel=1e-12)
-        for name, values in alone.parameters.items():
-            torch.testing.assert_close(together[i].parameters[name], values, rtol=1e-10, atol=1e-12, msg=name)
+        for table, values in alone.parameters.items():
+            torch.testing.assert_close(together[i].parameters[table], values, rtol=1e-10, atol=1e-12, msg=table)
 
 
 def test_triton_draws_uniformly() -> None:
@@ -230,7 +327,9 @@ class TestChoice:
         assert engines.build("torch", [self.model(bias="norm")]).name == "torch"
 
     def test_a_fused_engine_says_what_it_does_not_do_and_who_does(self) -> None:
-        with pytest.raises(ConfigError, match=r"numba knows MuRP and MuRE .* Engine torch can"):
+        with pytest.raises(
+            ConfigError, match=r"numba knows MuRP and MuRE as published.*triton, on cuda, does.* Engine torch can"
+        ):
             engines.build("numba", [self.model(bias="subject")])
         with pytest.raises(ConfigError, match=r"triton runs on cuda, and the model is on cpu.*torch can"):
             engines.build("triton", [self.model()])

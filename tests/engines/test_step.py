@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from murp.engines import TorchEngine
+from murp.engines import Chunk, TorchEngine, build
 from murp.models import BIASES, MODELS, TRANSFORMATIONS, MultiRelational
 
 
@@ -138,3 +139,37 @@ def test_captured_steps_on_the_gpu_are_the_steps_of_the_cpu(name: str, transform
         torch.testing.assert_close(on_gpu.cpu(), on_cpu, rtol=1e-9, atol=1e-9)
         for table, values in models[0].parameters.items():
             torch.testing.assert_close(models[1].parameters[table].cpu(), values, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", MODELS)
+def test_compiled_steps_are_the_steps(name: str) -> None:
+    models = [MODELS[name](40, 4, 9, dtype=torch.float64).initialise(0) for _ in ("cpu", "cuda")]
+    models[1].to("cuda")
+    engines = [TorchEngine(models[0]), TorchEngine(models[1], compile_after=3)]
+    for i in range(3):
+        batches = [random_batch(40, 4, 16, 6, seed=3 * i + j) for j in range(3)]
+        positives, negatives = (torch.stack(part) for part in zip(*batches, strict=True))
+        on_cpu = engines[0].steps(positives, negatives, 5.0)
+        on_gpu = engines[1].steps(positives.cuda(), negatives.cuda(), 5.0)
+        torch.testing.assert_close(on_gpu.cpu(), on_cpu, rtol=1e-9, atol=1e-9)
+    assert engines[1].graphs[16, 6].compiled
+    for table, values in models[0].parameters.items():
+        torch.testing.assert_close(models[1].parameters[table].cpu(), values, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("engine_name", ["torch", "triton"])
+def test_an_engine_no_longer_used_does_not_disturb_the_next_capture(engine_name: str) -> None:
+    """Python's collector must not destroy the old engine's graphs while the new one's are captured."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(5, 1, 1)  # collect all the time
+    try:
+        for _ in range(4):
+            model = MODELS["murp"](40, 4, 9).initialise(0).to("cuda")
+            positives, _ = random_batch(40, 4, 16, 6, seed=0)
+            chunk = Chunk(positives[None].repeat(300, 1, 1).cuda(), 40, 6, seed=0)
+            loss = build(engine_name, [model]).run([chunk], [1.0])
+            assert bool(loss.isfinite().all())
+    finally:
+        gc.set_threshold(*thresholds)

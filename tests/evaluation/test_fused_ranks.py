@@ -212,7 +212,7 @@ def test_nan_is_an_error_that_names_the_query(kernel: str, name: str, table: str
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @given(y=st.lists(st.floats(0, 2.0**126, width=32), min_size=1, max_size=40))
 def test_the_logarithm_is_good_to_rounding(dtype: type, y: list[float]) -> None:
-    form = numba_ranks._FORMATS[torch.from_numpy(np.empty(0, dtype)).dtype]
+    form = numba_ranks.FORMATS[torch.from_numpy(np.empty(0, dtype)).dtype]
     values = np.array([*y, 0.0, 0.41, 0.42, 1e-7, math.inf, math.nan], dtype=dtype)
     scores, u = np.empty_like(values), np.empty_like(values)
     bits = u.view(form.dtype)

@@ -61,3 +61,12 @@ def test_a_graph_is_known_in_both_directions_and_in_all_splits() -> None:
     found = {(*everything[row], o) for row, o in zip(rows.tolist(), objects.tolist(), strict=True)}
     assert found == {(0, 0, 1), (0, 0, 2), (3, 1, 1), (1, 2, 0), (2, 2, 0), (1, 3, 3)}
     assert len(rows) == len(found)
+
+
+def test_a_fact_that_fits_63_bits_by_its_key_alone() -> None:
+    """The largest key is nearly 2⁶²; with objects 0 … 2 a pair of both would need more than 63 bits, less than 64."""
+    facts = [(LARGEST, LARGEST - 1, 2), (0, 0, 1), (LARGEST, LARGEST - 1, 0), (0, 0, 1)]
+    known = known_facts(facts, 2**30)
+    rows, objects = known.objects_of([LARGEST, 0, 1], [LARGEST - 1, 0, 0])
+    assert rows.tolist() == [0, 0, 1]
+    assert objects.tolist() == [0, 2, 1]

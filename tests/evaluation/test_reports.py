@@ -84,6 +84,7 @@ def test_json_has_the_keys_of_the_contract_in_order(small: Case, by_relation: bo
     for group in groups:
         assert all(list(figures) == KEYS for figures in written[group].values())
     assert written["by_seen"]["unseen"] == dict.fromkeys(KEYS) | {"queries": 0}
+    assert list(report.to_dict()) == ["protocol", "split", *KEYS, "by_direction", "by_seen"]
 
 
 def test_attributes_are_the_overall_figures(small: Case) -> None:

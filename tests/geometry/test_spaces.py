@@ -91,3 +91,25 @@ def test_spaces_compare_by_value_and_cannot_change() -> None:
 def test_a_curvature_that_is_not_positive_is_refused(c: float) -> None:
     with pytest.raises(ConfigError, match="positive"):
         PoincareBall(c=c)
+
+
+@every_space
+def test_points_and_what_is_none(space: Geometry) -> None:
+    assert space.contains(some_points(space, 11)).all()
+    for value in (math.nan, math.inf, -math.inf):
+        x = some_points(space, 12)
+        x[3, 2] = value
+        assert space.contains(x).tolist() == [True, True, True, False, True, True]
+
+
+@pytest.mark.parametrize("c", [1e-3, 0.4, 1.0, 10.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_ball_ends_at_its_rim(c: float, dtype: torch.dtype) -> None:
+    ball = PoincareBall(c)
+    far = torch.randn(50, 512, dtype=dtype, generator=torch.Generator().manual_seed(0)) * 1e6
+    assert ball.contains(ball.project(far)).all()
+    assert not ball.contains(1.001 * ball.project(far)).any()
+    rim = torch.tensor([1 / c**0.5, 0.0], dtype=torch.float64)
+    assert not ball.contains(rim * (1 + 1e-12))
+    assert ball.contains(rim * (1 - 1e-12))
+    assert not PoincareBall().contains(torch.tensor([1.0, 0.0]))

@@ -68,3 +68,13 @@ def test_the_gpu_draws_repeatably_too() -> None:
     a, b = (Sampler(rows, 50, batch_size=4, negatives=3, seed=0, device=cuda).chunk(1, 0) for _ in range(2))
     assert torch.equal(a.positives, b.positives)
     assert torch.equal(a.draw(), b.draw())
+
+
+def test_a_chunk_drawn_ahead_is_the_chunk() -> None:
+    ahead, asked = sampler(1000, batch_size=3), sampler(1000, batch_size=3)
+    for epoch in range(2):
+        for index in range(ahead.chunks):
+            ours, theirs = ahead.chunk(epoch, index), asked.chunk(epoch, index)
+            ahead.prefetch(epoch, index + 1)
+            assert torch.equal(ours.positives, theirs.positives)
+            assert ours.seed == theirs.seed

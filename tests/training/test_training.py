@@ -160,6 +160,7 @@ def test_a_run_folder_is_complete_and_holds_no_pickle(small_tree: KnowledgeGraph
     names = {p.relative_to(run.path).as_posix() for p in run.path.rglob("*") if p.is_file()}
     assert names == {
         "config.toml", "environment.json", "metrics.jsonl", "last.safetensors", "best.safetensors",
+        "last.previous.safetensors", "best.previous.safetensors", "lock",
         "graph/graph.json", *(f"graph/{part}.parquet" for part in ("entities", "relations", "train", "valid", "test")),
     }  # fmt: skip
     loaded = murp.load(run.path)
@@ -225,6 +226,7 @@ def test_an_existing_run_folder_is_refused_and_untouched(small_tree: KnowledgeGr
 def test_a_damaged_checkpoint_is_refused_and_the_other_one_offered(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     run = murp.train(small_tree, out=tmp_path / "run", **QUICK)
     path = run.path / "best.safetensors"
+    (run.path / "best.previous.safetensors").unlink(missing_ok=True)
     whole = path.read_bytes()
     flipped = bytearray(whole)
     flipped[-3] ^= 1

@@ -14,6 +14,9 @@ from murp.models import TRANSFORMATIONS, Model, MultiRelational
 __all__ = ["Chunk", "Engine", "TorchEngine", "build", "side_by_side"]
 
 
+FEW = 4  # models side by side, from which on two streams are worth while
+
+
 def build(name: str, models: Sequence[Model]) -> Engine:
     """The engine called ``name`` for models on their device; ``auto`` is the fastest that can.
 
@@ -25,9 +28,10 @@ def build(name: str, models: Sequence[Model]) -> Engine:
     if reason is not None:
         raise ConfigError(f"engine {name} {reason}. Engine torch can: use --engine torch or auto.")
     if name == "triton":
-        from murp.engines.triton_engine import TritonEngine
+        from murp.engines.triton_engine import TritonEngine, TritonSideBySide
 
-        return TritonEngine(cast(Sequence[MultiRelational], models))
+        together = TritonSideBySide if len(models) >= FEW and models[0].device.type == "cuda" else TritonEngine
+        return together(cast(Sequence[MultiRelational], models))
     (model,) = models
     if name == "numba":
         from murp.engines.numba_engine import NumbaEngine
@@ -50,11 +54,9 @@ def _cannot(name: str, model: Model) -> str | None:
         return f"runs on {device}, and the model is on {model.device.type}"
     if importlib.util.find_spec(name) is None:
         return f"needs the package {name}, which is not installed"
-    published = (
-        isinstance(model, MultiRelational)
-        and model.transformation == TRANSFORMATIONS["published"]
-        and model.bias == "both"
-    )
-    if not published:
-        return "knows MuRP and MuRE with the published transformation and both biases, no other model"
+    if not isinstance(model, MultiRelational):
+        return "knows MuRP and MuRE, no other model"
+    published = model.transformation == TRANSFORMATIONS["published"] and model.bias == "both"
+    if name == "numba" and not published:
+        return "knows MuRP and MuRE as published, not their other transformations and biases (triton, on cuda, does)"
     return None

@@ -1,4 +1,4 @@
-"""The Numba engine: MuRP and MuRE on the CPU, fused and compiled; see :mod:`murp.engines.numba_kernels`."""
+"""The Numba engine: MuRP and MuRE on the CPU, fused and compiled; see :mod:`murp.engines.numba_murp`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 import torch
 from torch import Tensor
 
-from murp.engines import numba_kernels as kernels
+from murp.engines import numba_math, numba_mure, numba_murp
 from murp.engines.engine import Chunk
 from murp.geometry import PoincareBall
 from murp.geometry.poincare import limit_radius, set_back_radius
 from murp.models import MODELS, MultiRelational
 
 TABLES = ("entity", "subject_stretch", "translation", "subject_bias", "object_bias")
-# Below this a gradient of the loss by a score is lost: see :func:`murp.engines.numba_kernels.murp_steps`.
+# Below this a gradient of the loss by a score is lost: see :func:`murp.engines.numba_murp.murp_steps`.
 TINY = {torch.float32: 1e-17, torch.float64: 0.0}
 MURE_SPACE = (
     "moved", "of_phi", "s_gradient", "m_gradient", "r_gradient", "s_bias_gradient", "losses", "head", "following",
@@ -56,16 +57,41 @@ def _steps(model: MultiRelational, positives: Tensor, negatives: Tensor, lr: flo
     arrays = (positives.contiguous().numpy(), negatives.contiguous().numpy(), *tables, float(lr))
     if isinstance(model.geometry, PoincareBall):
         bounds = (model.geometry.c, limit_radius(model.dtype), set_back_radius(model.dtype))
-        total = kernels.murp_steps(*arrays, *bounds, TINY[model.dtype], *space.values())
+        total = numba_murp.murp_steps(*arrays, *bounds, TINY[model.dtype], *space.values())
     else:
-        total = kernels.mure_steps(*arrays, TINY[model.dtype], *(space[name] for name in MURE_SPACE))
+        total = numba_mure.mure_steps(*arrays, TINY[model.dtype], *(space[name] for name in MURE_SPACE))
     return torch.tensor(total, dtype=torch.float64)
 
 
-def _workspace(model: MultiRelational, size: int, negatives: int) -> dict[str, Any]:
+def _workspace(model: MultiRelational, size: int, false: int) -> dict[str, Any]:
+    """Every array a step writes to beside the tables, made once: no allocation while training."""
     dtype = model.parameters["entity"].numpy().dtype
     threads = numba.config.NUMBA_NUM_THREADS
-    return kernels.workspace(dtype, model.num_entities, model.num_relations, model.dim, size, negatives, threads)
+    occurrences = size * (2 + false)
+
+    def rows(number: int) -> Any:
+        return np.zeros((number, model.dim), dtype=dtype)
+
+    return {
+        "moved": rows(size),
+        "r_copy": rows(size),
+        "of_x": np.zeros(occurrences, dtype=dtype),
+        "of_r": np.zeros(occurrences, dtype=dtype),
+        "of_self": np.zeros(occurrences),
+        "of_phi": np.zeros(occurrences),
+        "s_gradient": rows(size),
+        "m_gradient": rows(size),
+        "r_gradient": rows(size),
+        "s_bias_gradient": np.zeros(size),
+        "losses": np.zeros(size),
+        "head": torch.full((model.num_entities,), -1, dtype=torch.int32).numpy(),  # on large pages, where there are
+        "following": np.zeros(occurrences, dtype=np.int32),
+        "rows": np.zeros(occurrences, dtype=np.int64),
+        "relation_head": np.full(model.num_relations, -1, dtype=np.int32),
+        "relation_rows": np.zeros(size, dtype=np.int64),
+        "scratch": rows(threads),
+        "products": np.zeros((threads, 3, 1 + false), dtype=dtype),
+    }
 
 
 def _compile(model: MultiRelational) -> None:
@@ -74,19 +100,30 @@ def _compile(model: MultiRelational) -> None:
     Code that Numba has just compiled and the same code loaded from its cache are optimised differently and differ in
     how they round. So that the first run on a machine has the bits of every later one, another process compiles.
     """
-    kind = "murp" if isinstance(model.geometry, PoincareBall) else "mure"
-    cache = Path(getattr(kernels, f"{kind}_steps").stats.cache_path)
-    source = Path(kernels.__file__).stat()
-    versions = f"{numba.__version__}-{sys.version_info[0]}{sys.version_info[1]}-{source.st_mtime_ns}-{source.st_size}"
+    kind, module = ("murp", numba_murp) if isinstance(model.geometry, PoincareBall) else ("mure", numba_mure)
+    kernel = getattr(module, f"{kind}_steps")
+    cache = Path(kernel.stats.cache_path)
+    sources = [Path(str(part.__file__)).stat() for part in (module, numba_math)]
+    state = "-".join(f"{source.st_mtime_ns}-{source.st_size}" for source in sources)
+    versions = f"{numba.__version__}-{sys.version_info[0]}{sys.version_info[1]}-{state}"
     done = cache / f"murp-{kind}-{model.dtype}-{versions}.compiled"
     if done.exists():
         return
+    _drop_older(cache, f"{module.__name__.rpartition('.')[2]}.{kernel.__name__}-*", max(s.st_mtime for s in sources))
     if sys.stderr.isatty():
         print("compiling the training step for this machine, once …", file=sys.stderr)
     code = f"from murp.engines.numba_engine import compile_here; compile_here({kind!r}, {str(model.dtype)!r})"
     subprocess.run([sys.executable, "-c", code], check=True)
     with contextlib.suppress(OSError):  # a cache that cannot be written: every process compiles, all alike
         done.touch()
+
+
+def _drop_older(cache: Path, pattern: str, time: float) -> None:
+    """Remove what was compiled before ``time``: Numba asks how old a kernel's own file is, not the one it imports."""
+    with contextlib.suppress(OSError):
+        for compiled in cache.glob(pattern):
+            if compiled.stat().st_mtime < time:
+                compiled.unlink(missing_ok=True)
 
 
 def compile_here(kind: str, dtype: str) -> None:

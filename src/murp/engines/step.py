@@ -7,6 +7,8 @@ those rows move.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
@@ -20,16 +22,27 @@ def bernoulli_loss(scores: Tensor) -> Tensor:
     ``scores`` (B, 1 + k): the true object first, then the false ones. With p = σ(φ),
     -[y log p + (1 - y) log(1 - p)] = softplus(φ) - yφ.
     """
-    return (softplus(scores).sum() - scores[:, 0].sum()) / scores.numel()
+    # PyTorch takes softplus(φ) for φ, and its slope for 1, from a threshold on: by default 20, where in float64 a
+    # probability is still 2·10⁻⁹ from 1. From 40 on the two are the same number, and exp(40) overflows in no precision.
+    return (softplus(scores, threshold=40).sum() - scores[:, 0].sum()) / scores.numel()
+
+
+def loss_of_rows(model: Model, subject: Rows, relation: Rows, objects: Rows) -> Tensor:
+    """The loss of a batch as a function of the rows it reads, which is what the gradient is taken of."""
+    return bernoulli_loss(model.score_rows(subject, relation, objects))
 
 
 def row_gradients(
-    model: Model, subjects: Tensor, relations: Tensor, objects: Tensor
+    model: Model,
+    subjects: Tensor,
+    relations: Tensor,
+    objects: Tensor,
+    loss_of: Callable[[Model, Rows, Rows, Rows], Tensor] = loss_of_rows,
 ) -> tuple[Tensor, dict[str, list[tuple[Tensor, Tensor]]]]:
     """The loss of one batch and, for each table, the (indices, gradients) of the rows it read.
 
     ``subjects``, ``relations`` (B,) and ``objects`` (B, 1 + k). An index may occur several times;
-    its row's gradient is the sum over the occurrences.
+    its row's gradient is the sum over the occurrences. ``loss_of`` may be a compiled :func:`loss_of_rows`.
     """
     indices: dict[Role, Tensor] = {"subject": subjects, "relation": relations, "object": objects}
     rows: dict[Role, Rows] = {
@@ -37,7 +50,7 @@ def row_gradients(
         for role, where in indices.items()
     }
     with torch.enable_grad():
-        loss = bernoulli_loss(model.score_rows(rows["subject"], rows["relation"], rows["object"]))
+        loss = loss_of(model, rows["subject"], rows["relation"], rows["object"])
         leaves = [(name, role) for role, part in rows.items() for name in part]
         gradients = torch.autograd.grad(loss, [rows[role][name] for name, role in leaves])
     touched: dict[str, list[tuple[Tensor, Tensor]]] = {table.name: [] for table in model.tables}

@@ -1,7 +1,21 @@
-"""The Triton engine: MuRP and MuRE on CUDA, two kernels a step; see :mod:`murp.engines.triton_kernels`.
+"""The Triton engine: MuRP, MuRE and their ablations on CUDA, two kernels a step.
+
+*gradient* (:mod:`murp.engines.triton_gradient`): a program for each positive triple draws its false objects, scores
+all candidates in tiles and writes, for each, the coefficients of its gradient, which is a combination of few vectors,
+
+    ∂L/∂v = a·x + b·r + w·v,        x the moved subject, r the translation, v the candidate itself
+
+(and M²∘v where a matrix M stretches objects). It also links every occurrence of an entity to the one before (an
+atomic exchange at ``head``), so that no gradient table is needed. *update* (:mod:`murp.engines.triton_update`): a
+program for some occurrences; the occurrence that stands at the head of its entity's chain sums the chain, moves the
+row and clears the head. Relations, few and hot, are summed by atomic additions and moved by whoever claims them
+first. The cost does not depend on the number of entities.
+
+The second axis of the grid numbers independent runs of the same shape, which train side by side; the tables have
+that axis first. What a model is made of is decided when the kernels are compiled.
 
 Many steps are replayed from one CUDA graph, so that Python is never on the path. Several models of one
-shape can train side by side: a step of sixteen costs little more than a step of one.
+shape can train side by side: a step of sixteen costs about four times a step of one.
 
 The same seed draws the same triples and negatives. Sums by atomic addition (the relations' gradients, the loss)
 and the order of an entity's occurrences follow the order in which the hardware got there: runs agree up to
@@ -11,24 +25,38 @@ rounding, not bit for bit.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import torch
 import triton
 from torch import Tensor
 
-from murp.engines import triton_kernels as kernels
+from murp.engines.capture import capturing
 from murp.engines.engine import Chunk
+from murp.engines.triton_gradient import gradient_kernel
+from murp.engines.triton_math import draw_kernel
+from murp.engines.triton_update import update_kernel
 from murp.geometry import PoincareBall
 from murp.geometry.poincare import limit_radius, set_back_radius
 from murp.models import MultiRelational
 
 # A chunk is replayed as so many steps of each of these graphs as fit.
 GRAPH_STEPS = (256, 32, 4, 1)
+# What the kernels are passed, in their order; a table that a model lacks is empty, and never read.
+RELATION_TABLES = ("subject_stretch", "object_stretch", "translation")
+TABLES = ("entity", *RELATION_TABLES, "subject_bias", "object_bias")
+
+
+def parts(model: MultiRelational) -> dict[str, bool]:
+    """What the kernels are compiled for: the relation's transformation and the bias."""
+    flags = {name.upper(): used for name, used in asdict(model.transformation).items()}
+    flags |= {"SUBJECT_BIAS": model.bias in ("both", "subject"), "OBJECT_BIAS": model.bias in ("both", "object")}
+    return flags | {"NORMS": model.bias == "norm", "MOVED_NORMS": model.bias == "transformed-norm"}
 
 
 class TritonEngine:
-    """Steps of the published MuRP or MuRE, for one model or for several of one shape at once."""
+    """Steps of any MuRP or MuRE, for one model or for several of the same parts and shape at once."""
 
     name = "triton"
 
@@ -44,6 +72,8 @@ class TritonEngine:
                 self.tables[name] = torch.stack([model.parameters[name] for model in self.models])
                 for model, values in zip(self.models, self.tables[name], strict=True):
                     model.parameters[name] = values
+        for name in TABLES:
+            self.tables.setdefault(name, torch.zeros(0, dtype=self.dtype, device=self.device))
         runs = len(self.models)
         self.rates = torch.zeros(runs, dtype=self.dtype, device=self.device)
         self.seeds = torch.zeros(runs, dtype=torch.int64, device=self.device)
@@ -52,7 +82,7 @@ class TritonEngine:
         self.clock = torch.zeros(2, dtype=torch.int64, device=self.device)
         self.head = torch.full((runs, first.num_entities), -1, dtype=torch.int32, device=self.device)
         self.claim = torch.full((runs, first.num_relations), -1, dtype=torch.int32, device=self.device)
-        self.relation_gradients = [torch.zeros_like(self.tables[n]) for n in ("subject_stretch", "translation")]
+        self.relation_gradients = [torch.zeros_like(self.tables[n]) for n in RELATION_TABLES]
         self.batches: dict[tuple[int, int], Batch] = {}
 
     def run(self, chunks: Sequence[Chunk], rates: Sequence[float]) -> Tensor:
@@ -81,7 +111,7 @@ class TritonEngine:
         total = steps * size * (1 + chunk.negatives)
         drawn = torch.zeros(total, dtype=torch.int64, device=self.device)
         seeds = torch.tensor([chunk.seed % 2**62], device=self.device)
-        kernels.draw_kernel[(triton.cdiv(total, 256), 1)](drawn, seeds, chunk.num_entities, total, TILE=256)
+        draw_kernel[(triton.cdiv(total, 256), 1)](drawn, seeds, chunk.num_entities, total, TILE=256)
         return drawn.view(steps, size, -1)[:, :, 1:]
 
 
@@ -99,41 +129,34 @@ class Batch:
             return torch.zeros(runs, *shape, dtype=dtype, device=engine.device)
 
         self.positives = zeros(self.capacity, size, 3, dtype=torch.int64)
-        rows = [zeros(2 * size, dim), zeros(size, dim)]  # moved subjects and then subjects' gradients; translations
-        scalars = [zeros(occurrences) for _ in ("of x", "of r", "of self", "of φ")]
+        # Moved subjects and then subjects' gradients; translations; squares of what stretches objects.
+        rows = [zeros(2 * size, dim), zeros(size, dim), zeros(size, dim)]
+        scalars = [zeros(occurrences) for _ in ("of x", "of r", "of self", "of square", "of φ")]
         links = [zeros(occurrences, dtype=torch.int64), zeros(occurrences, dtype=torch.int32)]
         self.space = [*rows, *scalars, *links, engine.head]
         first = engine.models[0]
         ball = first.geometry if isinstance(first.geometry, PoincareBall) else None
-        shape: dict[str, Any] = {"K": candidates, "D": dim, "DP": triton.next_power_of_2(dim), "BALL": ball is not None}
+        shape: dict[str, Any] = {"K": candidates, "D": dim, "BALL": ball is not None}
         shape |= {"C": ball.c if ball else 1.0, "SET_BACK_GAP": 1 - set_back_radius(engine.dtype)}
-        wide = shape["DP"]
-        tile = max(1, min(triton.next_power_of_2(candidates), 16384 // wide))
-        rows_a_program = max(1, 512 // wide if wide <= 64 else 256 // wide)
-        self.gradient_options = {**shape, "KT": tile, "num_warps": 4 if wide <= 64 else 8}
-        self.update_options = {**shape, "OT": rows_a_program, "num_warps": 2 if wide <= 64 else 1}
-        self.update_options["LIMIT_GAP"] = 1 - limit_radius(engine.dtype)
-        if runs > 1 and wide <= 64:
-            # Many programs: what counts is how many fit on a multiprocessor, not how soon one is done.
-            self.gradient_options |= {"num_warps": 2, "maxnreg": 128}
-            self.update_options |= {"maxnreg": 64}
+        shape |= {"LIMIT_GAP": 1 - limit_radius(engine.dtype), **parts(first)}
+        self.gradient_options, self.update_options = ({**shape, **options} for options in tuning(dim, candidates, runs))
+        rows_a_program = self.update_options["OT"]
         self.update_programs = triton.cdiv(occurrences, rows_a_program) + size
         self.graphs: dict[int, torch.cuda.CUDAGraph] = {}
 
     def launch(self, offset: int) -> None:
         """One step: the gradient kernel, then the update kernel."""
         engine = self.engine
-        names = ("entity", "subject_stretch", "translation", "subject_bias", "object_bias")
-        tables = [engine.tables[name] for name in names]
+        tables = [engine.tables[name] for name in TABLES]
         model = engine.models[0]
         runs = len(engine.models)
         sizes = (model.num_entities, model.num_relations, self.size, runs)
         shared = (self.positives, engine.clock, offset, self.capacity)
-        kernels.gradient_kernel[(self.size, runs)](
+        gradient_kernel[(self.size, runs)](
             *shared, engine.seeds, *tables, *self.space, *engine.relation_gradients, engine.loss, *sizes,
             **self.gradient_options,
         )  # fmt: skip
-        kernels.update_kernel[(self.update_programs, runs)](
+        update_kernel[(self.update_programs, runs)](
             *shared, engine.rates, *tables, *self.space, *engine.relation_gradients, engine.claim, *sizes,
             **self.update_options,
         )  # fmt: skip
@@ -158,20 +181,68 @@ class Batch:
         if not self.graphs:
             self.compile()
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with capturing(graph):
             for offset in range(steps):
                 self.launch(offset)
             engine.clock += steps
         return graph
 
     def compile(self) -> None:
-        """Compile both kernels by a step that changes nothing: on copies of every tensor it writes."""
+        """Compile both kernels by a step with learning rate 0, which moves nothing, and forget its loss and claims."""
         engine = self.engine
-        kept = [engine.tables, engine.head, engine.claim, engine.relation_gradients, engine.loss, self.space]
-        engine.tables = {name: values.clone() for name, values in engine.tables.items()}
-        engine.relation_gradients = [values.clone() for values in engine.relation_gradients]
-        engine.claim, engine.loss = engine.claim.clone(), engine.loss.clone()
-        self.space = [values.clone() for values in self.space]
+        rates = engine.rates.clone()
+        engine.rates.zero_()
         self.launch(0)
-        torch.cuda.synchronize()
-        engine.tables, engine.head, engine.claim, engine.relation_gradients, engine.loss, self.space = kept  # type: ignore[assignment]
+        engine.rates.copy_(rates)
+        engine.loss.zero_()
+        engine.claim.fill_(-1)
+
+
+def tuning(dim: int, candidates: int, runs: int) -> tuple[dict[str, int], dict[str, int]]:
+    """Tiles, parts of a row, warps and registers of the two kernels, as measured best on an H200.
+
+    One run is a chain of waits, so a program should be done soon. Several runs are many programs: what counts is how
+    many instructions they take, and how many of them fit on a multiprocessor.
+    """
+    wide = triton.next_power_of_2(dim)
+    gradient = {"KT": max(1, min(triton.next_power_of_2(candidates), 16384 // wide))}
+    narrow, many = wide <= 64, runs > 1
+    if narrow and not many:
+        gradient |= {**_columns(wide, 32), "num_warps": 4}
+        update = {**_columns(wide, 32), "OT": min(64, 512 // wide), "num_warps": 2}
+    elif narrow:
+        gradient |= {**_columns(wide, 32), "num_warps": 2, "maxnreg": 128}
+        update = {**_columns(wide, 16), "OT": min(32, 1024 // wide), "num_warps": 2, "maxnreg": 80}
+    else:
+        gradient |= {**_columns(wide, wide // 2), "num_warps": 4} if many else {**_columns(wide, wide), "num_warps": 8}
+        update = {**_columns(wide, wide // 2), "OT": max(1, 256 // wide), "num_warps": 1}
+    return gradient, update
+
+
+def _columns(wide: int, most: int) -> dict[str, int]:
+    """A row of ``wide`` columns in parts of at most ``most``; see :func:`murp.engines.triton_math.columns`."""
+    return {"J": max(1, wide // most), "W": min(wide, most)}
+
+
+class TritonSideBySide:
+    """Many models of one shape: half of them on a stream of its own, so that a gradient overlaps with an update."""
+
+    name = "triton"
+
+    def __init__(self, models: Sequence[MultiRelational]) -> None:
+        half = (len(models) + 1) // 2
+        self.halves = [TritonEngine(models[:half]), TritonEngine(models[half:])]
+        self.streams = [torch.cuda.Stream(models[0].device) for _ in self.halves]  # type: ignore[no-untyped-call]
+
+    def run(self, chunks: Sequence[Chunk], rates: Sequence[float]) -> Tensor:
+        """See :meth:`murp.engines.engine.Engine.run`."""
+        here, sums, start = torch.cuda.current_stream(), [], 0
+        for engine, stream in zip(self.halves, self.streams, strict=True):
+            end = start + len(engine.models)
+            stream.wait_stream(here)
+            with torch.cuda.stream(stream):
+                sums.append(engine.run(chunks[start:end], rates[start:end]))
+            start = end
+        for stream in self.streams:
+            here.wait_stream(stream)
+        return torch.cat(sums)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from murp.errors import ConfigError, DataError
+from murp.errors import ConfigError, DataError, NotFiniteError
 from murp.evaluation.filter import KnownFacts
 from murp.evaluation.metrics import Report
 from murp.evaluation.ranks import Protocol, Scorer, rank
 from murp.graph import SPLITS, KnowledgeGraph, Split, Triples
+from murp.models import Model
 
 
 def evaluate(
@@ -38,6 +39,11 @@ def evaluate(
         raise DataError(
             f"{graph.name} has {graph.num_entities:,} entities and the model {model.num_entities:,}: "
             "evaluate it on the graph it was trained on."
+        )
+    if isinstance(model, Model) and (broken := model.broken()):
+        raise NotFiniteError(
+            f"the model holds NaN, infinity or points outside the ball in {', '.join(broken)}. Its training diverged: "
+            "train again with a lower learning rate, or use another checkpoint."
         )
     if known is None:
         known = KnownFacts.of(graph)

@@ -97,16 +97,16 @@ def fused_ranks(
     table = np.stack([subjects[order], relations, targets[order], apart[order], starts, ends])
     queries = torch.from_numpy(table).to(model.device)
     objects = torch.from_numpy(known.objects).to(model.device)
-    rows = _Rows(kernel, model, min(size, len(order)))
+    rows = Rows(kernel, model, min(size, len(order)))
     ranks = torch.empty(len(order), dtype=torch.float64, device=model.device)
     places = torch.from_numpy(order).to(model.device)
     for start in range(0, len(order), size):
         batch = slice(start, start + size)
-        ranks[places[batch]] = rows.ranks(queries[:, batch], relations[batch], objects)
+        ranks[places[batch]] = rows.through_kernel(queries[:, batch], relations[batch], objects)
     return ranks
 
 
-class _Rows:
+class Rows:
     """What the batches of one model share: the numbers of its entities and room for the products."""
 
     def __init__(self, kernel: Kernel, model: MultiRelational, size: int) -> None:
@@ -119,8 +119,11 @@ class _Rows:
         else:
             self.entities = torch.stack([vv, bias])
 
-    def ranks(self, queries: Tensor, relations: Indices, objects: Tensor) -> Tensor:
-        """(6, B), (B), (F) → (B)."""
+    def through_kernel(self, queries: Tensor, relations: Indices, objects: Tensor) -> Tensor:
+        """What the kernel makes of B queries: (6, B) subjects, relations and what a kernel asks for, (B), (F) → (B).
+
+        ``relations`` are the second row of ``queries`` once more, on the CPU; queries of one relation share a product.
+        """
         subject_points = self.entity.index_select(0, queries[0])
         of_relation = self.model.rows("relation", queries[1])
         x, r = self.model.move_subject(subject_points, of_relation), of_relation["translation"]

@@ -19,9 +19,9 @@ from torch import Tensor
 
 _TILE = 1024
 _LN2 = math.log(2.0)
-_EXACT = {"cache": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}
+EXACT = {"cache": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}
 # The bits of √½, from which on to √2 an exponent is counted as 0, and how many of them are the mantissa's.
-_FORMATS = {
+FORMATS = {
     torch.float32: np.array([0x3F3504F3, 23], dtype=np.int32),
     torch.float64: np.array([0x3FE6A09E667F3BCD, 52], dtype=np.int64),
 }
@@ -40,7 +40,7 @@ def ball(
     """See :meth:`murp.evaluation.fused.Kernel.ball`."""
     ranks = torch.empty(len(xv), dtype=torch.float64)
     arrays = (tensor.numpy() for tensor in (xv, vr, group, of_query, entities, queries, objects, ranks))
-    _ball(*arrays, 1 / c, _FORMATS[xv.dtype])
+    _ball(*arrays, 1 / c, FORMATS[xv.dtype])
     return ranks
 
 
@@ -51,34 +51,46 @@ def flat(yv: Tensor, yy: Tensor, entities: Tensor, queries: Tensor, objects: Ten
     return ranks
 
 
-@njit(parallel=True, **_EXACT)
+@njit(parallel=True, **EXACT)
 def _ball(
     xv: Any, vr: Any, group: Any, of_query: Any, entities: Any, queries: Any, objects: Any, ranks: Any,
     per_c: float, form: Any,
 ) -> None:  # fmt: skip
     for i in prange(xv.shape[0]):
-        y, u = np.empty(_TILE, xv.dtype), np.empty(_TILE, xv.dtype)
-        bits = u.view(form.dtype)
-        for start in range(0, xv.shape[1], _TILE):
-            cells = slice(start, start + _TILE)
-            row = xv[i, cells]
-            _exponentials_less_one(row, vr[group[i], cells], of_query[i], entities[0, cells], entities[1, cells], y)
-            _scores_of_exponentials(y, u, bits, form, entities[2, cells], xv.dtype.type(per_c), row)
+        ball_scores(xv[i], vr[group[i]], of_query[i], entities, per_c, form)
         ranks[i] = _rank(xv[i], queries[:, i], objects)
 
 
-@njit(parallel=True, **_EXACT)
+@njit(parallel=True, **EXACT)
 def _flat(yv: Any, yy: Any, entities: Any, queries: Any, objects: Any, ranks: Any) -> None:
-    zero, two = yv.dtype.type(0), yv.dtype.type(2)
     for i in prange(yv.shape[0]):
-        row, square, vv, bias = yv[i], yy[i], entities[0], entities[1]
-        for j in range(len(row)):
-            d = square + vv[j] - two * row[j]
-            row[j] = bias[j] - (zero if d < zero else d)  # NaN stays NaN
-        ranks[i] = _rank(row, queries[:, i], objects)
+        flat_scores(yv[i], yy[i], entities)
+        ranks[i] = _rank(yv[i], queries[:, i], objects)
 
 
-@njit(**_EXACT)
+@njit(**EXACT)
+def ball_scores(xv: Any, vr: Any, of_query: Any, entities: Any, per_c: float, form: Any) -> None:
+    """A query's products with all objects (N) become their scores, where they lie."""
+    y, u = np.empty(_TILE, xv.dtype), np.empty(_TILE, xv.dtype)
+    bits = u.view(form.dtype)
+    for start in range(0, len(xv), _TILE):
+        cells = slice(start, start + _TILE)
+        row = xv[cells]
+        _exponentials_less_one(row, vr[cells], of_query, entities[0, cells], entities[1, cells], y)
+        _scores_of_exponentials(y, u, bits, form, entities[2, cells], xv.dtype.type(per_c), row)
+
+
+@njit(**EXACT)
+def flat_scores(yv: Any, yy: Any, entities: Any) -> None:
+    """A query's products with all objects (N) become their scores, where they lie."""
+    zero, two = yv.dtype.type(0), yv.dtype.type(2)
+    vv, bias = entities[0], entities[1]
+    for j in range(len(yv)):
+        d = yy + vv[j] - two * yv[j]
+        yv[j] = bias[j] - (zero if d < zero else d)  # NaN stays NaN
+
+
+@njit(**EXACT)
 def _exponentials_less_one(xv: Any, vr: Any, of_query: Any, vv: Any, per_gap: Any, y: Any) -> None:
     """y = exp(√c d) - 1 = 2(z + √(z² + z)) with z = sinh²(√c d/2)."""
     zero, two = xv.dtype.type(0), xv.dtype.type(2)
@@ -89,7 +101,7 @@ def _exponentials_less_one(xv: Any, vr: Any, of_query: Any, vv: Any, per_gap: An
         y[j] = two * (z + np.sqrt(z * z + z))
 
 
-@njit(**_EXACT)
+@njit(**EXACT)
 def _scores_of_exponentials(y: Any, u: Any, bits: Any, form: Any, bias: Any, per_c: Any, scores: Any) -> None:
     """bias - log(1 + y)²/c.
 
@@ -124,7 +136,7 @@ def _scores_of_exponentials(y: Any, u: Any, bits: Any, form: Any, bias: Any, per
         scores[j] = bias[j] - (per_c * log) * log
 
 
-@njit(**_EXACT)
+@njit(**EXACT)
 def _rank(scores: Any, query: Any, objects: Any) -> float:
     """1 + better + equal/2; NaN where a score is NaN."""
     target, apart = query[0], query[1]

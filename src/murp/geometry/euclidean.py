@@ -11,6 +11,11 @@ import torch
 from torch import Tensor
 
 
+def contains(x: Tensor) -> Tensor:
+    """Whether every component is finite, last axis dropped."""
+    return x.isfinite().all(-1)
+
+
 def distance(x: Tensor, y: Tensor) -> Tensor:
     """|x - y|, last axis dropped; the gradient at x = y is 0 (a subgradient)."""
     norm: Tensor = torch.linalg.vector_norm(x - y, dim=-1)

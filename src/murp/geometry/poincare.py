@@ -74,6 +74,12 @@ def _projection_factor(x: Tensor, c: float) -> Tensor:
     return torch.where(norm > limit, set_back, 1.0)
 
 
+def contains(x: Tensor, *, c: float) -> Tensor:
+    """Whether c|x|² < 1, last axis dropped; what is NaN or infinite lies nowhere."""
+    norm: Tensor = torch.linalg.vector_norm(x, dim=-1, dtype=torch.float64)
+    return c * norm.square() < 1
+
+
 def mobius_add(x: Tensor, y: Tensor, *, c: float) -> Tensor:
     """Möbius addition (eq. 2).
 

@@ -58,6 +58,9 @@ class Geometry(Protocol):
     def riemannian_gradient(self, x: Tensor, gradient: Tensor) -> Tensor:
         """The gradient in the metric at x from the Euclidean one."""
 
+    def contains(self, x: Tensor) -> Tensor:
+        """Whether x is a point of the space [...]: what is NaN or infinite is none."""
+
     def project(self, x: Tensor) -> Tensor:
         """The nearest allowed point; allowed points are returned unchanged."""
 
@@ -126,6 +129,9 @@ class PoincareBall:
     def riemannian_gradient(self, x: Tensor, gradient: Tensor) -> Tensor:
         return poincare.riemannian_gradient(x, gradient, c=self.c)
 
+    def contains(self, x: Tensor) -> Tensor:
+        return poincare.contains(x, c=self.c)
+
     def project(self, x: Tensor) -> Tensor:
         return poincare.project(x, c=self.c)
 
@@ -185,6 +191,9 @@ class Euclidean:
 
     def riemannian_gradient(self, x: Tensor, gradient: Tensor) -> Tensor:
         return gradient
+
+    def contains(self, x: Tensor) -> Tensor:
+        return euclidean.contains(x)
 
     def project(self, x: Tensor) -> Tensor:
         return x

@@ -76,6 +76,16 @@ class Model(ABC):
         """How many rows a table has."""
         return self.num_entities if table.of == "entity" else self.num_relations
 
+    def broken(self) -> list[str]:
+        """Which tables have a row that is no point of its space: NaN, infinite or outside the ball; with the row."""
+        found = []
+        for table in self.tables:
+            values = self.parameters[table.name]
+            good = table.geometry.contains(values if table.shape else values[:, None])
+            if not bool(good.all()):
+                found.append(f"{table.name} (row {int((~good).nonzero()[0])})")
+        return found
+
     def to(self, device: torch.device | str) -> Model:
         """Move every table to ``device``."""
         self.parameters = {name: values.to(device) for name, values in self.parameters.items()}

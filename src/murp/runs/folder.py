@@ -1,18 +1,27 @@
 """The run folder: what a run leaves on disk.
 
 config.toml        every setting; `murp train --config` repeats the run
-environment.json   versions, device and time of start
+environment.json   format of the folder, versions, device and time of start
 graph/             the integer-coded graph with its names
 metrics.jsonl      a line for every epoch
 last.safetensors   newest weights and the state of training
 best.safetensors   weights of the best validation, where there was one
+last.previous.safetensors, best.previous.safetensors
+                   the checkpoints before those, for when they are damaged
+lock               held by the process that trains; see :mod:`murp.runs.lock`
+calibration.json   calibrated probabilities, where `murp calibrate` made them
+
+The format is 1. It grows when this version could not read a folder of the next, or read it wrongly; files that may be
+missing do not count. A run of every format is kept in the tests.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -22,18 +31,31 @@ import torch
 
 import murp
 from murp.config import Config
-from murp.errors import RunError
-from murp.files import new_folder, write_text
+from murp.errors import ConfigError, RunError
+from murp.files import fields, new_folder, parse_json, refuse_links, write_text
 from murp.graph import KnowledgeGraph
 from murp.models import Model
 from murp.runs import checkpoint
 
 CONFIG, ENVIRONMENT, GRAPH, METRICS = "config.toml", "environment.json", "graph", "metrics.jsonl"
-LAST, BEST = "last.safetensors", "best.safetensors"
+LAST, BEST, CALIBRATION, LOCK = "last.safetensors", "best.safetensors", "calibration.json", "lock"
+FORMAT = 1
 
 
-def create(path: Path, config: Config, graph: KnowledgeGraph, model: Model, state: dict[str, Any], engine: str) -> None:
-    """Make a new run folder with its first checkpoint, whole or not at all; one that exists is refused."""
+def create(
+    path: Path,
+    config: Config,
+    graph: KnowledgeGraph,
+    model: Model,
+    state: dict[str, Any],
+    engine: str,
+    *,
+    like: Path | None = None,
+) -> None:
+    """Make a new run folder with its first checkpoint, whole or not at all; one that exists is refused.
+
+    ``like``: a run folder of the same graph, whose files are copied, which is quicker than coding them again.
+    """
     if os.path.isfile(path / CONFIG):  # unlike Path.exists, False for a name the system refuses
         raise RunError(
             f"{path} exists already. Choose another --out, continue that run with `murp train --resume {path}`, "
@@ -41,24 +63,47 @@ def create(path: Path, config: Config, graph: KnowledgeGraph, model: Model, stat
         )
     with new_folder(path, RunError) as part:
         write_text(part / CONFIG, config.to_toml())
-        write_text(part / ENVIRONMENT, json.dumps({**environment(model.device), "engine": engine}, indent=2) + "\n")
-        graph.save(part / GRAPH)
+        about = {"format": FORMAT, **environment(model.device), "engine": engine}
+        write_text(part / ENVIRONMENT, json.dumps(about, indent=2) + "\n")
+        if like is None:
+            graph.save(part / GRAPH)
+        else:
+            shutil.copytree(like / GRAPH, part / GRAPH)
         checkpoint.write(part / LAST, model.parameters, state)
         (part / METRICS).touch()
 
 
 def check(path: Path) -> None:
-    """Raise unless ``path`` is a run folder."""
+    """Raise unless ``path`` is a run folder of a format that is known here."""
     if not path.exists():
         raise RunError(f"there is no run folder at {path}.")
     if not (path / CONFIG).is_file() or not (path / GRAPH).is_dir():
         raise RunError(f"{path} is not a run folder: it has no {CONFIG} and {GRAPH}/. `murp train --out` makes one.")
+    refuse_links(path, RunError)
+    try:
+        found = parse_json((path / ENVIRONMENT).read_text(encoding="utf-8"))["format"]
+    except (OSError, ValueError, KeyError, TypeError):
+        found = FORMAT  # the first runs of format 1 do not say; a missing environment harms nothing else
+    if found != FORMAT:
+        raise RunError(
+            f"{path} is a run folder of format {found!r}; murp {murp.__version__} reads format {FORMAT}. Use a newer "
+            "version of murp, or there `murp export` and here `murp import`."
+        )
 
 
 def read_config(path: Path) -> Config:
     """The settings of a run."""
     check(path)
-    return Config.from_mapping(Config.read(path / CONFIG), str(path / CONFIG))
+    try:
+        return Config.from_mapping(Config.read(path / CONFIG), str(path / CONFIG))
+    except ConfigError as error:
+        written_by = read_environment(path)["murp"]
+        if written_by == murp.__version__:
+            raise
+        raise RunError(
+            f"{path} is a run of murp {written_by}, which this version, {murp.__version__}, cannot read: {error} "
+            f"Use murp {written_by}, or `murp export` there and `murp import` here."
+        ) from error
 
 
 def read_graph(path: Path) -> KnowledgeGraph:
@@ -76,12 +121,15 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     records = []
     for number, line in enumerate(lines, start=1):
         try:
-            record = json.loads(line)
-            record["epoch"], record["loss"]
-        except (ValueError, KeyError, TypeError):
+            record = fields(parse_json(line), {"epoch": int, "loss": int | float})
+            if "valid" in record:
+                fields(record["valid"], {"mrr": int | float})
+        except ValueError as error:
             if number == len(lines):
                 break
-            raise RunError(f"{path / METRICS}, line {number}: not a record of an epoch. Remove the line.") from None
+            raise RunError(
+                f"{path / METRICS}, line {number}: not a record of an epoch: {error}. Remove the line."
+            ) from None
         records.append(record)
     return records
 
@@ -89,11 +137,10 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
 def read_environment(path: Path) -> dict[str, Any]:
     """Versions and hardware of a run."""
     try:
-        values: dict[str, Any] = json.loads((path / ENVIRONMENT).read_text(encoding="utf-8"))
-        values["device"], values["torch"], values["murp"], values["started"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{path / ENVIRONMENT} cannot be read: {error!r}.") from None
-    return values
+        text = (path / ENVIRONMENT).read_text(encoding="utf-8")
+        return fields(parse_json(text), {"device": str, "torch": str, "murp": str, "started": str})
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path / ENVIRONMENT} cannot be read: {error}.") from None
 
 
 def append_metrics(path: Path, record: dict[str, Any]) -> None:
@@ -104,18 +151,37 @@ def append_metrics(path: Path, record: dict[str, Any]) -> None:
         with file.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(record) + "\n")
     except OSError as error:
-        if file.exists():
+        with contextlib.suppress(OSError):
             os.truncate(file, length)
-        raise RunError(
-            f"could not write {file}: {error.strerror}. The last checkpoint is kept. Free some space or repair the "
-            f"folder, then continue with `murp train --resume {path}`."
-        ) from error
+        raise unwritable(file, error) from error
 
 
 def rewind_metrics(path: Path, epoch: int) -> None:
     """Drop the lines of epochs that the checkpoint to be resumed has not seen."""
     kept = [record for record in read_metrics(path) if record["epoch"] <= epoch]
-    write_text(path / METRICS, "".join(json.dumps(record) + "\n" for record in kept))
+    _rewrite(path / METRICS, "".join(json.dumps(record) + "\n" for record in kept))
+
+
+def write_config(path: Path, config: Config) -> None:
+    """Replace the settings of a run."""
+    _rewrite(path / CONFIG, config.to_toml())
+
+
+def unwritable(file: Path, error: OSError) -> RunError:
+    """What to say when the system refuses to write a file of the run folder that it lies in."""
+    if not file.parent.exists():
+        return checkpoint.vanished(file.parent)
+    return RunError(
+        f"could not write {file}: {error.strerror}. The last checkpoint is kept. Free some space or repair the "
+        f"folder, then continue with `murp train --resume {file.parent}`."
+    )
+
+
+def _rewrite(file: Path, text: str) -> None:
+    try:
+        write_text(file, text)
+    except OSError as error:
+        raise unwritable(file, error) from error
 
 
 def environment(device: torch.device) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,11 +11,13 @@ import torch
 
 from murp import models
 from murp.config import Config
-from murp.errors import ConfigError, MurpError, RunError
+from murp.errors import ConfigError, MurpError, NotFiniteError, RunError
 from murp.evaluation import Protocol, Report, evaluate
+from murp.files import write_text
 from murp.graph import KnowledgeGraph, Split
 from murp.models import MultiRelational
-from murp.prediction import Neighbour, Prediction, nearest, predict
+from murp.prediction import Calibration, Neighbour, Prediction, calibrate, nearest, predict
+from murp.prediction.calibration import Method
 from murp.runs import checkpoint, folder
 
 Checkpoint = Literal["best", "last"]
@@ -41,10 +44,36 @@ class Run:
         return evaluate(self.model, self.graph, split, protocol, memory=memory)
 
     def predict(
-        self, *, relation: str, head: str | None = None, tail: str | None = None, k: int = 10
+        self, *, relation: str, head: str | None = None, tail: str | None = None, k: int = 10, new_only: bool = False
     ) -> list[Prediction]:
         """The ``k`` most probable tails of (head, relation, ?) or heads of (?, relation, tail)."""
-        return predict(self.model, self.graph, relation=relation, head=head, tail=tail, k=k)
+        return predict(
+            self.model,
+            self.graph,
+            relation=relation,
+            head=head,
+            tail=tail,
+            k=k,
+            new_only=new_only,
+            calibration=self.calibration,
+        )
+
+    @cached_property
+    def calibration(self) -> Calibration | None:
+        """What :meth:`calibrate` found for these weights, where it was called."""
+        path = self.path / folder.CALIBRATION
+        found = Calibration.read(path) if path.exists() else None
+        return found if found is not None and found.epoch == self.state["epoch"] else None
+
+    def calibrate(self, *, method: Method = "platt", seed: int = 0) -> Calibration:
+        """Calibrate probabilities on valid, judge them on test, and keep them in the run folder."""
+        found = calibrate(self.model, self.graph, method=method, epoch=self.state["epoch"], seed=seed)
+        try:
+            write_text(self.path / folder.CALIBRATION, found.to_json())
+        except OSError as error:
+            raise RunError(f"could not write {self.path / folder.CALIBRATION}: {error}.") from error
+        self.calibration = found
+        return found
 
     def nearest(self, entity: str, k: int = 10) -> list[Neighbour]:
         """The ``k`` entities nearest to ``entity`` by the distance of the model's geometry."""
@@ -55,19 +84,31 @@ class Run:
         return folder.read_metrics(self.path)
 
 
-def load(path: str | os.PathLike[str], *, checkpoint: Checkpoint | None = None, device: str = "auto") -> Run:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    checkpoint: Checkpoint | None = None,
+    device: str = "auto",
+    graph: KnowledgeGraph | None = None,
+) -> Run:
     """Open a run folder.
 
     ``checkpoint``: the weights of the best validation ("best") or the newest ("last"); by default
-    the best where there was a validation.
+    the best where there was a validation. ``graph``: the run's own, where it is in memory already.
     """
     path = Path(path)
-    config, graph = folder.read_config(path), folder.read_graph(path)
+    config = folder.read_config(path)
+    if graph is None:
+        graph = folder.read_graph(path)
     if checkpoint is None:
-        checkpoint = "best" if (path / folder.BEST).exists() else "last"
+        checkpoint = "best" if _was_validated(path) else "last"
     model, state = load_model(path / f"{checkpoint}.safetensors", config, graph)
     model.to(resolve_device(device))
     return Run(path, config, graph, model, state)
+
+
+def _was_validated(path: Path) -> bool:
+    return checkpoint.exists(path / folder.BEST)
 
 
 def load_model(path: Path, config: Config, graph: KnowledgeGraph) -> tuple[MultiRelational, dict[str, Any]]:
@@ -82,6 +123,11 @@ def load_model(path: Path, config: Config, graph: KnowledgeGraph) -> tuple[Multi
         if values.dtype != model.dtype:
             raise RunError(f"{path}: table {name} is {values.dtype}, the run's settings say {model.dtype}.")
     model.parameters = tables
+    if broken := model.broken():
+        raise NotFiniteError(
+            f"{path} holds NaN, infinity or points outside the ball in {', '.join(broken)}. Use the other checkpoint, "
+            "or train again with a lower learning rate."
+        )
     return model, state
 
 

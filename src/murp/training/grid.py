@@ -8,6 +8,7 @@ others, and all on the CPU, run one after another. Every run leaves an ordinary 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import json
@@ -21,6 +22,7 @@ from murp.errors import ConfigError, MurpError
 from murp.files import write_text
 from murp.graph import KnowledgeGraph
 from murp.runs import Run, folder
+from murp.runs.lock import locked
 from murp.runs.run import load
 from murp.training.loop import Lane, fit
 from murp.training.progress import Silent, for_terminal
@@ -56,13 +58,21 @@ def sweep(
     configs = [config, *(configure(loaded, chosen)[1] for chosen in settings[1:])]
     names = run_names(settings)
     paths = [out / name for name in names]
-    results: dict[Path, Run | MurpError] = {p: load(p) for p, c in zip(paths, configs, strict=True) if _finished(p, c)}
-    left = [(path, config) for path, config in zip(paths, configs, strict=True) if path not in results]
-    for group in _groups(left, side_by_side):
-        results |= _train_group(group, loaded, shown)
+    results = train_all(list(zip(paths, configs, strict=True)), loaded, shown, side_by_side=side_by_side)
     ordered = [results[path] for path in paths]
     _write_summary(out, names, settings, ordered)
     return ordered
+
+
+def train_all(
+    runs: Sequence[tuple[Path, Config]], graph: KnowledgeGraph, progress: Silent, *, side_by_side: int = 16
+) -> dict[Path, Run | MurpError]:
+    """Train each configuration into its folder, those of one shape side by side; finished ones are not repeated."""
+    results: dict[Path, Run | MurpError] = {p: load(p) for p, config in runs if _finished(p, config)}
+    left = [(path, config) for path, config in runs if path not in results]
+    for group in _groups(left, side_by_side):
+        results |= _train_group(group, graph, progress)
+    return results
 
 
 def run_names(settings: Sequence[dict[str, Any]]) -> list[str]:
@@ -99,13 +109,17 @@ def _train_group(
     engine = engines.build(group[0][1].engine, models)
     lanes = [Lane(path, config, graph, model, State()) for (path, config), model in zip(group, models, strict=True)]
     for lane in lanes:
-        folder.create(lane.path, lane.config, graph, lane.model, lane.state.to_dict(), engine.name)
+        like = None if lane is lanes[0] else lanes[0].path
+        folder.create(lane.path, lane.config, graph, lane.model, lane.state.to_dict(), engine.name, like=like)
     try:
-        fit(lanes, engine, progress)
+        with contextlib.ExitStack() as locks:
+            for lane in lanes:
+                locks.enter_context(locked(lane.path))
+            fit(lanes, engine, progress)
     except MurpError:
         if not all(lane.failure for lane in lanes):
             raise
-    return {lane.path: lane.failure or load(lane.path, device=lane.config.device) for lane in lanes}
+    return {lane.path: lane.failure or load(lane.path, device=lane.config.device, graph=graph) for lane in lanes}
 
 
 def _finished(path: Path, config: Config) -> bool:

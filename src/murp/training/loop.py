@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,7 @@ class Lane:
             device=model.device,
         )
         self.failure: NotFiniteError | None = None
+        self.written: Future[None] | None = None
 
 
 def fit(lanes: Sequence[Lane], engine: Engine, progress: Silent) -> None:
@@ -66,13 +68,19 @@ def fit(lanes: Sequence[Lane], engine: Engine, progress: Silent) -> None:
     saved = time.monotonic()
     progress.start(state, sampler.steps_before(state.chunk), sampler.steps, config.epochs)
     try:
-        with Interrupt() as interrupt:
+        # Leaving the pool waits for what is still being written.
+        with Interrupt() as interrupt, ThreadPoolExecutor(1, "checkpoints") as disk:
             while state.epoch < config.epochs and not stopped_early(config, state):
                 rates = [learning_rate(lane.config, state.epoch) for lane in lanes]
                 for index in range(state.chunk, sampler.chunks):
                     began = time.monotonic()
                     chunks = [lane.sampler.chunk(state.epoch, index) for lane in lanes]
-                    losses = engine.run(chunks, rates).tolist()
+                    sums = engine.run(chunks, rates)
+                    if sampler.device.type == "cuda":
+                        # Drawn while the GPU is busy with this one.
+                        for lane in lanes:
+                            lane.sampler.prefetch(state.epoch, index + 1)
+                    losses = sums.tolist()
                     spent = time.monotonic() - began
                     for lane, loss in zip(lanes, losses, strict=True):
                         _after_chunk(lane, index, loss, spent)
@@ -80,21 +88,24 @@ def fit(lanes: Sequence[Lane], engine: Engine, progress: Silent) -> None:
                     progress.advance(state, chunks[0], spent, losses[0] / chunks[0].steps)
                     if interrupt.requested:
                         for lane in lanes:
-                            _save_last(lane)
+                            _save_last(lane, disk)
+                            _wait(lane)
                         hint = " and ".join(f"`murp train --resume {lane.path}`" for lane in lanes)
                         raise Interrupted(f"stopped in epoch {state.epoch + 1}; go on with {hint}")
 
                 last = state.epoch + 1 == config.epochs
                 due = last or time.monotonic() - saved >= config.save_every
                 for lane, lr, board in zip(lanes, rates, boards, strict=True):
-                    record = _finish_epoch(lane, lr, known)
+                    record = _finish_epoch(lane, lr, known, disk)
                     progress.epoch(record if len(lanes) == 1 else {"run": str(lane.path), **record})
                     if board is not None:
                         _write_board(board, record)
                     if due or stopped_early(lane.config, lane.state):
-                        _save_last(lane)
+                        _save_last(lane, disk)
                 _drop_failed(lanes)
                 saved = time.monotonic() if due else saved
+            for lane in lanes:
+                _wait(lane)
     finally:
         progress.stop()
         for board in boards:
@@ -109,12 +120,12 @@ def stopped_early(config: Config, state: State) -> bool:
 
 def _after_chunk(lane: Lane, index: int, loss: float, spent: float) -> None:
     if lane.failure is None and not math.isfinite(loss):
-        lane.failure = _diverged(lane, lane.state.epoch + 1)
+        lane.failure = _diverged(lane, lane.state.epoch + 1, "the loss")
     state = lane.state
     state.chunk, state.loss, state.seconds = index + 1, state.loss + loss, state.seconds + spent
 
 
-def _finish_epoch(lane: Lane, lr: float, known: KnownFacts) -> dict[str, Any]:
+def _finish_epoch(lane: Lane, lr: float, known: KnownFacts, disk: ThreadPoolExecutor) -> dict[str, Any]:
     """Count the epoch, validate where that is due, and write the line of metrics.jsonl, which is returned."""
     state, config = lane.state, lane.config
     record: dict[str, Any] = {"epoch": state.epoch + 1, "loss": state.loss / lane.sampler.steps, "lr": lr}
@@ -122,15 +133,17 @@ def _finish_epoch(lane: Lane, lr: float, known: KnownFacts) -> dict[str, Any]:
     if lane.failure is not None:
         return record
     if config.validate_every and (state.epoch % config.validate_every == 0 or state.epoch == config.epochs):
-        if not _is_finite(lane):
+        try:
+            record["valid"] = _validate(lane, known, disk)
+        except NotFiniteError:
+            lane.failure = _diverged(lane, state.epoch, "a score")
             return record
-        record["valid"] = _validate(lane, known)
     record["seconds"] = round(state.seconds, 3)
     folder.append_metrics(lane.path, record)
     return record
 
 
-def _validate(lane: Lane, known: KnownFacts) -> dict[str, Any]:
+def _validate(lane: Lane, known: KnownFacts, disk: ThreadPoolExecutor) -> dict[str, Any]:
     """Evaluate on valid (never test) and keep the weights if they are the best so far."""
     state = lane.state
     began = time.monotonic()
@@ -138,21 +151,41 @@ def _validate(lane: Lane, known: KnownFacts) -> dict[str, Any]:
     state.seconds += time.monotonic() - began
     if state.best_mrr is None or report.mrr > state.best_mrr:
         state.best_mrr, state.best_epoch, state.stale = report.mrr, state.epoch, 0
-        checkpoint.save(lane.path / folder.BEST, lane.model.parameters, state.to_dict())
+        _save(lane, folder.BEST, disk)
     else:
         state.stale += 1
     return report.to_dict()
 
 
-def _save_last(lane: Lane) -> None:
+def _save_last(lane: Lane, disk: ThreadPoolExecutor) -> None:
     if _is_finite(lane):
-        checkpoint.save(lane.path / folder.LAST, lane.model.parameters, lane.state.to_dict())
+        _save(lane, folder.LAST, disk)
+
+
+def _save(lane: Lane, name: str, disk: ThreadPoolExecutor) -> None:
+    """Write a checkpoint; of a model on the GPU behind the training's back, in order, one at a time for each lane.
+
+    A GPU's tables have to be copied to be written, and the copy can wait for the disk. A copy of a CPU's tables
+    would double the memory, so those are written at once.
+    """
+    _wait(lane)
+    tables = {table: values.detach().cpu() for table, values in lane.model.parameters.items()}
+    lane.written = disk.submit(checkpoint.save, lane.path / name, tables, lane.state.to_dict())
+    if lane.model.device.type == "cpu":
+        _wait(lane)
+
+
+def _wait(lane: Lane) -> None:
+    """Until the lane's checkpoint is on the disk; raises what went wrong there."""
+    written, lane.written = lane.written, None
+    if written is not None:
+        written.result()
 
 
 def _is_finite(lane: Lane) -> bool:
     """Whether every parameter is; if not, the lane fails."""
-    if lane.failure is None and not all(bool(v.isfinite().all()) for v in lane.model.parameters.values()):
-        lane.failure = _diverged(lane, max(lane.state.epoch, 1))
+    if lane.failure is None and lane.model.broken():
+        lane.failure = _diverged(lane, max(lane.state.epoch, 1), "a parameter")
     return lane.failure is None
 
 
@@ -162,13 +195,14 @@ def _drop_failed(lanes: Sequence[Lane]) -> None:
         raise failures[0]
 
 
-def _diverged(lane: Lane, epoch: int) -> NotFiniteError:
-    broken = [name for name, values in lane.model.parameters.items() if not bool(values.isfinite().all())]
-    what = f"parameter {', '.join(broken)}" if broken else "the loss"
+def _diverged(lane: Lane, epoch: int, noticed: str) -> NotFiniteError:
+    broken = lane.model.broken()
+    what = f"parameter {', '.join(broken)}" if broken else noticed
     lr = lane.config.lr
+    precise = "" if lane.config.dtype == "float64" else ", or --dtype float64"
     return NotFiniteError(
-        f"{what} became NaN or infinite in epoch {epoch} (learning rate {lr:g}). Try a learning rate of {lr / 5:g}, or "
-        f"--dtype float64. The last good checkpoint in {lane.path} is kept."
+        f"{what} became NaN or infinite in epoch {epoch} (learning rate {lr:g}). Try a learning rate of {lr / 5:g}"
+        f"{precise}. The last good checkpoint in {lane.path} is kept."
     )
 
 

@@ -41,6 +41,8 @@ class Sampler:
         self.device = device
         self.steps_a_chunk = STEPS_A_CHUNK[device.type]
         self.order: tuple[int, Tensor] | None = None
+        self.ahead: tuple[int, int, Chunk] | None = None
+        self.stream = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
 
     @property
     def steps(self) -> int:
@@ -59,18 +61,32 @@ class Sampler:
 
     def chunk(self, epoch: int, index: int) -> Chunk:
         """One chunk of an epoch, on the sampler's device."""
-        if self.order is None or self.order[0] != epoch:
-            self.order = (epoch, self._permutation(epoch))
-        full = len(self.triples) // self.batch_size
-        first = index * self.steps_a_chunk
-        if first < full:
-            steps, size = min(self.steps_a_chunk, full - first), self.batch_size
-        else:
-            first, steps, size = full, 1, len(self.triples) - full * self.batch_size
-        start = first * self.batch_size
-        chosen = self.order[1][start : start + steps * size]
-        positives = self.triples[chosen].long().view(steps, size, 3)
-        return Chunk(positives, self.num_entities, self.negatives, self._seed(epoch, 1 + index))
+        ahead, self.ahead = self.ahead, None
+        if ahead is None or ahead[:2] != (epoch, index):
+            ahead = self._drawn(epoch, index)
+        if self.stream is not None:
+            torch.cuda.current_stream().wait_stream(self.stream)
+        return ahead[2]
+
+    def prefetch(self, epoch: int, index: int) -> None:
+        """Draw a chunk that is going to be asked for; an index beyond the last is the next epoch's first."""
+        self.ahead = self._drawn(epoch + 1, 0) if index == self.chunks else self._drawn(epoch, index)
+
+    def _drawn(self, epoch: int, index: int) -> tuple[int, int, Chunk]:
+        """On a GPU on a stream of its own, so that it happens while a step is busy with the chunk before."""
+        with torch.cuda.stream(self.stream):
+            if self.order is None or self.order[0] != epoch:
+                self.order = (epoch, self._permutation(epoch))
+            full = len(self.triples) // self.batch_size
+            first = index * self.steps_a_chunk
+            if first < full:
+                steps, size = min(self.steps_a_chunk, full - first), self.batch_size
+            else:
+                first, steps, size = full, 1, len(self.triples) - full * self.batch_size
+            start = first * self.batch_size
+            chosen = self.order[1][start : start + steps * size]
+            positives = self.triples[chosen].long().view(steps, size, 3)
+        return epoch, index, Chunk(positives, self.num_entities, self.negatives, self._seed(epoch, 1 + index))
 
     def _permutation(self, epoch: int) -> Tensor:
         generator = torch.Generator(self.device).manual_seed(self._seed(epoch, 0))

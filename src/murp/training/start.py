@@ -12,10 +12,10 @@ from typing import Any
 from murp import engines, models
 from murp.config import Config
 from murp.errors import ConfigError, MurpError
-from murp.files import write_text
 from murp.graph import KnowledgeGraph
 from murp.models import Model
-from murp.runs import Run, folder
+from murp.runs import Run, checkpoint, folder
+from murp.runs.lock import locked
 from murp.runs.run import load, load_model, resolve_device
 from murp.training.loop import Lane, fit, stopped_early
 from murp.training.progress import Silent, for_terminal
@@ -40,17 +40,25 @@ def train(
     engine = engines.build(config.engine, [model])
     lane = Lane(Path(out), config, graph, model, State())
     folder.create(lane.path, config, graph, model, lane.state.to_dict(), engine.name)
-    fit([lane], engine, progress or for_terminal())
+    with locked(lane.path):
+        fit([lane], engine, progress or for_terminal())
     return load(lane.path, device=config.device)
 
 
 def resume(path: str | os.PathLike[str], *, epochs: int | None = None, progress: Silent | None = None) -> Run:
-    """Continue a run from its newest checkpoint, bit for bit as if it had never stopped (on the CPU).
+    """Continue a run from its newest whole checkpoint, bit for bit as if it had never stopped (on the CPU).
 
     ``epochs`` extends a run whose learning rate does not depend on its length; every other setting
     is the run's own.
     """
     path = Path(path)
+    with locked(path):
+        config = _resume(path, epochs, progress or for_terminal())
+    return load(path, device=config.device)
+
+
+def _resume(path: Path, epochs: int | None, progress: Silent) -> Config:
+    """Train a locked run to its end; its settings."""
     config, graph = folder.read_config(path), folder.read_graph(path)
     if epochs is not None and epochs != config.epochs:
         if config.lr_schedule != "constant":
@@ -58,19 +66,22 @@ def resume(path: str | os.PathLike[str], *, epochs: int | None = None, progress:
                 f"the number of epochs cannot change on resuming: the {config.lr_schedule} schedule depends on it."
             )
         config = dataclasses.replace(config, epochs=epochs)
+    checkpoint.recover(path / folder.LAST)
     model, values = load_model(path / folder.LAST, config, graph)
     state = State.from_dict(values)
     if epochs is not None and epochs < state.epoch:
         raise ConfigError(f"{path} has {state.epoch} epochs behind it already; {epochs} would be fewer.")
     check_usable(graph, config)
+    if checkpoint.exists(path / folder.BEST):
+        checkpoint.recover(path / folder.BEST)
     model.to(resolve_device(config.device))
     engine = engines.build(config.engine, [model])
     folder.rewind_metrics(path, state.epoch)
     if epochs is not None:
-        write_text(path / folder.CONFIG, config.to_toml())
+        folder.write_config(path, config)
     if state.epoch < config.epochs and not stopped_early(config, state):
-        fit([Lane(path, config, graph, model, state)], engine, progress or for_terminal())
-    return load(path, device=config.device)
+        fit([Lane(path, config, graph, model, state)], engine, progress)
+    return config
 
 
 def configure(

@@ -7,6 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from murp.errors import RunError
+from murp.files import fields
+
+_KINDS = {
+    "epoch": int,
+    "chunk": int,
+    "loss": int | float,
+    "seconds": int | float,
+    "best_mrr": int | float | None,
+    "best_epoch": int | None,
+    "stale": int,
+}
 
 
 @dataclass
@@ -33,6 +44,8 @@ class State:
     def from_dict(cls, values: dict[str, Any]) -> State:
         """From a checkpoint's state."""
         try:
-            return cls(**values)
-        except TypeError as error:
+            state = cls(**values)
+            fields(state.to_dict(), _KINDS)
+        except (TypeError, ValueError) as error:
             raise RunError(f"the checkpoint's state is not one this version knows: {error}.") from None
+        return state
