@@ -1,13 +1,14 @@
 # make quickstart   set up, train MuRP on the bundled graph, show what came out
 # make test         set up, then lint, type-check and run every test
 # make bench        measure on the CPU into results/ (MURP_DATA names the folder with WN18RR); make bench-gpu: on a GPU
-# make figures      write the figures of README.md and docs/benchmarks.md from results/
+# make figures      write the figures of README.md and of the pages under docs/ from results/
+# make audit        look every pinned package up among the known vulnerabilities (needs the network)
 
 PYTHON ?= python3
 BIN := .venv/bin
 RUN := runs/quickstart
 
-.PHONY: quickstart test lint types imports unit bench bench-gpu figures clean
+.PHONY: quickstart test lint types imports unit bench bench-gpu figures audit clean
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "murp needs Python 3.11 or later: make PYTHON=python3.11")'
@@ -27,6 +28,7 @@ quickstart: $(RUN)/finished
 	@echo; $(BIN)/murp plot $(RUN) disk --head asia.n.01 --relation has_part --out $(RUN)/asia.png
 	@echo
 	@echo "Next: ask it something else     $(BIN)/murp predict $(RUN) --head chair.n.01 --relation has_part"
+	@echo "      see it in the browser     $(BIN)/murp explore $(RUN)"
 	@echo "      train on your own facts   $(BIN)/murp train --data my-facts.tsv --out runs/mine"
 	@echo "      see every option          $(BIN)/murp train --help"
 
@@ -51,6 +53,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/cpu_many_entities.py --out results/cpu_many_entities.json
 	$(BIN)/python benchmarks/start_up.py --out results/cpu_start_up.json
 	$(BIN)/python benchmarks/cpu_reading.py --out results/cpu_reading.json
+	$(BIN)/python benchmarks/plots.py --out results/cpu_plots.json
 
 bench-gpu: .venv/installed
 	$(BIN)/python benchmarks/gpu.py --out results
@@ -58,6 +61,13 @@ bench-gpu: .venv/installed
 figures: .venv/installed
 	$(BIN)/python tools/figures.py
 	$(BIN)/python tools/benchmarks_page.py
+	$(BIN)/python tools/reliability_page.py
+	$(BIN)/python tools/guides.py
+
+# pip-audit has a folder of its own: what it needs is no part of what is audited.
+audit:
+	test -x .venv-audit/bin/pip-audit || { $(PYTHON) -m venv .venv-audit && .venv-audit/bin/pip install --quiet pip-audit; }
+	.venv-audit/bin/python tools/audit.py .venv-audit/bin/pip-audit
 
 clean:
-	rm -rf .venv
+	rm -rf .venv .venv-audit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -70,3 +71,9 @@ def tree(levels: int = 5, seed: int = 0) -> KnowledgeGraph:
 def small_tree() -> KnowledgeGraph:
     """63 entities, 2 relations, about 94 facts."""
     return tree()
+
+
+@pytest.fixture(scope="session")
+def make_tree() -> Callable[..., KnowledgeGraph]:
+    """:func:`tree` for fixtures that outlive a test."""
+    return tree

@@ -20,7 +20,7 @@ from textbook import TextbookMuRP
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = {"measure", "textbook", "geoopt_murp", "pykeen_mure"}  # no benchmarks, but of use to them
 IN_PROCESS = {"cpu_step", "cpu_evaluation"}
-BY_PROCESS = {"cpu_many_entities", "cpu_reading", "start_up"}
+BY_PROCESS = {"cpu_many_entities", "cpu_reading", "explorer_load", "plots", "start_up"}
 
 
 def test_every_benchmark_is_tried_here() -> None:

@@ -178,12 +178,24 @@ def test_a_file_with_another_hash_is_never_read_nor_kept(tmp_path, monkeypatch, 
     assert list((tmp_path / "cache" / "murp").iterdir()) == []
 
 
-def test_without_hashes_the_counts_decide(tmp_path, monkeypatch):
+def test_without_hashes_nothing_is_downloaded(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets, "REGISTRY", (replace(TOY, sha256={}),))
-    monkeypatch.setattr(download, "fetch", serve(FILES | {"test.txt": b"a\tr\tb\na\tr\tb\n"}))
+    monkeypatch.setattr(download, "fetch", serve(FILES))
+    with pytest.raises(DataError, match=r"no hash of train\.txt is known"):
+        KnowledgeGraph.load("toy")
+    assert list((tmp_path / "cache" / "murp").iterdir()) == []
+
+
+def test_hashes_of_rows_serve_too_and_the_counts_are_compared(tmp_path, monkeypatch):
+    files = FILES | {"test.txt": b"a\tr\tb\na\tr\tb\n"}
+    rows = {name: datasets.digest_of_rows(data) for name, data in files.items()}
+    monkeypatch.setattr(datasets, "REGISTRY", (replace(TOY, sha256={}, sha256_of_rows=rows),))
+    monkeypatch.setattr(download, "fetch", serve(files))
     with pytest.raises(DataError, match="not Toy as published: 2 test instead of 1"):
         KnowledgeGraph.load("toy")
     assert list((tmp_path / "cache" / "murp").iterdir()) == []
+    rows = {name: datasets.digest_of_rows(data) for name, data in FILES.items()}
+    monkeypatch.setattr(datasets, "REGISTRY", (replace(TOY, sha256={}, sha256_of_rows=rows),))
     monkeypatch.setattr(download, "fetch", serve(FILES))
     assert len(KnowledgeGraph.load("toy").test) == 1
 

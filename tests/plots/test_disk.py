@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from boxes import assert_apart, drawn_boxes
 
 from murp import models
 from murp.config import Config
 from murp.graph import KnowledgeGraph, Vocabulary
-from murp.plots.disk import draw, view
+from murp.plots.disk import answers_disk, draw, view
 from murp.runs import Run
 
 
@@ -46,3 +47,15 @@ def test_names_are_no_formulas(small_tree: KnowledgeGraph, tmp_path: Path) -> No
     model.initialise(0)
     draw(Run(tmp_path, config, graph, model, {}), subject=names[40], relation="next", path=tmp_path / "a.svg")
     assert (tmp_path / "a.svg").exists()
+
+
+def test_names_of_answers_do_not_overlap(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    config = Config(dim=4)
+    model = models.from_config(config, small_tree.num_entities, small_tree.num_relations)
+    model.initialise(0)
+    model.parameters["entity"] *= 100
+    model.parameters["object_bias"][:] = 9.0  # everything is predicted
+    figure = answers_disk(Run(tmp_path, config, small_tree, model, {}), 5, 0)
+    texts = list(figure.axes[0].texts)
+    assert 20 < len(texts) <= 40
+    assert_apart(drawn_boxes(figure, texts))

@@ -1,4 +1,4 @@
-"""``murp data``: list datasets, describe one, look for flaws, convert."""
+"""``murp data``: list datasets, describe one, look for flaws, convert, split by hierarchy."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import argparse
 import json
 from pathlib import Path
 
-from murp.cli.text import Commands, table, whole
+from murp.cli import hierarchy_split
+from murp.cli.source import add_source, data_dir
+from murp.cli.text import Commands, table
 
 
 def add(commands: Commands) -> None:
-    """Declare the command and its four verbs."""
-    verbs = commands.add_parser("data", help="datasets: list, info, audit, convert").add_subparsers(
+    """Declare the command and its five verbs."""
+    verbs = commands.add_parser("data", help="datasets: list, info, audit, convert, hierarchy-split").add_subparsers(
         title="verbs", metavar="VERB", required=True
     )
     verb = verbs.add_parser("list", help="the datasets known by name")
@@ -24,12 +26,12 @@ def add(commands: Commands) -> None:
     verb.set_defaults(run=run_info)
 
     verb = verbs.add_parser("audit", help="look for flaws: duplicates, leaks, unseen entities, inverse relations …")
-    _add_source(verb)
+    add_source(verb)
     verb.add_argument("--json", action="store_true", help="one JSON object")
     verb.set_defaults(run=run_audit)
 
     verb = verbs.add_parser("convert", help="write a dataset in another format; split a single file")
-    _add_source(verb)
+    add_source(verb)
     verb.add_argument("out", metavar="OUT", help="folder to make")
     verb.add_argument(
         "--format",
@@ -37,6 +39,7 @@ def add(commands: Commands) -> None:
         help="tsv, csv or parquet, perhaps with .gz, .xz or .zst (tsv.zst); default: tsv",
     )
     verb.set_defaults(run=run_convert)
+    hierarchy_split.add(verbs)
 
 
 def run_list(options: argparse.Namespace) -> None:
@@ -86,7 +89,7 @@ def run_audit(options: argparse.Namespace) -> None:
     """What is wrong with a dataset, with counts and examples."""
     from murp.graph.audit import audit_source
 
-    found = audit_source(options.source, data_dir=_data_dir(options), seed=options.split_seed)
+    found = audit_source(options.source, data_dir=data_dir(options), seed=options.split_seed)
     print(json.dumps(found.to_dict(), ensure_ascii=False) if options.json else "\n".join(found.lines()))
 
 
@@ -95,23 +98,7 @@ def run_convert(options: argparse.Namespace) -> None:
     from murp.graph import SPLITS, KnowledgeGraph
     from murp.graph.convert import convert
 
-    graph = KnowledgeGraph.load(options.source, data_dir=_data_dir(options), seed=options.split_seed)
+    graph = KnowledgeGraph.load(options.source, data_dir=data_dir(options), seed=options.split_seed)
     convert(graph, Path(options.out), options.format)
     counts = ", ".join(f"{len(graph.split(split)):,} {split}" for split in SPLITS)
     print(f"wrote {graph.name} to {options.out}: {counts}")
-
-
-def _add_source(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("source", metavar="DATA", help="dataset name, folder with train, valid and test, or one file")
-    verb.add_argument("--data-dir", metavar="DIR", help="where to look for named datasets first")
-    verb.add_argument(
-        "--split-seed",
-        type=whole(least=0),
-        default=0,
-        metavar="N",
-        help="draws the splits of a single file; default: 0",
-    )
-
-
-def _data_dir(options: argparse.Namespace) -> Path | None:
-    return None if options.data_dir is None else Path(options.data_dir)

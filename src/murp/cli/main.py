@@ -9,10 +9,28 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 import murp
-from murp.cli import data, evaluate, info, nearest, plot, predict, sweep, train
+from murp.cli import (
+    analyze,
+    calibrate,
+    classify,
+    data,
+    discover,
+    evaluate,
+    explore,
+    export,
+    importing,
+    info,
+    nearest,
+    paper,
+    plot,
+    predict,
+    sweep,
+    train,
+)
 from murp.errors import MurpError
 
 
@@ -23,7 +41,24 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"murp {murp.__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (train, sweep, evaluate, predict, nearest, info, plot, data):
+    for command in (
+        train,
+        sweep,
+        evaluate,
+        predict,
+        discover,
+        calibrate,
+        classify,
+        nearest,
+        info,
+        plot,
+        explore,
+        analyze,
+        export,
+        importing,
+        data,
+        paper,
+    ):
         command.add(commands)
     return top
 
@@ -31,6 +66,8 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit status: 0 done, 1 it could not be done, 2 not understood, 130 interrupted."""
     options = parser().parse_args(arguments)
+    # A warning is for the user, who has no use for the line of code it came from.
+    warnings.formatwarning = lambda message, *_: f"murp: warning: {message}\n"
     try:
         options.run(options)
     except MurpError as error:

@@ -1,12 +1,21 @@
-"""``murp predict``: the most probable tails or heads of a question."""
+"""``murp predict``: the most probable tails or heads of a question, or of a file of questions."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import json
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from murp.cli.text import Commands, add_run, figure, table, whole
+from murp.errors import ConfigError
+
+if TYPE_CHECKING:
+    from murp.runs import Run
+
+_QUERIES = """file of questions: .tsv, .csv, .jsonl or .parquet, a row of head and relation each; with a header
+(head, relation, tail) also relation and tail, or three columns with ? for what is asked"""
 
 
 def add(commands: Commands) -> None:
@@ -16,25 +25,104 @@ def add(commands: Commands) -> None:
     given = command.add_mutually_exclusive_group(required=True)
     given.add_argument("--head", metavar="X", help="id or name; predict tails")
     given.add_argument("--tail", metavar="X", help="id or name; predict heads")
-    command.add_argument("--relation", metavar="R", required=True, help="id or name of the relation")
+    given.add_argument("--queries", metavar="FILE", help=_QUERIES)
+    command.add_argument("--relation", metavar="R", help="id or name of the relation, with --head or --tail")
     command.add_argument("-k", type=whole(least=1), default=10, metavar="N", help="how many; default: 10")
+    command.add_argument("--new-only", action="store_true", help="leave out facts that the graph states")
+    command.add_argument("--out", metavar="FILE", help="with --queries: .parquet, .csv or .jsonl, a row an answer")
+    command.add_argument("--force", action="store_true", help="replace an --out that exists")
+    command.add_argument(
+        "--memory", type=whole(least=1), metavar="MIB", help="with --queries: bound on the memory of the scores, in MiB"
+    )
     command.add_argument("--json", action="store_true", help="one JSON object")
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Predict and print one table, or one JSON object."""
+    """Predict and print one table, or one JSON object; or fill a file."""
     from murp.runs import load
 
+    _check(options)
+    if options.queries is not None:
+        from murp.prediction.writing import check_output
+
+        check_output(Path(options.out), force=options.force)
     result = load(options.path, checkpoint=options.checkpoint, device=options.device)
-    answers = result.predict(relation=options.relation, head=options.head, tail=options.tail, k=options.k)
+    if options.queries is None:
+        _answer(options, result)
+    else:
+        _fill(options, result)
+
+
+def _check(options: argparse.Namespace) -> None:
+    from_file = options.queries is not None
+    needed, foreign = (
+        ("out",) if from_file else ("relation",),
+        ("relation",) if from_file else ("out", "force", "memory"),
+    )
+    question = "--queries" if from_file else "--head" if options.head is not None else "--tail"
+    for name in needed:
+        if not getattr(options, name):
+            raise ConfigError(f"{question} needs --{name}.")
+    for name in foreign:
+        if getattr(options, name):
+            raise ConfigError(f"--{name} does not go with {question}. Leave it out.")
+
+
+def _answer(options: argparse.Namespace, result: Run) -> None:
+    from murp.cli.calibrate import note
+
+    answers = result.predict(
+        relation=options.relation, head=options.head, tail=options.tail, k=options.k, new_only=options.new_only
+    )
     if options.json:
         query = {"head": options.head, "relation": options.relation, "tail": options.tail}
         print(json.dumps({**query, "predictions": [dataclasses.asdict(a) for a in answers]}, ensure_ascii=False))
         return
+    origin = note(result)
     print(f"({options.head or '?'}, {options.relation}, {options.tail or '?'})\n")
     rows = [
-        [a.rank, a.name, a.id, figure(a.probability), "new" if a.known is None else f"known ({a.known})"]
+        [
+            *(a.rank, a.name, a.id, figure(a.probability)),
+            *([] if origin is None else [figure(a.calibrated)]),
+            "new" if a.known is None else f"known ({a.known})",
+        ]
         for a in answers
     ]
-    print(table(["", "name", "id", "probability", ""], rows, right=(0, 3)))
+    calibrated = [] if origin is None else ["calibrated"]
+    print(table(["", "name", "id", "probability", *calibrated, ""], rows, right=(0, *range(3, 4 + len(calibrated)))))
+    if origin is not None:
+        print(f"\n{origin}")
+
+
+def _fill(options: argparse.Namespace, result: Run) -> None:
+    import time
+
+    from murp.cli.calibrate import note
+    from murp.cli.progress import bar
+    from murp.prediction import count_queries, predict_file
+
+    queries, out = Path(options.queries), Path(options.out)
+    total = count_queries(queries, result.graph)
+    begun = time.monotonic()
+    with bar(total, "questions") as advance:
+        rows = predict_file(
+            result.model,
+            result.graph,
+            queries,
+            out,
+            k=options.k,
+            new_only=options.new_only,
+            calibration=result.calibration,
+            force=options.force,
+            memory=None if options.memory is None else options.memory * 2**20,
+            advance=advance,
+        )
+    seconds = time.monotonic() - begun
+    origin = note(result)
+    if options.json:
+        print(json.dumps({"out": str(out), "queries": total, "rows": rows, "seconds": seconds}))
+        return
+    print(f"wrote {rows:,} answers to {total:,} questions into {out} ({total / seconds:,.0f} questions/s)")
+    if origin is not None:
+        print(origin)

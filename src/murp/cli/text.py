@@ -44,9 +44,11 @@ def whole(*, least: int) -> Callable[[str], int]:
     return parse
 
 
-def add_run(command: argparse.ArgumentParser) -> None:
-    """The arguments every command on a run folder shares."""
-    command.add_argument("path", metavar="RUN", help="run folder that `murp train` made")
+def add_run(command: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """The arguments every command on a run folder shares; where it takes several, ``path`` is a list."""
+    command.add_argument(
+        "path", metavar="RUN", nargs="+" if several else None, help="run folder that `murp train` made"
+    )
     command.add_argument(
         "--checkpoint",
         choices=("best", "last"),

@@ -6,6 +6,7 @@ To add one: a :class:`Dataset` in :data:`REGISTRY`. Its folder's name is its nam
 from __future__ import annotations
 
 import difflib
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -17,8 +18,9 @@ class Dataset:
     """One entry of the registry.
 
     ``base_url`` is the folder to download train.txt, valid.txt and test.txt from, None where there is none;
-    ``sha256`` is by file name, for the files as the origin publishes them. A local copy may differ in
-    bytes (line ends, row order): it is judged by its counts.
+    ``sha256`` is by file name, for the files as the origin publishes them; ``sha256_of_rows`` for those of which
+    only the rows are known, in whatever order. What is downloaded must have one or the other. A local copy may
+    differ in bytes (line ends, row order): it is judged by its counts.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Dataset:
     citation: str
     base_url: str | None = None
     sha256: Mapping[str, str] = field(default_factory=dict)
+    sha256_of_rows: Mapping[str, str] = field(default_factory=dict)
     bundled: bool = False
 
     def counts(self) -> dict[str, int]:
@@ -44,6 +47,11 @@ class Dataset:
         """File name to address, empty where nothing can be downloaded."""
         files = ("train.txt", "valid.txt", "test.txt")
         return {} if self.base_url is None else {file: f"{self.base_url}/{file}" for file in files}
+
+
+def digest_of_rows(content: bytes) -> str:
+    """SHA-256 of the lines of a file, sorted and joined by LF."""
+    return hashlib.sha256(b"\n".join(sorted(content.splitlines()))).hexdigest()
 
 
 def find_dataset(name: str) -> Dataset | None:
@@ -77,7 +85,12 @@ _DEEPPATH = "Xiong, Hoang, Wang. DeepPath: A Reinforcement Learning Method for K
 _MURP = "Balažević, Allen, Hospedales. Multi-relational Poincaré Graph Embeddings. NeurIPS 2019."
 
 
-def _nell(percent: int, counts: tuple[int, int, int, int, int], sha256: Mapping[str, str]) -> Dataset:
+def _nell(
+    percent: int,
+    counts: tuple[int, int, int, int, int],
+    sha256: Mapping[str, str],
+    sha256_of_rows: Mapping[str, str] | None = None,
+) -> Dataset:
     name = f"NELL-995-h{percent}"
     return Dataset(
         name,
@@ -88,6 +101,7 @@ def _nell(percent: int, counts: tuple[int, int, int, int, int], sha256: Mapping[
         citation=f"{_DEEPPATH} Hierarchical subsets: {_MURP}",
         base_url=f"{_PAPER_DATA}/{name}",
         sha256=sha256,
+        sha256_of_rows=sha256_of_rows or {},
     )
 
 
@@ -149,6 +163,7 @@ REGISTRY: tuple[Dataset, ...] = (
             "valid.txt": "a25a351f7bef7b214d20a8d80ea7293264d53b5c3f575ab800392726b9a83de4",
             "test.txt": "7740960a49decf623a7442199b2f4bb6641466803e2093f88c33537bf20b55d5",
         },
+        {"train.txt": "e6897e810b138a98c807c9b344713c3bdcbf0762eab8a083fedb0ee351012605"},
     ),
     _nell(
         50,
@@ -157,6 +172,7 @@ REGISTRY: tuple[Dataset, ...] = (
             "valid.txt": "3df23061a81d053d0a571e35b34646f834a04e33a03d91eb83f9cc9acfa31418",
             "test.txt": "abe28d04ba451213132f7ab8b1b90fe2626a97ef5bd80b075690e657d0a67454",
         },
+        {"train.txt": "c701bb99cccd5b3cf71e6366f9bc9bbb039b0d702603188c7840e0fecb32026b"},
     ),
     _nell(
         25,
@@ -165,6 +181,7 @@ REGISTRY: tuple[Dataset, ...] = (
             "valid.txt": "3d1896a168a56bc60cc79ec47867db49b8d60de4ae9fcb3b3ab53530d505761e",
             "test.txt": "fb3e4a35da91a9b28a703cb4aef0088a0fb3c0db516975aebc3a15a54ac80cb8",
         },
+        {"train.txt": "6d3f947e293699e64fade93f35a250899b92eaf3920bfdfad8dd27ae8bb66087"},
     ),
     Dataset(
         "NELL-995",
@@ -184,6 +201,11 @@ REGISTRY: tuple[Dataset, ...] = (
             "McCray. An upper-level ontology for the biomedical domain. Comparative and Functional Genomics 4, 2003."
         ),
         base_url=f"{_PYKEEN_DATA}/umls",
+        sha256_of_rows={
+            "train.txt": "ed2be825ca1777202e8a28e6ed4b273d380125165ebd3cd67feadd30db726226",
+            "valid.txt": "b29d4122f4ee66a5fb8e088d1d8038254def91c90213f7120f4918da6ad9d2ec",
+            "test.txt": "bd22e07d3a292bfbfc0f0aafb4fbad5b58821061981dd1bcdfb02f25ff3f7311",
+        },
     ),
     Dataset(
         "Nations",
@@ -196,5 +218,10 @@ REGISTRY: tuple[Dataset, ...] = (
             " Learning Systems of Concepts with an Infinite Relational Model. AAAI 2006."
         ),
         base_url=f"{_PYKEEN_DATA}/nations",
+        sha256_of_rows={
+            "train.txt": "ba0e9277a89b4b4cab7c4b016edd9977907615ae149ed7216f64eb72c7c8852d",
+            "valid.txt": "7ea3a8ee5581501eb75e7bcce291d68640455d2e97ec9ef696357f498da399dd",
+            "test.txt": "917265698d32f2b488438cf0620661ac156962681baf260d99f9c611d1cf5783",
+        },
     ),
 )

@@ -11,7 +11,7 @@ from typing import IO
 
 from murp.errors import DataError
 from murp.files import new_folder
-from murp.graph.datasets import Dataset
+from murp.graph.datasets import Dataset, digest_of_rows
 
 Fetch = Callable[[str], bytes]
 
@@ -29,8 +29,8 @@ def fetch(url: str) -> bytes:
 def download(dataset: Dataset, folder: Path, check: Callable[[Path], None], *, fetch: Fetch = fetch) -> None:
     """Make ``folder`` with the dataset's three files.
 
-    Files whose SHA-256 the registry knows are checked by it before anything reads them; then ``check``
-    looks at the finished temporary folder and raises if it is not what it should be. Whatever fails,
+    Every file is checked by the SHA-256 that the registry has of it, or of its rows, before anything reads it; then
+    ``check`` looks at the finished temporary folder and raises if it is not what it should be. Whatever fails,
     nothing is left behind.
     """
     with new_folder(folder, DataError) as part:
@@ -45,11 +45,15 @@ def download(dataset: Dataset, folder: Path, check: Callable[[Path], None], *, f
 
 
 def _check_hash(dataset: Dataset, name: str, url: str, content: bytes) -> None:
-    known = dataset.sha256.get(name)
-    actual = hashlib.sha256(content).hexdigest()
-    if known is not None and actual != known:
+    if name in dataset.sha256:
+        known, actual, of = dataset.sha256[name], hashlib.sha256(content).hexdigest(), ""
+    elif name in dataset.sha256_of_rows:
+        known, actual, of = dataset.sha256_of_rows[name], digest_of_rows(content), " of its sorted rows"
+    else:
+        raise DataError(f"{dataset.name}: no hash of {name} is known, so that {url} cannot be trusted.")
+    if actual != known:
         raise DataError(
-            f"{dataset.name}: {url} has SHA-256 {actual} instead of {known}: it is not the published file."
+            f"{dataset.name}: {url} has SHA-256 {actual}{of} instead of {known}: it is not the published file."
             " Nothing was kept. Try again, or get the file elsewhere."
         )
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from murp.errors import DataError
 from murp.graph.delimited import first_row, read_columns
-from murp.graph.streams import COMPRESSIONS, open_input, split_endings
+from murp.graph.parquet import read_table
+from murp.graph.streams import COMPRESSIONS, split_endings
 
 COLUMNS = ("head", "relation", "tail")
 
@@ -21,7 +21,7 @@ FORMATS = (".txt", ".tsv", ".csv", ".parquet")
 
 FORMATS_IN_WORDS = ".txt, .tsv, .csv or .parquet, each also with .gz, .xz or .zst"
 
-_COLUMN_WORDS = {
+COLUMN_WORDS = {
     "head": {"head", "h", "head_id", "head_entity", "subject", "subj", "s", "source", "src", "from"},
     "relation": {
         *("relation", "rel", "r", "relation_id", "relation_type", "relationship"),
@@ -38,6 +38,12 @@ def find_file(folder: Path, stem: str, formats: Sequence[str] = FORMATS) -> Path
     if len(found) > 1:
         names = ", ".join(path.name for path in found)
         raise DataError(f"{folder}: {names} could each be {stem!r}. Keep one of them.")
+    for path in found:
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise DataError(
+                f"{path} is a symbolic link that leads out of its folder, to {path.resolve()}. "
+                "Put the file itself there, or give the folder where it lies."
+            )
     return found[0] if found else None
 
 
@@ -83,7 +89,7 @@ def read_names(path: Path) -> pa.Table:
 def role_positions(words: Sequence[str]) -> tuple[int, int, int] | None:
     """Where ``words`` name the head, the relation and the tail; None unless each role is named once."""
     lowered = [word.strip().lower() for word in words]
-    found = [[i for i, word in enumerate(lowered) if word in _COLUMN_WORDS[role]] for role in COLUMNS]
+    found = [[i for i, word in enumerate(lowered) if word in COLUMN_WORDS[role]] for role in COLUMNS]
     if any(len(places) != 1 for places in found):
         return None
     (head,), (relation,), (tail,) = found
@@ -103,26 +109,24 @@ def _read_text(path: Path, delimiter: str) -> pa.Table:
 
 
 def _read_parquet(path: Path) -> pa.Table:
-    try:
-        with open_input(path) as stream:
-            # Parquet is read from its end, which a decompressor cannot seek to.
-            source = pa.BufferReader(stream.read()) if split_endings(path)[1] else stream
-            file = pq.ParquetFile(source)
-            names = file.schema_arrow.names
-            if len(names) < 3:
-                raise DataError(f"{path}: {len(names)} columns instead of 3 (head, relation, tail).")
-            table = file.read(columns=[names[i] for i in role_positions(names) or (0, 1, 2)])
-    except pa.ArrowException as error:
-        raise DataError(f"{path}: cannot be read as Parquet: {error}. Get or write it again.") from error
+    def choose(names: Sequence[str]) -> list[str]:
+        if len(names) < 3:
+            raise DataError(f"{path}: {len(names)} columns instead of 3 (head, relation, tail).")
+        chosen = [names[i] for i in role_positions(names) or (0, 1, 2)]
+        if len(set(chosen)) < 3:
+            raise DataError(f"{path}: several columns have one name ({', '.join(chosen)}). Rename them.")
+        return chosen
+
+    table = read_table(path, choose)
     return pa.table({role: _as_strings(path, table, i) for i, role in enumerate(COLUMNS)})
 
 
 def _as_strings(path: Path, table: pa.Table, i: int) -> pa.ChunkedArray:
     name, column = table.column_names[i], table.column(i)
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         raise DataError(f"{path}: column {name!r} holds {kind}; ids are strings or integers.")
-    strings = column.cast(kind).cast(pa.large_string())
+    strings = column.cast(pa.large_string())
     missing = pc.fill_null(pc.equal(strings, ""), True)
     if pc.any(missing).as_py():
         raise DataError(

@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from murp.errors import DataError
-from murp.files import new_folder, write_text
+from murp.files import new_folder, parse_json, refuse_links, write_text
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph, Triples
+from murp.graph.parquet import read_table
 from murp.graph.reading import COLUMNS
 from murp.graph.vocabulary import Vocabulary
 
@@ -53,16 +57,14 @@ def is_saved(folder: Path) -> bool:
 
 def read_saved(folder: Path) -> KnowledgeGraph:
     """The graph that :func:`save` wrote; a DataError where a file is not as it was written."""
+    refuse_links(folder, DataError)
     manifest = _manifest(folder / MANIFEST)
-    tables = {name: _table(folder / f"{name}.parquet", name, manifest) for name in manifest["rows"]}
-    return KnowledgeGraph(
-        manifest["name"],
-        Vocabulary.from_table("entity", tables["entities"]),
-        Vocabulary.from_table("relation", tables["relations"]),
-        _triples(tables["train"]),
-        _triples(tables["valid"]),
-        _triples(tables["test"]),
-    )
+    files = {name: folder / f"{name}.parquet" for name in manifest["rows"]}
+    tables = {name: _table(path, name, manifest) for name, path in files.items()}
+    entities, relations = (_vocabulary(files[name], name, tables[name]) for name in ("entities", "relations"))
+    bounds = (len(entities), len(relations), len(entities))
+    train, valid, test = (_triples(files[split], tables[split], bounds) for split in SPLITS)
+    return KnowledgeGraph(manifest["name"], entities, relations, train, valid, test)
 
 
 def sha256(path: Path) -> str:
@@ -73,7 +75,7 @@ def sha256(path: Path) -> str:
 
 def _manifest(path: Path) -> dict[str, Any]:
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest = parse_json(path.read_text(encoding="utf-8"))
         if manifest["format"] != _FORMAT:
             raise DataError(f"{path}: the format is {manifest['format']!r} and not {_FORMAT!r}.")
         if manifest["version"] != _VERSION:
@@ -94,13 +96,37 @@ def _manifest(path: Path) -> dict[str, Any]:
 def _table(path: Path, name: str, manifest: dict[str, Any]) -> pa.Table:
     try:
         intact = sha256(path) == manifest["sha256"][name]
-        table = pq.ParquetFile(path).read() if intact else None
-    except (OSError, pa.ArrowException) as error:
+    except OSError as error:
         raise DataError(f"{path}: cannot be read: {error}. Save the graph again.") from error
+    table = read_table(path) if intact else None
     if table is None or len(table) != manifest["rows"][name]:
         raise DataError(f"{path}: is damaged: it is not the file {MANIFEST} describes. Save the graph again.")
     return table
 
 
-def _triples(table: pa.Table) -> Triples:
-    return np.stack([table[role].to_numpy() for role in COLUMNS], axis=1)
+def _vocabulary(path: Path, kind: str, table: pa.Table) -> Vocabulary:
+    texts = {column: table[column] for column in ("id", "name", "gloss") if column in table.column_names}
+    for column, values in texts.items():
+        if values.type not in (pa.string(), pa.large_string()):
+            raise DataError(f"{path}: column {column!r} holds {values.type} and not strings. Save the graph again.")
+    if "id" not in texts or texts["id"].null_count or len(pc.unique(texts["id"])) < len(table):
+        raise DataError(f"{path}: is damaged: {kind} do not each have an id of their own. Save the graph again.")
+    return Vocabulary.from_table("entity" if kind == "entities" else "relation", pa.table(texts))
+
+
+def _triples(path: Path, table: pa.Table, bounds: Sequence[int]) -> Triples:
+    """The three columns, each of indices from 0 up to its bound."""
+    columns = []
+    for role, bound in zip(COLUMNS, bounds, strict=True):
+        column = table[role] if table.column_names.count(role) == 1 else None
+        if column is None or column.type != pa.int32() or column.null_count:
+            raise DataError(f"{path}: has no column {role!r} of 32-bit integers. Save the graph again.")
+        values: NDArray[np.int32] = column.to_numpy()
+        if len(values) and not 0 <= values.min() <= values.max() < bound:
+            outside = int(np.flatnonzero((values < 0) | (values >= bound))[0])
+            raise DataError(
+                f"{path}, row {outside + 1}: the {role} is {values[outside]}, and there are {bound:,} of its kind. "
+                "Save the graph again."
+            )
+        columns.append(values)
+    return np.stack(columns, axis=1)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import itertools
 import lzma
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,12 @@ from typing import Any
 import pyarrow as pa
 
 from murp.errors import DataError
+
+# A few kilobytes can unpack to more than any memory holds. Facts as text shrink to a fifth or a fiftieth.
+ALWAYS_UNPACKED = 64 << 20
+MOST_TIMES = 200
+_BUFFER = 1 << 20
+LONGEST_LINE = 8 << 20  # in characters
 
 COMPRESSIONS = {"": None, ".gz": "gzip", ".xz": "xz", ".zst": "zstd"}
 """Endings a file name may have after its format, and what they mean."""
@@ -31,10 +39,10 @@ def open_input(path: Path) -> Iterator[Any]:
     try:
         if compression == "xz":
             with lzma.open(path) as file:
-                yield file
+                yield _bounded(path, file)
         elif compression:
             with pa.OSFile(str(path)) as raw, pa.CompressedInputStream(raw, compression) as stream:
-                yield stream
+                yield _bounded(path, stream)
         else:
             with pa.OSFile(str(path)) as stream:
                 yield stream
@@ -43,6 +51,61 @@ def open_input(path: Path) -> Iterator[Any]:
     except (OSError, EOFError, lzma.LZMAError) as error:
         damaged = " The file may be damaged or incomplete: get it again." if compression else ""
         raise DataError(f"{path}: cannot be read: {error}.{damaged}") from error
+
+
+def _bounded(path: Path, stream: Any) -> io.BufferedReader:
+    return io.BufferedReader(_Unpacked(path, stream), _BUFFER)
+
+
+class _Unpacked(io.RawIOBase):
+    """Passes on what a decompressor gives, up to what a file of that size may honestly hold."""
+
+    def __init__(self, path: Path, stream: Any) -> None:
+        self.path, self.stream = path, stream
+        self.left = self.most = most_unpacked(path.stat().st_size)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = self.stream.read(len(buffer))
+        self.left -= len(content)
+        if self.left < 0:
+            raise too_much_unpacked(self.path, self.most)
+        buffer[: len(content)] = content
+        return len(content)
+
+
+def most_unpacked(size: int) -> int:
+    """The bytes that a compressed file of ``size`` bytes may unpack to."""
+    return max(ALWAYS_UNPACKED, MOST_TIMES * size)
+
+
+def too_much_unpacked(path: Path, most: int) -> DataError:
+    """What is said of a file that holds more."""
+    return DataError(
+        f"{path}: unpacks to more than {most >> 20:,} MiB, over {MOST_TIMES} times its size, as no honest data does. "
+        "If you trust it, unpack it yourself and give the unpacked file."
+    )
+
+
+def text_lines(path: Path, newline: str | None = None) -> Iterator[str]:
+    """The lines of a text with their ends, a byte-order mark passed over, bytes that are not UTF-8 as surrogates."""
+    with open_input(path) as stream, io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline=newline) as text:
+        for number in itertools.count(1):
+            line = text.readline(LONGEST_LINE + 1)
+            if len(line) > LONGEST_LINE:
+                raise too_long(path, number)
+            if not line:
+                return
+            yield line
+
+
+def too_long(path: Path, number: int) -> DataError:
+    """What is said of a line, or of a row of several, that no honest file has."""
+    return DataError(
+        f"{path}, line {number}: longer than {LONGEST_LINE >> 20} MiB. Is a line end or a quote missing? Is it text?"
+    )
 
 
 @contextlib.contextmanager

@@ -29,9 +29,9 @@ def nearest(model: MultiRelational, graph: KnowledgeGraph, entity: str, k: int =
     centre = graph.entities.find(entity)
     points = model.parameters["entity"]
     distances = model.geometry.distance(points[centre], points).double()
-    if distances.isnan().any():
+    if not distances.isfinite().all():
         raise NotFiniteError(
-            f"distances from {graph.entities.label(centre)} are NaN. The model's training diverged: "
+            f"distances from {graph.entities.label(centre)} are NaN or infinite. The model's training diverged: "
             "train again with a lower learning rate, or use another checkpoint."
         )
     distances[centre] = torch.inf

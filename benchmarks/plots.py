@@ -1,0 +1,58 @@
+"""How long ``murp plot`` takes: the whole command, for all entities of a graph of about ten thousand.
+
+    python benchmarks/plots.py --out results/cpu_plots.json
+
+Every measurement is a fresh process. Weights are random, spread over the ball as trained ones are: what they are does
+not change what a picture costs. One picture is drawn before anything is measured.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from measure import parser, result, seconds, spread, store, toy_graph
+from murp import models
+from murp.config import Config
+from murp.graph import KnowledgeGraph
+from murp.runs import folder
+
+# name: arguments after the kind, and the file's ending; the relation is the graph's first
+PICTURES = {
+    "the disk, PNG": ("disk", "png"),
+    "the disk with the edges of a relation, PNG": ("disk --edges R", "png"),
+    "the disk with the edges of a relation, SVG": ("disk --edges R", "svg"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = parser(__doc__)
+    options.add_argument("--data", default="wordnet-mini")
+    chosen = options.parse_args(arguments)
+    graph = toy_graph() if chosen.quick else KnowledgeGraph.load(chosen.data)
+    relation = "r0" if chosen.quick else "hypernym"
+    with tempfile.TemporaryDirectory() as scratch:
+        run = Path(scratch) / "run"
+        config = Config(dim=40)
+        model = models.from_config(config, graph.num_entities, graph.num_relations)
+        model.initialise(0)
+        model.parameters["entity"].mul_(50)
+        folder.create(run, config, graph, model, {"epoch": 0, "best_mrr": None, "best_epoch": None}, "torch")
+
+        def drawn(arguments: str, ending: str) -> float:
+            words = arguments.replace("R", relation).split()
+            command = [sys.executable, "-m", "murp", "plot", str(run), *words, "--out", f"{scratch}/a.{ending}"]
+            return seconds(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL))
+
+        drawn(*PICTURES["the disk, PNG"])
+        repeats = 1 if chosen.quick else 3
+        figures = {name: spread([drawn(*how) for _ in range(repeats)]) for name, how in PICTURES.items()}
+    settings = {"data": graph.name, "entities": graph.num_entities, "edges": relation, "model": "murp", "dim": 40}
+    store(result("seconds of a whole `murp plot`", settings, {"seconds": figures}), chosen.out)
+
+
+if __name__ == "__main__":
+    main()

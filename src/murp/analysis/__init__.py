@@ -1,0 +1,34 @@
+"""How hierarchical a graph is, and what an embedding made of it.
+
+The second part needs PyTorch and is imported from its modules, :mod:`murp.analysis.embedding` and
+:mod:`murp.analysis.higher`; what is here starts without it.
+"""
+
+from murp.analysis.advice import Advice, advise
+from murp.analysis.correlation import Correlation, spearman
+from murp.analysis.depth import Levels, find_levels, shortest_path
+from murp.analysis.directed import Directed, Edges
+from murp.analysis.hierarchy import ShortestPaths, krackhardt_score, shortest_paths
+from murp.analysis.hyperbolicity import Hyperbolicity, hyperbolicity
+from murp.analysis.relations import RelationProfile, profile, relation_edges, relation_profiles
+
+__all__ = [
+    "Advice",
+    "Correlation",
+    "Directed",
+    "Edges",
+    "Hyperbolicity",
+    "Levels",
+    "RelationProfile",
+    "ShortestPaths",
+    "advise",
+    "find_levels",
+    "hyperbolicity",
+    "krackhardt_score",
+    "profile",
+    "relation_edges",
+    "relation_profiles",
+    "shortest_path",
+    "shortest_paths",
+    "spearman",
+]

@@ -1,0 +1,33 @@
+"""Rank correlation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Spearman's ρ over ``n`` pairs; None where one side has no two different values, as then nothing is ordered."""
+
+    rho: float | None
+    n: int
+
+
+def spearman(x: ArrayLike, y: ArrayLike) -> Correlation:
+    """Pearson's correlation of the ranks of x (n,) and y (n,), equal values at their mean rank."""
+    ranks = np.stack([mean_ranks(np.asarray(values)) for values in (x, y)])
+    centred = ranks - ranks.mean(axis=1, keepdims=True) if ranks.size else ranks
+    scale = np.sqrt(np.prod((centred**2).sum(axis=1)))
+    rho = float(np.clip(centred[0] @ centred[1] / scale, -1, 1)) if scale > 0 else None
+    return Correlation(rho, ranks.shape[1])
+
+
+def mean_ranks(values: NDArray[np.generic]) -> NDArray[np.float64]:
+    """(n,) ranks from 1 on, ascending; equal values share the mean of the ranks they take up."""
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    ranks: NDArray[np.float64] = (last - (counts - 1) / 2)[which.reshape(-1)]
+    return ranks

@@ -1,0 +1,125 @@
+"""Compiled loops over the rows of :class:`murp.analysis.directed.Directed`; 64 nodes share a machine word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+WORD = 64
+
+
+@njit(cache=True)
+def components(starts: Any, targets: Any) -> Any:
+    """Tarjan's strongly connected components, without recursion; an edge between two leads to the smaller number."""
+    n = len(starts) - 1
+    component, order, low = np.full(n, -1), np.full(n, -1), np.empty(n, np.int64)
+    following = starts[:-1].copy()
+    path, open_nodes = np.empty(n, np.int64), np.empty(n, np.int64)
+    visited, found, opened = 0, 0, 0
+    for root in range(n):
+        if order[root] >= 0:
+            continue
+        path[0], depth = root, 1
+        while depth:
+            node = path[depth - 1]
+            if order[node] < 0:
+                order[node] = low[node] = visited
+                visited += 1
+                open_nodes[opened] = node
+                opened += 1
+            if following[node] < starts[node + 1]:
+                target = targets[following[node]]
+                following[node] += 1
+                if order[target] < 0:
+                    path[depth] = target
+                    depth += 1
+                elif component[target] < 0:
+                    low[node] = min(low[node], order[target])
+                continue
+            depth -= 1
+            if depth:
+                low[path[depth - 1]] = min(low[path[depth - 1]], low[node])
+            if low[node] == order[node]:
+                while component[node] < 0:
+                    opened -= 1
+                    component[open_nodes[opened]] = found
+                found += 1
+    return component
+
+
+@njit(cache=True)
+def count_distances(starts: Any, targets: Any, offsets: Any, first: int, words: Any, nodes: Any, pairs: Any) -> None:
+    """Breadth first from 64 members at once, those from ``first`` on: add to ``pairs[d]`` the pairs at distance d ≥ 1.
+
+    Node i stands for the members ``offsets[i] … offsets[i + 1] - 1``. It holds one bit for each of the 64 searches: in
+    one word those that have seen it, in another those that reached it in the last step. ``words`` (3, n), zeros before
+    and after, and ``nodes`` (3, n) are scratch: only what a search touches is written, so small searches are quick.
+    """
+    seen, fresh, coming = words[0], words[1], words[2]
+    active, found, touched = nodes[0], nodes[1], nodes[2]
+    count, known = 0, 0
+    node = np.searchsorted(offsets, first, side="right") - 1
+    for member in range(first, min(offsets[-1], first + WORD)):
+        while offsets[node + 1] <= member:
+            node += 1
+        if not seen[node]:
+            active[count] = touched[known] = node
+            count, known = count + 1, known + 1
+        seen[node] |= np.uint64(1) << np.uint64(member - first)
+        fresh[node] = seen[node]
+    distance = 0
+    while count:
+        distance += 1
+        reached = 0
+        for node in active[:count]:
+            for target in targets[starts[node] : starts[node + 1]]:
+                new = fresh[node] & ~seen[target]
+                if new:
+                    if not coming[target]:
+                        found[reached] = target
+                        reached += 1
+                    coming[target] |= new
+            fresh[node] = 0
+        for node in found[:reached]:
+            if not seen[node]:
+                touched[known] = node
+                known += 1
+            seen[node] |= coming[node]
+            pairs[distance] += ones(coming[node]) * (offsets[node + 1] - offsets[node])
+        fresh, coming, active, found, count = coming, fresh, found, active, reached
+    for node in touched[:known]:
+        seen[node] = 0
+
+
+@njit(cache=True)
+def distances(starts: Any, targets: Any, sources: Any) -> Any:
+    """(n,) the number of edges from the nearest of ``sources``; -1 where none leads."""
+    n = len(starts) - 1
+    distance, queue = np.full(n, -1), np.empty(n, np.int64)
+    count = 0
+    for source in sources:
+        if distance[source] < 0:
+            distance[source] = 0
+            queue[count] = source
+            count += 1
+    done = 0
+    while done < count:
+        node = queue[done]
+        done += 1
+        for target in targets[starts[node] : starts[node + 1]]:
+            if distance[target] < 0:
+                distance[target] = distance[node] + 1
+                queue[count] = target
+                count += 1
+    return distance
+
+
+@njit(cache=True)
+def ones(word: Any) -> Any:
+    """How many bits of a 64-bit word are set."""
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))

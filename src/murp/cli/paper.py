@@ -1,0 +1,79 @@
+"""``murp paper``: the paper's tables and figures, run and reported."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from murp.cli.text import Commands, table, whole
+
+
+def add(commands: Commands) -> None:
+    """Declare the command and its three verbs."""
+    verbs = commands.add_parser("paper", help="the paper's tables and figures: list, run, report").add_subparsers(
+        title="verbs", metavar="VERB", required=True
+    )
+    verb = verbs.add_parser("list", help="the items, and which of them are stored")
+    _add_out(verb)
+    verb.set_defaults(run=run_list)
+
+    verb = verbs.add_parser("run", help="run an item's experiments; what is stored already is not repeated")
+    verb.add_argument("items", metavar="ITEM", nargs="+", help="names from `murp paper list`, or all")
+    _add_out(verb)
+    verb.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: auto")
+    verb.add_argument("--seeds", type=whole(least=1), default=3, metavar="N", help="runs of each cell; default: 3")
+    verb.add_argument("--quick", action="store_true", help="a toy of it on the bundled graph, within a minute")
+    verb.set_defaults(run=run_items)
+
+    verb = verbs.add_parser("report", help="Markdown, an HTML page and figures from what is stored")
+    _add_out(verb)
+    verb.add_argument("--to", metavar="FOLDER", default="docs", help="where to write reproduction.md; default: docs")
+    verb.set_defaults(run=run_report)
+
+
+def _add_out(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--out", metavar="FOLDER", default="results/paper", help="stored results; default: results/paper")
+
+
+def run_list(options: argparse.Namespace) -> None:
+    """Every item with what it is."""
+    from murp.paper import ITEMS
+    from murp.paper.lab import stored
+
+    out = Path(options.out)
+    rows = []
+    for name, item in ITEMS.items():
+        found = stored(out, name)
+        state = "–" if found is None else f"{found['date'][:10]}{' (quick)' if found['quick'] else ''}"
+        rows.append([name, state, (item.__doc__ or "").splitlines()[0]])
+    print(table(["item", "stored", "what"], rows))
+
+
+def run_items(options: argparse.Namespace) -> None:
+    """Run the items in the paper's order."""
+    from murp.errors import ConfigError
+    from murp.paper import ITEMS, Lab
+    from murp.paper.lab import stored
+    from murp.training.progress import for_terminal
+
+    unknown = [name for name in options.items if name not in (*ITEMS, "all")]
+    if unknown:
+        raise ConfigError(f"unknown item {unknown[0]!r}: choose from {', '.join(ITEMS)}, or all.")
+    out = Path(options.out)
+    for name in ITEMS:
+        found = stored(out, name)
+        if found is not None and found["quick"] != options.quick:
+            kind = "quick toys" if found["quick"] else "real results"
+            raise ConfigError(f"{out} holds {kind}: keep the two kinds apart, choose another --out.")
+    lab = Lab(out, device=options.device, seeds=options.seeds, quick=options.quick, progress=for_terminal(), say=print)
+    for name, item in ITEMS.items():
+        if name in options.items or "all" in options.items:
+            item(lab)
+
+
+def run_report(options: argparse.Namespace) -> None:
+    """Write the report and say where it is."""
+    from murp.paper.report import write
+
+    for path in write(Path(options.out), Path(options.to)):
+        print(path)

@@ -1,0 +1,63 @@
+"""Tables of points in the coordinates asked for, and back."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from torch import Tensor
+
+from murp.errors import ConfigError
+from murp.geometry import PoincareBall, lorentz, poincare
+from murp.models import MultiRelational
+
+Coordinates = Literal["poincare", "lorentz", "tangent"]
+COORDINATES: tuple[Coordinates, ...] = ("poincare", "lorentz", "tangent")
+
+IN_WORDS = {
+    "poincare": "points of the Poincaré ball {x : c|x|² < 1}, as the model holds them",
+    "lorentz": "points of the hyperboloid -x₀² + x₁² + … + x_d² = -1/c, x₀ > 0, the time component first; float64",
+    "tangent": "log₀ of the points of the Poincaré ball, artanh(√c|x|) x/(√c|x|): the point lies at the distance 2|v| "
+    "from the origin; float64",
+    "euclidean": "points of Euclidean space, as the model holds them",
+}
+
+
+def own_coordinates(model: MultiRelational) -> str:
+    """Those the model holds its points in."""
+    return model.geometry.name
+
+
+def converted(model: MultiRelational, coordinates: Coordinates | None) -> dict[str, Tensor]:
+    """The tables of a model on the CPU, points of its ball in ``coordinates``; as they are where that is None."""
+    tables = {name: values.detach().cpu() for name, values in model.parameters.items()}
+    if coordinates in (None, "poincare") and isinstance(model.geometry, PoincareBall):
+        return tables
+    if coordinates is None:
+        return tables
+    if not isinstance(model.geometry, PoincareBall):
+        raise ConfigError(
+            f"this model lives in {model.geometry.name} space: it has no {coordinates} coordinates. "
+            "Leave --coordinates out."
+        )
+    to = lorentz.from_ball if coordinates == "lorentz" else poincare.log0
+    return {
+        name: to(values.double(), c=model.geometry.c) if name in _points(model) else values
+        for name, values in tables.items()
+    }
+
+
+def restored(model: MultiRelational, tables: dict[str, Tensor], coordinates: str) -> dict[str, Tensor]:
+    """The inverse of :func:`converted`: tables as ``model``, which need have no values yet, holds them."""
+    if coordinates == own_coordinates(model) or not isinstance(model.geometry, PoincareBall):
+        return tables
+    back = lorentz.to_ball if coordinates == "lorentz" else poincare.exp0
+    c = model.geometry.c
+    return {
+        # Rounding to the model's precision may put a point on the rim.
+        name: poincare.project(back(values.double(), c=c).to(model.dtype), c=c) if name in _points(model) else values
+        for name, values in tables.items()
+    }
+
+
+def _points(model: MultiRelational) -> set[str]:
+    return {table.name for table in model.tables if isinstance(table.geometry, PoincareBall)}

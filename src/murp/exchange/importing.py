@@ -1,0 +1,110 @@
+"""What an export wrote, back into a run folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from torch import Tensor
+
+from murp import models
+from murp.errors import DataError, NotFiniteError
+from murp.exchange import hub, npz, parquet, tensors, text
+from murp.exchange.contents import Contents, config_of
+from murp.exchange.coordinates import restored
+from murp.files import refuse_links
+from murp.graph import KnowledgeGraph, Vocabulary
+from murp.runs import Run, folder, load
+
+
+def read(path: Path) -> Contents:
+    """The contents of a file or folder that an export wrote and that holds a whole model."""
+    if not path.exists():
+        raise DataError(f"there is nothing at {path}. Check the path.")
+    if path.is_dir():
+        refuse_links(path, DataError)
+    if path.suffix == ".npz":
+        return npz.read(path)
+    if path.suffix == ".safetensors":
+        return tensors.read(path)
+    if (path / hub.WEIGHTS).is_file():
+        return tensors.read(path / hub.WEIGHTS)
+    if (path / parquet.ENTITIES).is_file():
+        return parquet.read(path)
+    for name, words in ((text.WORD2VEC, "word2vec"), (text.PROJECTOR, "tensorboard")):
+        if (path / name).is_file():
+            raise DataError(
+                f"{path} is in the format {words}, which holds the entities' vectors alone: no relations, no biases. "
+                "Export to npz, parquet, safetensors or hub-folder to import it again."
+            )
+    raise DataError(f"{path} was not written by `murp export`: neither .npz, .safetensors, parquet nor hub-folder.")
+
+
+def import_run(path: Path, out: Path, data: str | None = None) -> Run:
+    """Make the run folder ``out`` of an export, ready to be evaluated, asked and continued.
+
+    The graph is the one a hub-folder brings along; other formats need ``data``, what :meth:`KnowledgeGraph.load` takes.
+    Its entities and relations must be those of the export, in whatever order. Points in Poincaré coordinates come back
+    bit for bit, others up to rounding.
+    """
+    contents = read(path)
+    config = config_of(path, contents.about)
+    if data is not None:
+        graph = KnowledgeGraph.load(data, seed=config.split_seed)
+        config = dataclasses.replace(config, data=data)
+    elif (path / folder.GRAPH).is_dir():
+        graph = KnowledgeGraph.load(path / folder.GRAPH)
+    else:
+        name = contents.about["graph"].get("name")
+        raise DataError(f"{path} holds no graph. Say which one with --data; it was trained on {name!r}.")
+    model = models.from_config(config, graph.num_entities, graph.num_relations)
+    entities = _order(path, graph.entities, contents.entities)
+    relations = _order(path, graph.relations, contents.relations)
+    order = {"entity": entities, "relation": torch.cat([relations, relations + len(relations)])}
+    try:
+        tables = restored(model, contents.tables, contents.about["coordinates"])
+        model.parameters = {t.name: tables[t.name][order[t.of]].contiguous() for t in model.tables}
+    except (LookupError, TypeError, ValueError, RuntimeError) as error:
+        raise DataError(f"{path} is damaged: its tables do not fit its settings ({error}). Export it again.") from error
+    _check(path, model, model.parameters)
+    folder.create(out, config, graph, model, contents.about["state"], "imported")
+    if (path / folder.METRICS).is_file():
+        shutil.copyfile(path / folder.METRICS, out / folder.METRICS)
+    return load(out)
+
+
+def _order(path: Path, ours: Vocabulary, theirs: Vocabulary) -> Tensor:
+    """The row in the export of each thing of the graph."""
+    rows = pc.index_in(ours.ids, value_set=theirs.ids)
+    missing = pc.index(pc.is_null(rows), True).as_py()
+    if missing >= 0:
+        raise DataError(
+            f"{path} is of another graph: it has no {ours.kind} {ours.id(missing)!r}. "
+            "Give the data it was trained on with --data."
+        )
+    if len(ours) != len(theirs):
+        raise DataError(
+            f"{path} is of another graph: {len(theirs):,} {ours.kind} ids against {len(ours):,} of the graph. "
+            "Give the data it was trained on with --data."
+        )
+    return torch.from_numpy(rows.cast(pa.int64()).to_numpy(False).copy())
+
+
+def _check(path: Path, model: models.Model, tables: dict[str, Tensor]) -> None:
+    for table in model.tables:
+        values, expected = tables[table.name], (model.rows_of(table), *table.shape)
+        if tuple(values.shape) != expected or values.dtype != model.dtype:
+            raise DataError(
+                f"{path} is damaged: table {table.name} is {values.dtype} {tuple(values.shape)}, "
+                f"its settings say {model.dtype} {expected}. Export it again."
+            )
+    if broken := model.broken():
+        raise NotFiniteError(
+            f"{path} holds NaN, infinity or points outside the ball in {', '.join(broken)}. Export another checkpoint."
+        )
+    if broken := model.broken():
+        raise DataError(f"{path} is damaged: NaN, infinity or points outside the ball in {', '.join(broken)}.")

@@ -1,0 +1,74 @@
+"""A folder of two Parquet files: a row an entity, and a row a relation and its reciprocal.
+
+``entities.parquet`` has id, name and gloss where known, vector, and the biases; ``relations.parquet`` id, name,
+reciprocal, and the relation's parameters. Both carry the description as JSON in the schema's metadata (``murp``).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from torch import Tensor
+
+from murp.errors import DataError
+from murp.exchange.contents import Contents, checked, telling_damage
+from murp.files import new_folder, parse_json
+from murp.graph import Vocabulary
+from murp.graph.parquet import read_table
+
+ENTITIES, RELATIONS = "entities.parquet", "relations.parquet"
+_COLUMN = {"entity": "vector"}
+
+
+def write(contents: Contents, path: Path) -> None:
+    """Make the folder ``path``, whole or not at all."""
+    described = {"murp": contents.about_json()}
+    relations = contents.relations.table()
+    reciprocal = pa.array(np.arange(2 * len(relations)) >= len(relations))
+    files = {
+        ENTITIES: _with_tables(contents.entities.table(), contents.of("entity")),
+        RELATIONS: _with_tables(
+            pa.concat_tables([relations, relations]).append_column("reciprocal", reciprocal), contents.of("relation")
+        ),
+    }
+    with new_folder(path, DataError) as part:
+        for name, table in files.items():
+            pq.write_table(table.replace_schema_metadata(described), part / name, compression="zstd")
+
+
+def read(path: Path) -> Contents:
+    """Inverse of :func:`write`."""
+    with telling_damage(path):
+        entities, relations = (read_table(path / name) for name in (ENTITIES, RELATIONS))
+        about = checked(path, parse_json((entities.schema.metadata or {}).get(b"murp", b"null")))
+        files = {"entity": entities, "relation": relations}
+        tables = {
+            name: _tensor(files[table["of"]][_COLUMN.get(name, name)], table) for name, table in about["tables"].items()
+        }
+        firsts = relations.slice(0, len(relations) // 2)
+        vocabularies = [_vocabulary("entity", entities), _vocabulary("relation", firsts)]
+    return Contents(about, tables, *vocabularies)
+
+
+def _with_tables(table: pa.Table, tables: dict[str, Tensor]) -> pa.Table:
+    for name, values in tables.items():
+        column = pa.array(values.numpy().reshape(-1))
+        if values.dim() == 2:
+            column = pa.FixedSizeListArray.from_arrays(column, values.shape[1])
+        table = table.append_column(_COLUMN.get(name, name), column)
+    return table
+
+
+def _tensor(column: pa.ChunkedArray, table: dict[str, Any]) -> Tensor:
+    values = column.combine_chunks()
+    flat = values.flatten() if pa.types.is_fixed_size_list(values.type) else values
+    return torch.from_numpy(flat.to_numpy(False).reshape(table["shape"]).copy())
+
+
+def _vocabulary(kind: str, table: pa.Table) -> Vocabulary:
+    return Vocabulary.from_table(kind, table.select([c for c in ("id", "name", "gloss") if c in table.column_names]))

@@ -1,0 +1,14 @@
+"""A trained run in the browser: a JSON interface and one page.
+
+app.py         the routes, documented by OpenAPI
+answers.py     what each of them computes, plain functions
+collection.py  the runs shown, with their tables
+names.py       looking entities and relations up
+stated.py      the facts already known
+scores.py      φ(s, r, ·) with the subject-free parts kept
+projection.py  d dimensions to the disk
+security.py    who may ask, and what a browser may do with the answer
+server.py      binding to a port
+export.py      one file without a server
+page/          the page itself: HTML, CSS and JavaScript as the browser reads them
+"""

@@ -1,0 +1,200 @@
+"""What the explorer answers: plain functions from a collection and indices to what JSON can hold.
+
+``run`` is 1 or 2; a row is a relation r, or r + R where its heads are asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+import murp
+from murp.evaluation import Report
+from murp.explorer.collection import LEVELS, Collection, Exhibit
+from murp.explorer.encoding import packed
+from murp.explorer.projection import Projection, question
+from murp.geometry import PoincareBall
+
+KINDS = ("true negative", "false positive", "false negative", "true positive")
+Answer = dict[str, Any]
+
+
+def about(collection: Collection) -> Answer:
+    """What is shown: the runs, their graph, its relations."""
+    graph, relations = collection.graph, collection.relations
+    return {
+        "murp": murp.__version__,
+        "graph": {
+            "name": graph.name,
+            "entities": graph.num_entities,
+            "train": len(graph.train),
+            "valid": len(graph.valid),
+            "test": len(graph.test),
+        },
+        "drawn": len(collection.shown),
+        "relations": [
+            {**relations.reference(r), "facts": int(relations.weights[r])} for r in range(graph.num_relations)
+        ],
+        "runs": [_run(exhibit) for exhibit in collection.exhibits],
+    }
+
+
+def _run(exhibit: Exhibit) -> Answer:
+    config, state, geometry = exhibit.run.config, exhibit.run.state, exhibit.model.geometry
+    return {
+        "name": exhibit.run.path.resolve().name,
+        "model": config.model,
+        "dim": config.dim,
+        "geometry": geometry.name,
+        "curvature": geometry.c if isinstance(geometry, PoincareBall) else None,
+        "epoch": state.get("epoch"),
+        "best_mrr": state.get("best_mrr"),
+    }
+
+
+def drawn(collection: Collection) -> Answer:
+    """Ids and names of the entities that are drawn, in the order of their points."""
+    ids, names = collection.entities.ids, collection.entities.names
+    return {"ids": [ids[i] for i in collection.shown], "names": [names[i] for i in collection.shown]}
+
+
+def search(collection: Collection, text: str, k: int) -> Answer:
+    """Completions of what has been typed."""
+    names = collection.entities
+    results = [
+        {**names.reference(i), "gloss": collection.graph.entities.gloss(i), "facts": int(names.weights[i])}
+        for i in names.search(text, k)
+    ]
+    return {"query": text, "results": results}
+
+
+def entity(collection: Collection, run: int, index: int, k: int) -> Answer:
+    """What is known of one entity, and its neighbours."""
+    exhibit = collection.exhibits[run - 1]
+    return {
+        "run": run,
+        **collection.entities.reference(index),
+        "gloss": collection.graph.entities.gloss(index),
+        "facts": int(collection.entities.weights[index]),
+        "norm": exhibit.norms[index],
+        "biases": {role: values[index] for role, values in exhibit.biases.items()},
+        "neighbours": _nearest(collection, exhibit, index, k),
+    }
+
+
+def neighbours(collection: Collection, run: int, index: int, k: int) -> Answer:
+    """The entities at the smallest distance."""
+    exhibit = collection.exhibits[run - 1]
+    found = _nearest(collection, exhibit, index, k)
+    return {"run": run, "entity": collection.entities.reference(index), "neighbours": found}
+
+
+@torch.no_grad()
+def _nearest(collection: Collection, exhibit: Exhibit, index: int, k: int) -> list[Answer]:
+    points = exhibit.model.parameters["entity"]
+    distances = exhibit.model.geometry.distance(points[index], points).double()
+    distances[index] = torch.inf
+    best = torch.topk(distances, min(k, len(distances) - 1), largest=False)
+    found = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    return [
+        {"rank": rank, **collection.entities.reference(i), "distance": distance}
+        for rank, (i, distance) in enumerate(found, start=1)
+    ]
+
+
+def predict(collection: Collection, run: int, given: int, relation: int, k: int, *, heads: bool) -> Answer:
+    """The ``k`` most probable tails of (given, relation, ?), or heads of (?, relation, given)."""
+    names = collection.entities
+    row = relation + len(collection.relations) if heads else relation
+    scores = collection.exhibits[run - 1].scores(given, row)
+    best = torch.topk(scores, min(k, len(scores)))  # takes a NaN for the largest, and JSON refuses it
+    known = collection.stated.splits(given, row, best.indices.numpy())
+    ids, readable = names.ids, names.names
+    query = {"relation": collection.relations.reference(relation), "tail" if heads else "head": names.reference(given)}
+    found = zip(best.indices.tolist(), best.values.tolist(), torch.sigmoid(best.values).tolist(), known, strict=True)
+    return {
+        "run": run,
+        "query": query,
+        "predictions": [
+            {"rank": rank, "id": ids[i], "name": readable[i], "score": score, "probability": p, "known": split}
+            for rank, (i, score, p, split) in enumerate(found, start=1)
+        ],
+    }
+
+
+def project(collection: Collection, run: int, centre: int | None, k: int, *, points: bool) -> Answer:
+    """The picture around an entity, or around the origin: the ``k`` nearest by name, all points where asked."""
+    exhibit = collection.exhibits[run - 1]
+    entities = exhibit.model.parameters["entity"]
+    picture = exhibit.home if centre is None else exhibit.points.around(entities[centre])
+    nearest = torch.topk(torch.from_numpy(picture.distances), min(k, len(picture.distances)), largest=False).indices
+    answer = {
+        "run": run,
+        "centre": None if centre is None else collection.entities.reference(centre),
+        "projection": projection_in_words(exhibit, centre is not None),
+        "nearest": [
+            {
+                **collection.entities.reference(int(collection.shown[p])),
+                "distance": float(picture.distances[p]),
+                "x": float(picture.positions[p, 0]),
+                "y": float(picture.positions[p, 1]),
+            }
+            for p in nearest.tolist()
+        ],
+    }
+    if points:
+        answer["points"] = packed(picture.positions, "float32")
+        answer["levels"] = exhibit.levels
+    return answer
+
+
+def projection_in_words(exhibit: Exhibit, has_centre: bool) -> str:
+    """What a reader of the picture must know."""
+    middle = "the chosen entity" if has_centre else "the origin"
+    space = "hyperbolic" if isinstance(exhibit.model.geometry, PoincareBall) else "Euclidean"
+    if exhibit.model.dim <= 2:
+        return f"The model's own points, {middle} in the middle; colour: norm, in {LEVELS} levels."
+    return (
+        f"{exhibit.model.dim} dimensions shown in two: the distance from the middle is the true {space} distance "
+        f"from {middle}, the angle is projected; colour: norm, in {LEVELS} levels."
+    )
+
+
+def asked(collection: Collection, run: int, given: int, relation: int, how: Projection, *, heads: bool) -> Answer:
+    """The paper's figure 5: subject and objects before and after the relation's transformation, in four colours."""
+    exhibit = collection.exhibits[run - 1]
+    row = relation + len(collection.relations) if heads else relation
+    seen = question(exhibit.model, exhibit.points, given, row, how)
+    known = np.zeros(len(collection.entities), dtype=bool)
+    known[collection.stated.objects(given, row)] = True
+    kinds = 2 * known + (exhibit.scores(given, row) >= 0).numpy()
+    return {
+        "run": run,
+        "subject": {"before": seen.subject_before.tolist(), "after": seen.subject_after.tolist()},
+        "before": packed(seen.before, "float32"),
+        "after": packed(seen.after, "float32"),
+        "kinds": packed(kinds[collection.shown], "uint8"),
+        "counts": dict(zip(KINDS, np.bincount(kinds, minlength=4).tolist(), strict=True)),
+    }
+
+
+def edges(collection: Collection, relation: int) -> Answer:
+    """The facts of one relation as pairs of drawn points."""
+    return {"relation": collection.relations.reference(relation), **collection.edges(relation)}
+
+
+def metrics(collection: Collection, run: int, report: Report) -> Answer:
+    """The figures of a run, over all and by relation."""
+    vocabulary = collection.graph.relations
+    return {
+        "run": run,
+        "split": report.split,
+        "protocol": report.protocol,
+        "overall": report.overall.to_dict(),
+        "relations": [
+            {**collection.relations.reference(vocabulary.find(id)), **part.to_dict()}
+            for id, part in report.by_relation.items()
+        ],
+    }

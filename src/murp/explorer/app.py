@@ -1,0 +1,236 @@
+"""The routes. They look names up and bound what is asked; :mod:`murp.explorer.answers` computes.
+
+A handler is a coroutine that does its millisecond of work in place: a thread pool would cost more than the work.
+What takes longer, the figures of a run and the search for what a misspelt name was meant to be, runs in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+from typing import Annotated, Any, Literal
+
+from fastapi import FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+import murp
+from murp.errors import MurpError, UnknownNameError
+from murp.explorer import answers, schema
+from murp.explorer.collection import Collection
+from murp.explorer.encoding import to_json
+from murp.explorer.names import Names
+from murp.explorer.security import Guard
+
+MOST = 1000  # answers to one question
+LONGEST = 500  # characters of a name
+SUGGESTIONS = ThreadPoolExecutor(1, "murp-suggestions")  # slow to find, so one at a time
+TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+Name = Annotated[str, Query(max_length=LONGEST, description="id or name", examples=["asia.n.01"])]
+Relation = Annotated[str, Query(max_length=LONGEST, description="id or name", examples=["has_part"])]
+Count = Annotated[int, Query(ge=1, le=MOST, description="how many")]
+Which = Annotated[int, Query(ge=1, le=2, description="the first run or the second")]
+Head = Annotated[str | None, Query(max_length=LONGEST, description="asks for tails", examples=["asia.n.01"])]
+Tail = Annotated[str | None, Query(max_length=LONGEST, description="asks for heads")]
+
+
+class Refused(Exception):
+    """A request that cannot be answered."""
+
+    def __init__(self, status: int, error: str, advice: str, closest: list[str] | None = None) -> None:
+        self.status = status
+        self.body = {"error": error, "advice": advice, **({"closest": closest} if closest else {})}
+
+
+def create_app(collection: Collection, bound: str = "127.0.0.1") -> ASGIApp:
+    """The application for a collection, to be served at the address ``bound``."""
+    app = FastAPI(
+        title="murp explorer",
+        version=murp.__version__,
+        description="A trained run: search, predictions, neighbours, projections and figures. Every answer is JSON.",
+        docs_url=None,  # their scripts would come from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    _add_refusals(app)
+    _add_questions(app, collection)  # first, since routes are tried in order and these are asked most
+    _add_lookups(app, collection)
+    _add_pictures(app, collection)
+    _add_page(app)
+    return Guard(app, bound)  # outermost, so that no answer goes without its headers
+
+
+def _add_lookups(app: FastAPI, collection: Collection) -> None:
+    everything = to_json(answers.drawn(collection))
+
+    @app.get("/api/run", **_answers(schema.About), summary="what is shown: runs, graph, relations")
+    async def about() -> Response:
+        return _json(answers.about(collection))
+
+    @app.get("/api/entities", **_answers(schema.Drawn), summary="the drawn entities, in the order of their points")
+    async def entities() -> Response:
+        return Response(everything, media_type="application/json")
+
+    @app.get("/api/search", **_answers(schema.Search), summary="entities whose name or id contains a text")
+    async def search(
+        q: Annotated[str, Query(max_length=LONGEST, description="what has been typed", examples=["asi"])] = "",
+        k: Count = 10,
+    ) -> Response:
+        return _json(answers.search(collection, q, k))
+
+    @app.get("/api/entity", **_answers(schema.Entity), summary="one entity: gloss, norm, biases, neighbours")
+    async def entity(entity: Name, k: Count = 5, run: Which = 1) -> Response:
+        _check_run(collection, run)
+        return _json(answers.entity(collection, run, await find(collection.entities, entity), k))
+
+    @app.get("/api/metrics", **_answers(schema.MetricsTable), summary="MRR and Hits@k, by relation too")
+    async def metrics(run: Which = 1) -> Response:
+        _check_run(collection, run)
+        report = await asyncio.wrap_future(collection.report(run))
+        return _json(answers.metrics(collection, run, report))
+
+
+def _add_questions(app: FastAPI, collection: Collection) -> None:
+    @app.get("/api/predict", **_answers(schema.Predictions), summary="the most probable tails of a head, or heads")
+    async def predict(
+        relation: Relation, head: Head = None, tail: Tail = None, k: Count = 10, run: Which = 1
+    ) -> Response:
+        _check_run(collection, run)
+        given, r = await _query(collection, head, relation, tail)
+        return _json(answers.predict(collection, run, given, r, k, heads=tail is not None))
+
+    @app.get("/api/neighbours", **_answers(schema.Neighbours), summary="the entities nearest to one")
+    async def neighbours(entity: Name, k: Count = 10, run: Which = 1) -> Response:
+        _check_run(collection, run)
+        return _json(answers.neighbours(collection, run, await find(collection.entities, entity), k))
+
+
+def _add_pictures(app: FastAPI, collection: Collection) -> None:
+    @app.get("/api/project", **_answers(schema.Projected), summary="where entities lie in the disk around a centre")
+    async def project(
+        centre: Annotated[
+            str | None, Query(max_length=LONGEST, description="id or name; none: the origin", examples=["asia.n.01"])
+        ] = None,
+        k: Count = 20,
+        points: Annotated[bool, Query(description="also the points of all drawn entities, in base64")] = False,
+        run: Which = 1,
+    ) -> Response:
+        _check_run(collection, run)
+        middle = None if centre is None else await find(collection.entities, centre)
+        return _json(answers.project(collection, run, middle, k, points=points))
+
+    @app.get("/api/question", **_answers(schema.Asked), summary="a question's objects before and after the relation")
+    async def question(
+        relation: Relation,
+        head: Head = None,
+        tail: Tail = None,
+        projection: Annotated[
+            Literal["distances", "paper"],
+            Query(description="distances: true from the subject; paper: along the subject, and the rest"),
+        ] = "paper",
+        run: Which = 1,
+    ) -> Response:
+        _check_run(collection, run)
+        given, r = await _query(collection, head, relation, tail)
+        return _json(answers.asked(collection, run, given, r, projection, heads=tail is not None))
+
+    @app.get("/api/edges", **_answers(schema.Edges), summary="the facts of a relation as pairs of points")
+    async def edges(relation: Relation) -> Response:
+        return _json(answers.edges(collection, await find(collection.relations, relation)))
+
+
+async def _query(collection: Collection, head: str | None, relation: str, tail: str | None) -> tuple[int, int]:
+    """Indices of the given entity and the relation."""
+    given = head if head is not None else tail
+    if given is None or (head is not None and tail is not None):
+        raise Refused(422, "a question has either a head or a tail.", "Give one; the other is what is asked for.")
+    return await find(collection.entities, given), await find(collection.relations, relation)
+
+
+async def find(names: Names, text: str) -> int:
+    """The index of a name or id; an unknown one is refused with what may have been meant."""
+    index = names.known(text)
+    if index is not None:
+        return index
+    vocabulary = names.vocabulary
+    if text in names.shared:
+        try:
+            return vocabulary.find(text)
+        except UnknownNameError as error:
+            raise Refused(404, str(error), "The error names them.") from None
+    closest = await asyncio.get_running_loop().run_in_executor(SUGGESTIONS, vocabulary.closest, text)
+    entity = vocabulary.kind == "entity"
+    advice = "Look it up with /api/search?q=…" if entity else "/api/run lists the relations."
+    hint = f" Closest: {', '.join(closest)}." if closest else ""
+    raise Refused(404, f"unknown {vocabulary.kind} {text!r}.{hint}", advice, closest)
+
+
+def _check_run(collection: Collection, run: int) -> None:
+    if run > len(collection.exhibits):
+        raise Refused(404, "there is no second run.", "Start the explorer with two: murp explore RUN RUN2.")
+
+
+def _json(answer: Any) -> Response:
+    return Response(to_json(answer), media_type="application/json")
+
+
+def _answers(model: type[schema.Strict]) -> dict[str, Any]:
+    """What a route documents: the shape of its answer and of its refusals."""
+    refusals = {
+        404: {"model": schema.Refusal, "description": "unknown entity, relation or run"},
+        421: {"model": schema.Refusal, "description": "a foreign host name"},
+        422: {"model": schema.Refusal, "description": "a parameter is missing, malformed or out of bounds"},
+    }
+    return {"response_model": None, "responses": {200: {"model": model, "description": "the answer"}, **refusals}}
+
+
+def _add_refusals(app: FastAPI) -> None:
+    """Errors as JSON that say what was wrong and what to do."""
+
+    def refusal(status: int, error: str, advice: str) -> Response:
+        return Response(to_json({"error": error, "advice": advice}), status, media_type="application/json")
+
+    @app.exception_handler(Refused)
+    async def refused(_: Request, error: Refused) -> Response:
+        return Response(to_json(error.body), error.status, media_type="application/json")
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        wrong = "; ".join(f"{e['loc'][-1]}: {e['msg']}" for e in error.errors())
+        return refusal(422, f"{wrong}.", "/openapi.json says what each parameter may be.")
+
+    @app.exception_handler(MurpError)
+    async def failed(_: Request, error: MurpError) -> Response:
+        return refusal(500, str(error), "The run cannot answer this; what to do is said in the error.")
+
+    @app.exception_handler(Exception)
+    async def broken(_: Request, error: Exception) -> Response:
+        return refusal(
+            500, f"a mistake of murp's own: {type(error).__name__}.", "The terminal shows where; please tell us."
+        )
+
+    @app.exception_handler(HTTPException)
+    async def missing(request: Request, error: HTTPException) -> Response:
+        what = f"{request.method} {request.scope['path']}: {error.detail}."
+        response = refusal(error.status_code, what, "The page is at /, the interface at /openapi.json.")
+        response.headers.update(error.headers or {})
+        return response
+
+
+def _add_page(app: FastAPI) -> None:
+    """The page's few files, read once; nothing else on the disk is ever served."""
+    pages = {file.name: file.read_bytes() for file in files("murp.explorer").joinpath("page").iterdir()}
+
+    @app.get("/page/{name}", include_in_schema=False)
+    async def part(name: str) -> Response:
+        if name not in pages:
+            raise HTTPException(404)
+        return Response(pages[name], media_type=TYPES[name[name.rindex(".") :]])
+
+    @app.get("/", include_in_schema=False)
+    async def index() -> Response:
+        return await part("index.html")

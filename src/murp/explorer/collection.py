@@ -1,0 +1,122 @@
+"""The runs that are shown, one or two, with everything that is computed once."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from murp.errors import NotFiniteError, RunError
+from murp.evaluation import Report
+from murp.explorer.encoding import packed
+from murp.explorer.names import Names
+from murp.explorer.projection import Points
+from murp.explorer.scores import Scores
+from murp.explorer.stated import StatedFacts
+from murp.graph import SPLITS, KnowledgeGraph, Split
+from murp.runs import Run
+
+MOST_POINTS = 100_000  # drawn; of a larger graph the entities with the most facts
+LEVELS = 8
+RELATIONS_KEPT = 64
+
+
+class Exhibit:
+    """One run, its scores, norms and biases; ``points`` are those drawn, ``home``: seen from the origin."""
+
+    def __init__(self, run: Run, shown: NDArray[np.int64]) -> None:
+        for name, values in run.model.parameters.items():
+            if not bool(torch.isfinite(values).all()):
+                raise NotFiniteError(
+                    f"{run.path}: the table {name} holds NaN or infinity. Its training diverged: train again with a "
+                    "lower learning rate, or use another --checkpoint."
+                )
+        self.run = run
+        self.model = run.model
+        self.scores = Scores(run.model)
+        entity = run.model.parameters["entity"]
+        self.points = Points(run.model.geometry, entity if len(shown) == len(entity) else entity[shown])
+        self.home = self.points.around(torch.zeros_like(entity[0]), near=None)
+        self.norms: list[float] = torch.linalg.vector_norm(entity.double(), dim=-1).tolist()
+        self.biases: dict[str, list[float]] = {
+            role: run.model.parameters[f"{role}_bias"].tolist()
+            for role in ("subject", "object")
+            if f"{role}_bias" in run.model.parameters
+        }
+        drawn = np.array(self.norms, dtype=np.float64)[shown]
+        bounds = np.quantile(drawn, np.arange(1, LEVELS) / LEVELS)
+        self.levels = packed(np.searchsorted(bounds, drawn, side="right"), "uint8")
+
+
+class Collection:
+    """The runs side by side, the names and facts of their graph, and figures that take a while."""
+
+    def __init__(self, runs: list[Run]) -> None:
+        for other in runs[1:]:
+            _refuse_another_graph(runs[0], other)
+        self.graph = graph = runs[0].graph
+        facts = graph.facts()
+        degree = np.bincount(facts[:, [0, 2]].ravel(), minlength=graph.num_entities)
+        self.entities = Names(graph.entities, degree)
+        self.relations = Names(graph.relations, np.bincount(facts[:, 1], minlength=graph.num_relations))
+        self.stated = StatedFacts(graph)
+        self.shown = np.sort(np.argsort(-degree, kind="stable")[:MOST_POINTS])
+        self.exhibits = [Exhibit(run, self.shown) for run in runs]
+        self.edges = lru_cache(maxsize=RELATIONS_KEPT)(self._edges)
+        self._reports: list[Future[Report]] = []
+
+    def evaluate(self) -> None:
+        """Begin to evaluate every run, one after the other, in the background."""
+        if self._reports:
+            return
+        self._reports = [Future() for _ in self.exhibits]
+        for report in self._reports:
+            report.set_running_or_notify_cancel()  # nobody who stops waiting cancels it for the others
+        # A daemon: the explorer need not wait for figures that nobody will read.
+        threading.Thread(target=self._evaluate, name="murp-metrics", daemon=True).start()
+
+    def _evaluate(self) -> None:
+        split: Split = next((s for s in reversed(SPLITS) if len(self.graph.split(s))), "test")
+        for exhibit, report in zip(self.exhibits, self._reports, strict=True):
+            try:
+                report.set_result(exhibit.run.evaluate(split))
+            except Exception as error:  # whoever asks for the figures is told
+                report.set_exception(error)
+
+    def report(self, run: int) -> Future[Report]:
+        """The figures of run 1 or 2, once they are there."""
+        self.evaluate()
+        return self._reports[run - 1]
+
+    def _edges(self, relation: int) -> dict[str, Any]:
+        """The distinct facts (E, 2) of a relation whose head and tail are both drawn, as places among the points."""
+        place = np.full(self.graph.num_entities, -1)
+        place[self.shown] = np.arange(len(self.shown))
+        facts = self.graph.facts()
+        pairs = np.unique(facts[facts[:, 1] == relation][:, [0, 2]], axis=0)
+        drawn = place[pairs]
+        return {"facts": len(pairs), "edges": packed(drawn[(drawn >= 0).all(1)], "uint32")}
+
+
+def _refuse_another_graph(first: Run, other: Run) -> None:
+    ours, theirs = first.graph, other.graph
+    if ours.entities.ids != theirs.entities.ids or ours.relations.ids != theirs.relations.ids:
+        raise RunError(
+            f"{other.path} was trained on another graph than {first.path}: {_size(theirs)} against {_size(ours)}. "
+            "Runs are compared on one graph: train both on the same --data."
+        )
+    for split in SPLITS:
+        if not np.array_equal(ours.split(split), theirs.split(split)):
+            raise RunError(
+                f"{other.path} was trained on another {split} split of {theirs.name} than {first.path}. "
+                "Runs are compared on one graph: train both on the same --data with the same --split-seed."
+            )
+
+
+def _size(graph: KnowledgeGraph) -> str:
+    return f"{graph.name} with {graph.num_entities:,} entities and {graph.num_relations:,} relations"

@@ -1,0 +1,98 @@
+"""The page as one file without a server: the disk and the search of one run.
+
+The page's modules are joined into one script. They are written so that this is enough: their top-level names differ,
+and they import each other by name alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from murp.errors import MurpError
+from murp.explorer import answers
+from murp.explorer.collection import Collection
+from murp.explorer.encoding import packed, to_json
+from murp.files import replacing
+from murp.runs import Run
+
+_IMPORT = re.compile(r'^import [^;]*? from "\./(\w+\.js)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=const|let|function|async|class)", re.MULTILINE)
+
+
+def write_page(run: Run, path: Path) -> None:
+    """Write the page of ``run`` to ``path``; a file that exists is refused."""
+    if path.suffix not in (".html", ".htm"):
+        raise MurpError(f"{path}: a page is a .html file.")
+    try:
+        if path.exists():
+            raise MurpError(f"{path} exists already. Choose another name, or remove it first.")
+        text = page(Collection([run]))
+        with replacing(path) as part:
+            part.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise MurpError(f"could not write {path}: {error.strerror}. Choose a folder that can be written.") from error
+
+
+def page(collection: Collection) -> str:
+    """The whole page: markup, style, script and data."""
+    script, style = joined("app.js"), _read("style.css")
+    policy = f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:"
+    icon = base64.b64encode(_read("icon.svg").encode()).decode()
+    # "<" would let a name end the element it stands in.
+    data = to_json(contents(collection)).decode().replace("<", "\\u003c")
+    head = {
+        '<link rel="icon" href="/page/icon.svg">': f'<link rel="icon" href="data:image/svg+xml;base64,{icon}">',
+        '<link rel="stylesheet" href="/page/style.css">': f"<style>{style}</style>",
+        '<script type="module" src="/page/app.js"></script>': f'<script type="module">{script}</script>',
+        '<meta charset="utf-8">': '<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        "</head>": f'<script type="application/json" id="data">{data}</script>\n</head>',
+    }
+    text = _read("index.html")
+    for tag, inline in head.items():
+        assert text.count(tag) == 1, tag
+        text = text.replace(tag, inline)
+    return text
+
+
+def contents(collection: Collection) -> dict[str, Any]:
+    """What the exported page knows: names, glosses, norms, biases, one picture, and the edges of every relation."""
+    exhibit, shown = collection.exhibits[0], collection.shown
+    glosses = [collection.graph.entities.gloss(int(i)) for i in shown]
+    return {
+        "about": answers.about(collection),
+        "entities": {**answers.drawn(collection), "glosses": glosses},
+        "project": answers.project(collection, 1, None, 20, points=True),
+        "norms": packed(np.array(exhibit.norms)[shown], "float32"),
+        "biases": {role: packed(np.array(values)[shown], "float32") for role, values in exhibit.biases.items()},
+        "edges": {id: collection.edges(r)["edges"] for r, id in enumerate(collection.relations.ids)},
+    }
+
+
+def joined(name: str) -> str:
+    """A module and everything it imports as one module, each once and before those that need it."""
+    order: list[str] = []
+
+    def visit(module: str) -> None:
+        if module not in order:
+            for needed in _IMPORT.findall(_read(module)):
+                visit(needed)
+            order.append(module)
+
+    visit(name)
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", _read(module))) for module in order)
+
+
+def _hash(text: str) -> str:
+    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+
+
+def _read(name: str) -> str:
+    return files("murp.explorer").joinpath("page", name).read_text(encoding="utf-8")

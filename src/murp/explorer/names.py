@@ -1,0 +1,62 @@
+"""Looking things up: by id or name, and by what has been typed so far."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from murp.graph import Vocabulary
+
+
+class Names:
+    """A vocabulary held ready for many questions.
+
+    ``weights`` (n) says how often each thing occurs; of equal matches the more frequent is offered first.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, weights: NDArray[np.int64]) -> None:
+        self.vocabulary = vocabulary
+        self.weights = weights
+        self.ids: list[str] = vocabulary.ids.to_pylist()
+        readable = vocabulary.ids if vocabulary.names is None else pc.coalesce(vocabulary.names, vocabulary.ids)
+        self.names: list[str] = readable.to_pylist()
+        self._columns: list[pa.Array] = [pc.utf8_lower(readable)]
+        if vocabulary.names is not None:
+            self._columns.append(pc.utf8_lower(vocabulary.ids))
+        self._index = {name: i for i, name in enumerate(self.names)}
+        self.shared = {name for name, count in Counter(self.names).items() if count > 1}
+        for name in self.shared:
+            del self._index[name]
+        self._index.update({id: i for i, id in enumerate(self.ids)})  # an id goes before a name
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def known(self, text: str) -> int | None:
+        """Index of the only thing whose id or name is ``text``, None where there is none or names are ``shared``."""
+        return self._index.get(text)
+
+    def reference(self, index: int) -> dict[str, str]:
+        """How an answer speaks of it."""
+        return {"id": self.ids[index], "name": self.names[index]}
+
+    def search(self, text: str, k: int) -> list[int]:
+        """Up to ``k`` things whose name or id contains ``text``, whatever the case.
+
+        Equal to the text come first, then beginning with it, then the others; the most frequent first.
+        Nothing typed yet: the most frequent of all.
+        """
+        wanted = text.strip().lower()
+        # 0 equal, 1 at the beginning, 2 inside, 3 nowhere
+        match = np.full(len(self), 3 if wanted else 0)
+        for column in self._columns if wanted else ():
+            position = pc.find_substring(column, wanted).to_numpy(False)
+            match = np.minimum(match, np.where(position < 0, 3, np.where(position == 0, 1, 2)))
+            match[pc.equal(column, wanted).to_numpy(False)] = 0
+        found = np.flatnonzero(match < 3)
+        order = np.lexsort((found, -self.weights[found], match[found]))
+        return [int(i) for i in found[order[:k]]]

@@ -1,0 +1,91 @@
+// Where the page's data comes from: the server it was loaded from, or the data stored in an exported page.
+
+const TYPES = { float32: Float32Array, uint32: Uint32Array, uint8: Uint8Array };
+
+// An array of the interface: little-endian numbers in base64.
+export function unpack(packed) {
+  const text = atob(packed.base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i += 1) bytes[i] = text.charCodeAt(i);
+  return new TYPES[packed.type](bytes.buffer);
+}
+
+class Server {
+  constructor() {
+    this.kept = new Map();
+  }
+
+  async get(path, parameters = {}) {
+    const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined);
+    const query = new URLSearchParams(given).toString();
+    const response = await fetch(query ? `${path}?${query}` : path);
+    const answer = await response.json();
+    if (!response.ok) throw new Error(`${answer.error} ${answer.advice}`);
+    return answer;
+  }
+
+  // As get, remembering the last answers.
+  async once(path, parameters = {}) {
+    const key = path + JSON.stringify(parameters);
+    if (!this.kept.has(key)) {
+      if (this.kept.size > 300) this.kept.clear();
+      this.kept.set(key, await this.get(path, parameters));
+    }
+    return this.kept.get(key);
+  }
+
+  about = () => this.get("/api/run");
+  entities = () => this.get("/api/entities");
+  search = async (q, k) => (await this.get("/api/search", { q, k })).results;
+  entity = (entity, run) => this.once("/api/entity", { entity, run });
+  project = (centre, run) => this.get("/api/project", { centre: centre || null, run, k: 20, points: true });
+  edges = async (relation) => unpack((await this.once("/api/edges", { relation })).edges);
+  predict = (question, run) => this.once("/api/predict", { ...question, run, k: 50 });
+  question = (question, projection, run) => this.get("/api/question", { ...question, projection, run });
+  metrics = (run) => this.once("/api/metrics", { run });
+}
+
+// An exported page knows one picture and no model: names, glosses, norms, biases and edges.
+class Stored {
+  constructor(data) {
+    this.data = data;
+    this.lowered = data.entities.names.map((name) => name.toLowerCase());
+    this.norms = unpack(data.norms);
+    this.biases = Object.entries(data.biases).map(([role, values]) => [role, unpack(values)]);
+    this.place = new Map(data.entities.ids.map((id, i) => [id, i]));
+  }
+
+  about = async () => this.data.about;
+  entities = async () => this.data.entities;
+  project = async () => this.data.project;
+  edges = async (relation) => unpack(this.data.edges[relation]);
+
+  async entity(id) {
+    const i = this.place.get(id);
+    if (i === undefined) throw new Error(`There is no entity ${id} in this page.`);
+    const { names, glosses } = this.data.entities;
+    const biases = Object.fromEntries(this.biases.map(([role, values]) => [role, values[i]]));
+    return { id, name: names[i], gloss: glosses[i], norm: this.norms[i], biases, neighbours: [] };
+  }
+
+  async search(text, k) {
+    const wanted = text.trim().toLowerCase();
+    const { ids, names, glosses } = this.data.entities;
+    const found = [];
+    for (let i = 0; i < ids.length; i += 1) {
+      const at = this.lowered[i].indexOf(wanted);
+      if (at < 0 && !ids[i].toLowerCase().includes(wanted)) continue;
+      const rank = this.lowered[i] === wanted ? 0 : at === 0 ? 1 : 2;
+      found.push([rank, names[i].length, i]);
+    }
+    found.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
+    return found.slice(0, k).map(([, , i]) => ({ id: ids[i], name: names[i], gloss: glosses[i] }));
+  }
+}
+
+export function openSource() {
+  const data = document.getElementById("data");
+  return data ? new Stored(JSON.parse(data.textContent)) : new Server();
+}
+
+export const isStored = () => document.getElementById("data") !== null;

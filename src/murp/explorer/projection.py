@@ -1,0 +1,127 @@
+"""From d dimensions to two: where the entities are drawn.
+
+Positions of a ball are in the unit disk. Those of Euclidean space are in the plane; the page draws them at
+z/(1 + |z|), so that both fit the same picture.
+
+    distances   seen from a centre: the distance of a point from the middle is its true distance d from the centre,
+                drawn at tanh(√c d/2) in the ball; its angle is that of its direction in the plane that holds most
+                of the directions of the nearest points. A model of two dimensions is drawn as it is.
+    paper       the paper's appendix: x = ⟨e, s⟩/|s| along the subject s, y = √(|e|² - x²), the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from murp.geometry import Geometry, PoincareBall
+from murp.models import MultiRelational
+from murp.models.model import squared_norm
+
+Projection = Literal["distances", "paper"]
+NEAR = 200  # points that choose the plane
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Points around a centre: ``positions`` (N, 2), true ``distances`` (N,) from it, and the plane's axes (2, d)."""
+
+    positions: NDArray[np.float64]
+    distances: NDArray[np.float64]
+    axes: Tensor
+
+
+@dataclass(frozen=True)
+class Question:
+    """Objects (N, 2) and subject (2,) before and after a relation moves them."""
+
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+    subject_before: NDArray[np.float64]
+    subject_after: NDArray[np.float64]
+
+
+class Points:
+    """Points (N, d) of a geometry in float64 with their squared norms, seen from one centre after another.
+
+    Everything comes from inner products with the centre and with two axes: no N × d tensor is made a view.
+    """
+
+    def __init__(self, geometry: Geometry, rows: Tensor) -> None:
+        self.geometry = geometry
+        self.rows = rows.double()
+        self.squares = squared_norm(self.rows)
+
+    @torch.no_grad()
+    def around(self, centre: Tensor, *, near: int | None = NEAR, axes: Tensor | None = None) -> Picture:
+        """The picture that ``centre`` (d,) sees, in the plane of ``axes`` (2, d), or of the ``near`` nearest points."""
+        centre = centre.double()
+        square = squared_norm(centre)
+        products = self.rows @ centre
+        distances = self.geometry.squared_distance_from_products(square, self.squares, products).sqrt()
+        if axes is None:
+            chosen = self.rows
+            if near is not None and near < len(chosen):
+                chosen = chosen[torch.topk(distances, near, largest=False).indices]
+            axes = _axes(self.geometry.recentre(chosen, centre))
+        along, own = self.rows @ axes.T, axes @ centre
+        radius = distances
+        if isinstance(self.geometry, PoincareBall):
+            # (-m) ⊕ x is a positive multiple of (1 - c|m|²) x - (1 - 2c⟨m,x⟩ + c|x|²) m.
+            c = self.geometry.c
+            plane = (1 - c * square) * along - (1 - 2 * c * products + c * self.squares)[:, None] * own
+            radius = torch.tanh(math.sqrt(c) * distances / 2)
+        else:
+            plane = along - own
+        plane = torch.nn.functional.pad(plane, (0, 2 - plane.shape[1]))
+        length = torch.linalg.vector_norm(plane, dim=1)
+        positions = plane * (radius / length.clamp(min=1e-300))[:, None]
+        # Straight behind the plane, and yet at a distance: any angle is as good as another.
+        positions[length == 0, 0] = radius[length == 0]
+        return Picture(positions.numpy(), distances.numpy(), axes)
+
+    @torch.no_grad()
+    def along(self, subject: Tensor) -> NDArray[np.float64]:
+        """The paper's projection along a subject (d,)."""
+        subject = subject.double()
+        x = self.rows @ (subject / torch.linalg.vector_norm(subject).clamp(min=1e-300))
+        y = (self.squares - x * x).clamp(min=0).sqrt()
+        scale = math.sqrt(self.geometry.c) if isinstance(self.geometry, PoincareBall) else 1.0
+        return scale * torch.stack([x, y], dim=1).numpy()
+
+
+@torch.no_grad()
+def question(model: MultiRelational, points: Points, subject: int, relation: int, how: Projection) -> Question:
+    """Objects and a subject before (e) and after (e^(r)) the relation's transformation.
+
+    Seen by distances, before and after are drawn in one plane, that of the moved objects.
+    """
+    row = model.rows("relation", torch.tensor([relation]))
+    own = model.parameters["entity"][subject]
+    moved_own = model.move_subject(own[None], row)[0]
+    moved = Points(model.geometry, model.move_object(points.rows.to(model.dtype), row))
+    if how == "paper":
+        subjects = [Points(model.geometry, s[None]).along(s)[0] for s in (own, moved_own)]
+        return Question(points.along(own), moved.along(moved_own), *subjects)
+    after = moved.around(moved_own)
+    before = points.around(own, axes=after.axes)
+    return Question(before.positions, after.positions, np.zeros(2), np.zeros(2))
+
+
+def _axes(recentred: Tensor) -> Tensor:
+    """Two orthonormal directions (2, d) that spread the points most; the coordinates' own where d ≤ 2."""
+    d = recentred.shape[-1]
+    if d <= 2:
+        return torch.eye(d, dtype=torch.float64)
+    directions = recentred / torch.linalg.vector_norm(recentred, dim=-1, keepdim=True).clamp(min=1e-12)
+    directions = directions - directions.mean(0)
+    axes: Tensor = torch.linalg.eigh(directions.T @ directions).eigenvectors[:, [-1, -2]].T
+    # An eigenvector's sign is arbitrary; the same view must look the same on the next day.
+    largest = axes.gather(1, axes.abs().argmax(1, keepdim=True))
+    return axes * largest.sign()

@@ -1,0 +1,105 @@
+"""Who may ask, and what a browser may do with the answer.
+
+A page of another site must not read a run through the user's browser: answers carry no permission for other
+origins, and on loopback only names of this machine are answered, so that a foreign name made to point here (DNS
+rebinding) is refused.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from murp.explorer.encoding import to_json
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=()",
+    "cache-control": "no-store",
+}
+_ENCODED = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a bound address is reached from this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def allowed(header: str, bound: str) -> bool:
+    """Whether a request with this Host header is meant for a server bound to ``bound``.
+
+    On loopback: this machine's names for itself. Elsewhere also the name it was bound to, the machine's own name,
+    and addresses, which no foreign name server can forge.
+    """
+    name = _name(header)
+    if name is None:
+        return False
+    if is_loopback(name):
+        return True
+    if is_loopback(bound):
+        return False
+    if name in (bound.lower(), socket.gethostname().lower()):
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _name(header: str) -> str | None:
+    """The host of ``host``, ``host:port`` or ``[v6]:port`` in small letters; None where it is neither."""
+    host, port = header.lower(), ""
+    if host.startswith("["):
+        host, bracket, port = host[1:].partition("]")
+        if not bracket or (port and not port.startswith(":")):
+            return None
+        port = port[1:]
+    elif ":" in host:
+        host, _, port = host.partition(":")
+    return host if host and (not port or (port.isascii() and port.isdigit())) else None
+
+
+class Guard:
+    """Refuses foreign hosts and gives every answer its security headers."""
+
+    def __init__(self, app: ASGIApp, bound: str) -> None:
+        self.app = app
+        self.bound = bound
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *_ENCODED]
+            await send(message)
+
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        if len(hosts) == 1 and allowed(hosts[0].decode("latin-1"), self.bound):
+            await self.app(scope, receive, guarded)
+            return
+        refusal = {
+            "error": "this server does not answer to the host name of the request.",
+            "advice": "Open the address that `murp explore` printed; for another name start it with --host.",
+        }
+        await Response(to_json(refusal), 421, media_type="application/json")(scope, receive, guarded)

@@ -1,0 +1,76 @@
+"""Binding to a port and serving until Ctrl-C."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+import uvicorn
+
+from murp.errors import MurpError
+from murp.explorer.app import create_app
+from murp.explorer.collection import Collection
+from murp.explorer.security import is_loopback
+
+CONNECTIONS = 128  # at a time; more are told to come back
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes a free one."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise MurpError(f"cannot listen on --host {host}: {error.strerror}. Give an address of this machine.") from None
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        bound.listen(CONNECTIONS)
+    except OSError as error:
+        bound.close()
+        if error.errno == errno.EADDRINUSE:
+            raise MurpError(
+                f"port {port} of {host} is in use. Choose another with --port, or --port 0 for a free one."
+            ) from None
+        raise MurpError(
+            f"cannot listen on {host}, port {port}: {error.strerror}. Choose another --host or --port."
+        ) from None
+    return bound
+
+
+def address_of(bound: socket.socket) -> str:
+    """Where a browser on this machine finds the page."""
+    host, port = bound.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):
+        host = "localhost"
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def serve(collection: Collection, bound: socket.socket, host: str) -> None:
+    """Answer until Ctrl-C."""
+    config = uvicorn.Config(
+        create_app(collection, host),
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=30,
+    )
+    collection.evaluate()
+    try:
+        uvicorn.Server(config).run(sockets=[bound])
+    except KeyboardInterrupt:
+        pass  # how it is meant to end
+    finally:
+        bound.close()
+
+
+def warning(host: str) -> str | None:
+    """What to tell a user who opens the explorer to others."""
+    if is_loopback(host):
+        return None
+    return f"--host {host}: everyone who can reach this machine can read the run. There is no password."

@@ -1,0 +1,177 @@
+"""A question (subject, relation, ?) as a model answers it, before and after the relation moves it (figure 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle
+from numpy.typing import NDArray
+from torch import Tensor
+
+from murp.geometry import PoincareBall
+from murp.graph import KnowledgeGraph
+from murp.models import MultiRelational
+from murp.plots.labels import write_names
+from murp.plots.layout import entity_points, finite
+from murp.plots.style import BLUE, GREEN, INK, NORMAL, ORANGE, PAGE, PAPER, PURPLE, VERMILION, light, new_figure, tidy
+
+# What the model says of an object and what the graph knows: colour and size, the later drawn above the earlier.
+ANSWERS = {
+    "true negative": (BLUE, 3.0),
+    "false negative": (GREEN, 16.0),
+    "false positive": (ORANGE, 16.0),
+    "true positive": (VERMILION, 16.0),
+}
+SUBJECT = PURPLE
+
+
+@dataclass(frozen=True)
+class Question:
+    """n objects of a question in the paper's projection to the plane, and the subject on the x-axis.
+
+    ``before`` and ``after`` (n, 2): e_o and e_o^(r), each relative to the subject of its stage, which stands at
+    x = ``subject_before`` = |e_s| and x = ``subject_after`` = |e_s^(r)|. ``probabilities`` (n,): σ(φ). ``known`` (n,):
+    stated by the graph. ``disk``: whether the space has a boundary, drawn at 1.
+    """
+
+    subject: str
+    relation: str
+    names: tuple[str, ...]
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+    subject_before: float
+    subject_after: float
+    probabilities: NDArray[np.float64]
+    known: NDArray[np.bool_]
+    disk: bool
+
+    def answers(self) -> dict[str, NDArray[np.bool_]]:
+        """Which objects are true and false positives and negatives: (n,) each."""
+        return judged(self.probabilities, self.known)
+
+
+def judged(probabilities: NDArray[np.float64], known: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
+    """Answers (n,) by what the model says, σ(φ) ≥ ½, and what the graph states; each is in exactly one group."""
+    likely = probabilities >= 0.5
+    return {
+        "true negative": ~known & ~likely,
+        "false negative": known & ~likely,
+        "false positive": ~known & likely,
+        "true positive": known & likely,
+    }
+
+
+def project(points: Tensor, subject: Tensor) -> Tensor:
+    """The paper's projection (appendix 'Dimensionality reduction method'): points (N, d), subject (d,) → (N, 2).
+
+        x = ⟨e_s/|e_s|, e_i⟩,   y = √(|e_i|² - x²)
+
+    Norms, and distances to the subject, which lands on (|e_s|, 0), are those of the d dimensions, in the ball too;
+    distances between objects are not.
+    """
+    along = subject / torch.linalg.vector_norm(subject).clamp(min=torch.finfo(subject.dtype).tiny)
+    x = points @ along
+    rest = points - x[:, None] * along  # as a difference of squares it would lose its digits
+    return torch.stack([x, torch.linalg.vector_norm(rest, dim=-1)], dim=-1)
+
+
+@torch.no_grad()
+def ask(
+    model: MultiRelational, graph: KnowledgeGraph, subject: int, relation: int, *, others: int = 1500, seed: int = 0
+) -> Question:
+    """The question (subject, relation, ?) put to a model.
+
+    Shown are every known and every predicted object and, drawn by ``seed``, at most ``others`` of the rest; the
+    subject itself is no object. Norms are in units of the ball's radius.
+    """
+    s, r = torch.tensor([subject], device=model.device), torch.tensor([relation], device=model.device)
+    probabilities = torch.sigmoid(model.score_objects(s, r)[0].double()).cpu().numpy()
+    known = known_objects(graph, subject, relation)
+    shown = known | (probabilities >= 0.5)
+    shown[subject] = False
+    rest = np.flatnonzero(~shown)
+    rest = rest[rest != subject]
+    shown[np.random.default_rng(seed).permutation(rest)[:others]] = True
+    chosen = np.flatnonzero(shown)
+
+    rows, entities = model.rows("relation", r), entity_points(model)
+    objects = entities[torch.from_numpy(chosen).to(model.device)]
+    curvature = model.geometry.c if isinstance(model.geometry, PoincareBall) else None
+    scale = 1.0 if curvature is None else curvature**0.5
+    stages = {
+        "before": (entities[subject], objects),
+        "after": (finite(model.move_subject(entities[s], rows))[0], finite(model.move_object(objects, rows))),
+    }
+    planes = {stage: project(scale * o, scale * e).cpu().numpy() for stage, (e, o) in stages.items()}
+    lengths = {stage: scale * float(torch.linalg.vector_norm(e)) for stage, (e, _) in stages.items()}
+    return Question(
+        subject=graph.entities.name(subject),
+        relation=graph.relations.name(relation),
+        names=tuple(graph.entities.name(int(i)) for i in chosen),
+        before=planes["before"],
+        after=planes["after"],
+        subject_before=lengths["before"],
+        subject_after=lengths["after"],
+        probabilities=probabilities[chosen],
+        known=known[chosen],
+        disk=curvature is not None,
+    )
+
+
+def known_objects(graph: KnowledgeGraph, subject: int, relation: int) -> NDArray[np.bool_]:
+    """Which entities (N,) the graph states as objects of (subject, relation, ·) in any split."""
+    facts = graph.facts()
+    known = np.zeros(graph.num_entities, dtype=bool)
+    known[facts[(facts[:, 0] == subject) & (facts[:, 1] == relation), 2]] = True
+    return known
+
+
+def worth_a_name(probabilities: NDArray[np.float64], known: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The objects known or predicted: first the false positives, then the rest by falling probability."""
+    likely = probabilities >= 0.5
+    shown = np.flatnonzero(known | likely)
+    return shown[np.lexsort((-probabilities[shown], known[shown]))]
+
+
+def question(models: Mapping[str, Question], *, labels: int = 25) -> Figure:
+    """The answers of each model: objects before the transformation light, after it solid (the paper's figure 5)."""
+    count = len(models)
+    figure = new_figure(PAGE if count > 1 else 5.0, 3.6 if count > 1 else 5.0)
+    for axes, (name, asked) in zip(np.atleast_1d(figure.subplots(1, count)), models.items(), strict=True):
+        _panel(axes, name, asked)
+    handles, texts = axes.get_legend_handles_labels()
+    figure.legend(handles, texts, loc="outside lower center", ncols=3, frameon=False, fontsize=NORMAL, labelcolor=INK)
+    for axes, asked in zip(figure.axes, models.values(), strict=True):
+        shown = worth_a_name(asked.probabilities, asked.known)
+        write_names(axes, [asked.names[i] for i in shown], asked.after[shown], limit=labels, disk=asked.disk)
+    return figure
+
+
+def _panel(axes: Any, name: str, asked: Question) -> None:
+    if asked.disk:
+        axes.add_patch(Circle((0, 0), 1, facecolor=PAPER, edgecolor=INK, linewidth=1.0, zorder=0))
+    for known, colour in ((False, BLUE), (True, VERMILION)):
+        x, y = asked.before[asked.known == known].T
+        label = "true object, before" if known else "other object, before"
+        axes.scatter(x, y, s=12 if known else 3, c=light(colour), label=label, linewidths=0, zorder=1 + known)
+    for level, (answer, chosen) in enumerate(asked.answers().items()):
+        colour, area = ANSWERS[answer]
+        axes.scatter(*asked.after[chosen].T, s=area, c=colour, label=answer, linewidths=0, zorder=3 + 0.1 * level)
+    star = {"marker": "*", "linewidths": 0, "zorder": 5}
+    axes.scatter([asked.subject_before], [0], s=70, c=light(SUBJECT, 0.5), label="subject, before", **star)
+    axes.scatter([asked.subject_after], [0], s=70, c=SUBJECT, label="subject, after", **star)
+    seen = np.concatenate([asked.before, asked.after, [[asked.subject_before, 0], [asked.subject_after, 0]]])
+    left, right, top = seen[:, 0].min(), seen[:, 0].max(), seen[:, 1].max()
+    if asked.disk:
+        right = top = 1.0
+    # Wide enough for names beside a tall and narrow cloud.
+    width, middle = 1.06 * max(right - left, top), (left + right) / 2
+    axes.set(xlim=(middle - width / 2, middle + width / 2), ylim=(-0.08 * top, 1.04 * top), aspect="equal")
+    tidy(
+        axes, x="along the subject", y="the rest", title=f"{name}: ({asked.subject}, {asked.relation}, ?)", grid="none"
+    )

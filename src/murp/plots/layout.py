@@ -1,0 +1,92 @@
+"""Where entities of any dimension stand in a picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle
+from numpy.typing import NDArray
+from torch import Tensor
+
+from murp.errors import NotFiniteError
+from murp.geometry import Geometry, PoincareBall
+from murp.models import MultiRelational
+from murp.plots.style import INK, PAGE, PAPER, SMALL, new_figure, tidy
+from murp.runs import Run
+
+NAMES = {"murp": "MuRP", "mure": "MuRE"}
+NEAREST = 200  # whose directions choose the plane
+
+
+def entity_points(model: MultiRelational) -> Tensor:
+    """The entities' points (N, d) in double precision."""
+    return finite(model.parameters["entity"].double())
+
+
+def finite(points: Tensor) -> Tensor:
+    """The points themselves: a picture of NaN would show an empty space."""
+    if not points.isfinite().all():
+        raise NotFiniteError(
+            "the points of some entities are not finite. The model's training diverged: train again with a lower "
+            "learning rate, or use another checkpoint."
+        )
+    return points
+
+
+def around(geometry: Geometry, points: Tensor, centre: Tensor) -> Tensor:
+    """Points (N, d) as seen from ``centre`` (d,), in the geometry of the same kind in two dimensions: (N, 2).
+
+    An isometry brings the centre to 0. Distances from it stay what they are, and with d = 2 so does everything else;
+    with more dimensions the angle is that of the point's direction, projected to the plane that holds most of the
+    directions of the nearest points.
+    """
+    moved = geometry.recentre(points, centre)
+    if moved.shape[1] == 2:
+        return moved
+    if moved.shape[1] == 1:
+        return torch.cat([moved, torch.zeros_like(moved)], dim=1)
+    norm = torch.linalg.vector_norm(moved, dim=1, keepdim=True)
+    direction = moved / norm.clamp(min=1e-12)
+    near = direction[torch.topk(norm[:, 0], min(len(norm), NEAREST), largest=False).indices]
+    plane = direction @ torch.linalg.svd(near - near.mean(0), full_matrices=False).Vh[:2].T
+    angle = torch.atan2(plane[:, 1], plane[:, 0])
+    placed: Tensor = norm * torch.stack([angle.cos(), angle.sin()], dim=1)
+    return placed
+
+
+def in_unit_disk(geometry: Geometry, points: Tensor) -> NDArray[np.float64]:
+    """Points (…, 2) of the geometry in the picture's unit disk: √c x in the ball, x/(1 + |x|) in the plane.
+
+    So a point at distance d from the centre is drawn at tanh(√c d/2) or, in Euclidean space, at d/(1 + d).
+    """
+    if isinstance(geometry, PoincareBall):
+        return np.asarray((geometry.c**0.5 * points).cpu())
+    return np.asarray((points / (1 + torch.linalg.vector_norm(points, dim=-1, keepdim=True))).cpu())
+
+
+def scale_note(geometry: Geometry) -> str:
+    """How the picture shows a distance, in words for under it."""
+    if isinstance(geometry, PoincareBall):
+        drawn = "tanh(d/2)" if geometry.c == 1 else f"tanh(√{geometry.c:g} d/2)"
+        return f"hyperbolic distance d from the centre drawn at {drawn}"
+    return "distance d from the centre drawn at d/(1 + d)"
+
+
+def described(run: Run) -> str:
+    """The model as the literature writes it: ``MuRP d=40``."""
+    return f"{NAMES[run.config.model]} d={run.config.dim}"
+
+
+def new_disk(title: str, note: str, *, half: bool = False) -> tuple[Figure, Any]:
+    """A figure and its axes with the unit disk, or its upper half, and a note below."""
+    figure = new_figure(PAGE, 4.2 if half else 7.6)
+    axes: Any = figure.add_subplot(aspect="equal")
+    axes.add_patch(Circle((0, 0), 1, facecolor=PAPER, edgecolor=INK, linewidth=1.0, zorder=0))
+    tidy(axes, title=title, grid="none")
+    axes.set(xlim=(-1.02, 1.02), ylim=(-0.05 if half else -1.02, 1.02), xticks=[], yticks=[])
+    axes.spines[:].set_visible(False)
+    axes.set_xlabel(note, fontsize=SMALL, color=INK)
+    return figure, axes

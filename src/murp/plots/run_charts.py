@@ -1,0 +1,110 @@
+"""Charts of one run, or of several side by side: what :mod:`murp.plots.charts` draws, taken from run folders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+
+from murp.errors import ConfigError, DataError
+from murp.evaluation import Protocol
+from murp.graph import Split
+from murp.plots.answers import ask, question
+from murp.plots.charts import convergence, norms_against_biases, relation_bars, reliability
+from murp.plots.entities import bias
+from murp.plots.layout import described, entity_points
+from murp.plots.style import figure_text
+from murp.runs import Run
+
+MOST_BARS = 40
+
+
+def named(runs: Sequence[Run]) -> dict[str, Run]:
+    """Runs by what tells them apart: model and dimension, and the folder where these are the same."""
+    titles = [described(run) for run in runs]
+    return {
+        title if titles.count(title) == 1 else f"{title}, {run.path}": run
+        for title, run in zip(titles, runs, strict=True)
+    }
+
+
+def convergence_of(runs: Sequence[Run]) -> Figure:
+    """Validation MRR and training loss by epoch, as metrics.jsonl has them; its protocol stands at the axis."""
+    curves, protocols = {}, set()
+    for name, run in named(runs).items():
+        records = run.metrics()
+        if not records:
+            raise DataError(f"{run.path} has no metrics yet: nothing was trained, so there is no curve to draw.")
+        valid = [record.get("valid") or {} for record in records]
+        protocols |= {figures["protocol"] for figures in valid if figures}
+        curves[name] = {
+            "epoch": [record["epoch"] for record in records],
+            "loss": [record["loss"] for record in records],
+            "valid": [figures.get("mrr", np.nan) for figures in valid],
+        }
+    return convergence(curves, of=f"MRR ({', '.join(sorted(protocols)) or 'no validation'})")
+
+
+def norms_of(runs: Sequence[Run]) -> Figure:
+    """Norm against bias of every entity."""
+    shown = {}
+    for name, run in named(runs).items():
+        biases = bias(run.model)
+        if biases is None:
+            raise ConfigError(f"{run.path}: bias = {run.config.bias!r} learns no bias, so there is nothing to compare.")
+        norms = torch.linalg.vector_norm(entity_points(run.model), dim=1)
+        shown[name] = (norms.cpu().numpy(), biases)
+    return norms_against_biases(shown)
+
+
+def relations_of(runs: Sequence[Run], split: Split = "test", protocol: Protocol = "standard") -> Figure:
+    """hits@10 by relation, the most hierarchical first by Krackhardt score; the runs share their graph's relations.
+
+    Of a graph with many relations those with most facts in the split are shown.
+    """
+    from murp.analysis.hierarchy import krackhardt_score  # compiled code that the other charts need not wait for
+    from murp.analysis.relations import relation_edges
+
+    graph = runs[0].graph
+    if any(run.graph.relations != graph.relations for run in runs):
+        raise DataError(f"{runs[0].path} and {runs[1].path} are of graphs with different relations: draw them apart.")
+    reports = {name: run.evaluate(split, protocol).by_relation for name, run in named(runs).items()}
+    asked = np.bincount(graph.split(split)[:, 1], minlength=graph.num_relations)
+    shown = [r for r in np.argsort(-asked, kind="stable").tolist() if asked[r]][:MOST_BARS]
+    edges = relation_edges(graph)
+    scores = {r: krackhardt_score(edges[r]) for r in shown}
+    shown.sort(key=lambda r: -scores[r])
+    ids = [graph.relations.id(r) for r in shown]
+    rest = f", {len(shown)} relations of {graph.num_relations}" if len(shown) < graph.num_relations else ""
+    return relation_bars(
+        [graph.relations.name(r) for r in shown],
+        {name: np.array([report[id].hits[10] for id in ids], dtype=float) for name, report in reports.items()},
+        khs=[scores[r] for r in shown],
+        of=f"hits@10, protocol {protocol}",
+        title=f"{graph.name}, {split}{rest}",
+    )
+
+
+def reliability_of(run: Run) -> Figure:
+    """What probabilities are worth on test, before and after the calibration that the run folder keeps."""
+    found = run.calibration
+    if found is None:
+        raise DataError(f"{run.path} is not calibrated for these weights: run `murp calibrate {run.path}` first.")
+    curves = {}
+    for kind in ("uncalibrated", found.method):
+        bins = [b for b in found.test[kind]["reliability"] if b["count"]]
+        p, share, n = ([b[key] for b in bins] for key in ("predicted", "observed", "count"))
+        curves[f"{kind}, Brier {figure_text(found.test[kind]['brier'])}"] = (p, share, n)
+    return reliability(curves, title=f"{described(run)} on {run.graph.name}, test")
+
+
+def question_of(runs: Sequence[Run], head: str, relation: str) -> Figure:
+    """The question (head, relation, ?), its parts by id or name, put to each run."""
+    return question(
+        {
+            name: ask(run.model, run.graph, run.graph.entities.find(head), run.graph.relations.find(relation))
+            for name, run in named(runs).items()
+        }
+    )

@@ -1,0 +1,105 @@
+"""The most probable facts that a graph does not state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from murp.errors import ConfigError
+from murp.evaluation import KnownFacts
+from murp.evaluation.filter import Indices
+from murp.graph import KnowledgeGraph
+from murp.models import Model
+from murp.prediction.calibration import Calibration
+from murp.prediction.probability import Floats, sigmoid
+from murp.prediction.tables import ids, names
+from murp.prediction.top import top_objects
+
+Subjects = Literal["seen", "all"]
+
+_CELLS_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Discoveries:
+    """New facts of one relation, best first: heads (m), tails (m) and scores (m)."""
+
+    relation: int
+    heads: Indices
+    tails: Indices
+    scores: Floats
+
+
+def subjects_of(graph: KnowledgeGraph, relation: int, which: Subjects) -> Indices:
+    """The entities that are asked about: every one, or those some split states as a head of the relation."""
+    if which == "all":
+        return np.arange(graph.num_entities)
+    facts = graph.facts()
+    return np.unique(facts[facts[:, 1] == relation, 0]).astype(np.int64)
+
+
+def discover(
+    model: Model,
+    graph: KnowledgeGraph,
+    relation: int,
+    k: int = 100,
+    *,
+    subjects: Subjects = "seen",
+    known: KnownFacts | None = None,
+    memory: int | None = None,
+    advance: Callable[[int], None] = lambda done: None,
+) -> Discoveries:
+    """The ``k`` best-scored facts (s, relation, o) that no split states, over the chosen subjects and all objects.
+
+    A fact of an entity with itself is left out unless the relation has such facts. All pairs are scored, a batch at a
+    time, and only the best so far are kept. ``known`` saves preparing the facts again, ``advance`` is told how many
+    more subjects are done.
+    """
+    if k < 1:
+        raise ConfigError(f"k must be at least 1, not {k}.")
+    known = known or KnownFacts.of(graph)
+    facts = graph.facts()
+    loops = bool(((facts[:, 1] == relation) & (facts[:, 0] == facts[:, 2])).any())
+    asked = subjects_of(graph, relation, subjects)
+    size = max(1, _CELLS_AT_ONCE // min(k, graph.num_entities))
+    heads, tails, scores = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    for start in range(0, len(asked), size):
+        batch = asked[start : start + size]
+        of = np.full_like(batch, relation)
+        best = top_objects(model, batch, of, k, without=known, without_subject=not loops, memory=memory)
+        there = best.entities >= 0
+        heads = np.append(heads, np.broadcast_to(batch[:, None], there.shape)[there])
+        tails, scores = np.append(tails, best.entities[there]), np.append(scores, best.scores[there])
+        kept = np.lexsort((tails, heads, -scores))[:k]
+        heads, tails, scores = heads[kept], tails[kept], scores[kept]
+        advance(len(batch))
+    return Discoveries(relation, heads, tails, scores)
+
+
+def schema(*, calibrated: bool) -> pa.Schema:
+    """The columns of a file of discoveries."""
+    text = pa.large_string()
+    columns = {"relation": text, "rank": pa.int64(), "head": text, "tail": text, "head_name": text, "tail_name": text}
+    columns |= {"score": pa.float64(), "probability": pa.float64()}
+    return pa.schema({**columns, "calibrated": pa.float64()} if calibrated else columns)
+
+
+def table_of(graph: KnowledgeGraph, found: Discoveries, calibration: Calibration | None) -> pa.Table:
+    """One row a fact."""
+    columns = {
+        "relation": ids(graph.relations, np.full(len(found.heads), found.relation)),
+        "rank": np.arange(1, len(found.heads) + 1),
+        "head": ids(graph.entities, found.heads),
+        "tail": ids(graph.entities, found.tails),
+        "head_name": names(graph.entities, found.heads),
+        "tail_name": names(graph.entities, found.tails),
+        "score": found.scores,
+        "probability": sigmoid(found.scores),
+    }
+    if calibration is not None:
+        columns["calibrated"] = calibration.probability(found.scores)
+    return pa.table(columns, schema=schema(calibrated=calibration is not None))

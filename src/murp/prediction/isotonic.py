@@ -1,0 +1,71 @@
+"""Isotonic regression: the non-decreasing function nearest to some numbers, by pooling adjacent violators."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murp.prediction.probability import Floats
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A non-decreasing function given by its values (m) at ascending places (m): straight between, level outside."""
+
+    places: list[float]
+    values: list[float]
+
+    @classmethod
+    def from_lists(cls, places: list[Any], values: list[Any]) -> Steps:
+        """From what a file holds; a ValueError where that is no such function."""
+        for numbers in (places, values):
+            if not numbers or not all(isinstance(number, float) and math.isfinite(number) for number in numbers):
+                raise ValueError("its steps are not all finite numbers")
+        if len(places) != len(values) or sorted(places) != places or sorted(values) != values:
+            raise ValueError("its steps do not ascend")
+        return cls(places, values)
+
+    def at(self, x: Floats) -> Floats:
+        """Its values at x, of any shape."""
+        return np.asarray(np.interp(x, self.places, self.values), dtype=np.float64)
+
+
+def pool_adjacent_violators(y: Floats, weights: Floats) -> Floats:
+    """argmin Σ wᵢ(fᵢ - yᵢ)² over f₁ ≤ … ≤ fₙ; (n), (n) → (n).
+
+    Neighbouring blocks that fall are merged into their mean until none falls.
+    """
+    means: list[float] = []
+    masses: list[float] = []
+    sizes: list[int] = []
+    for value, weight in zip(y.tolist(), weights.tolist(), strict=True):
+        size = 1
+        while means and means[-1] >= value:
+            mass = masses.pop()
+            value = (mass * means.pop() + weight * value) / (mass + weight)
+            weight += mass
+            size += sizes.pop()
+        means.append(value)
+        masses.append(weight)
+        sizes.append(size)
+    return np.repeat(means, sizes)
+
+
+def isotonic(scores: Floats, true: NDArray[np.bool_]) -> Steps:
+    """The share of the true as a non-decreasing function of the score, least squares.
+
+    Equal scores count as one place. Values are kept within 1/(n + 2) of 0 and 1, since n cases cannot show more than
+    that. Only the two ends of each level are stored.
+    """
+    places, group = np.unique(scores, return_inverse=True)
+    weights = np.bincount(group).astype(np.float64)
+    values = pool_adjacent_violators(np.bincount(group, weights=true) / weights, weights)
+    margin = 1 / (len(scores) + 2)
+    values = values.clip(margin, 1 - margin)
+    level = np.diff(values) == 0
+    inner = np.append(False, level) & np.append(level, False)
+    return Steps(places[~inner].tolist(), values[~inner].tolist())

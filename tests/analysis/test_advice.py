@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import digraphs
+import pytest
+
+from murp.analysis import advise, hyperbolicity, profile
+
+DEEP = profile("deep", digraphs.edges([(i, i + 1) for i in range(20)]))
+PAIRS = profile("pairs", digraphs.edges([(2 * i, 2 * i + 1) for i in range(20)]))
+
+
+def mixed(pairs: int) -> list:
+    return [DEEP, *[PAIRS] * pairs]
+
+
+@pytest.mark.parametrize(
+    ("profiles", "dim", "degree", "verdict"),
+    [
+        (mixed(0), 20, "mostly", "should pay"),
+        (mixed(3), 20, "partly", "should pay"),
+        (mixed(9), 20, "hardly", "may pay a little"),
+        (mixed(0), 200, "mostly", "may pay a little"),
+        (mixed(3), 200, "partly", "not expected to pay"),
+        (mixed(9), 200, "hardly", "not expected to pay"),
+        ([PAIRS], 200, "hardly", "not expected to pay"),
+    ],
+)
+def test_low_dimension_and_deep_hierarchies_speak_for_hyperbolic_space(profiles, dim, degree, verdict):
+    advice = advise(profiles, None, dim)
+    text = " ".join(advice.sentences)
+    assert f"{degree} hierarchical" in text
+    assert verdict in text
+    assert f"dimension {dim}" in text
+    assert advice.share == pytest.approx(sum(p.hierarchical for p in profiles) / len(profiles))
+    assert advice.mean_path == (None if profiles == [PAIRS] else pytest.approx(22 / 3))
+
+
+def test_the_sample_behind_delta_is_named():
+    ring = digraphs.edges([(i, (i + 1) % 8) for i in range(8)])
+    sentences = advise([DEEP], hyperbolicity(ring), 40).sentences
+    assert any("at most 2 (a tree: 0) over all quadruples, at a diameter of 4" in line for line in sentences)
+
+
+def test_no_facts_no_hierarchy():
+    assert advise([], None, 40).share == 0

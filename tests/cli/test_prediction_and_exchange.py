@@ -1,0 +1,250 @@
+"""Predictions at scale, calibration, classification, discoveries, exports: as a user types them.
+
+The words go through the command line's own parser and printer, in this process: a new one a command would spend its
+time importing PyTorch.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from test_commands import TRAIN
+
+from murp.cli.main import main
+from murp.runs import checkpoint
+
+
+@dataclass
+class Result:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def murp(*arguments: str | Path) -> Result:
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        status = main(list(map(str, arguments)))
+    return Result(status, out.getvalue(), err.getvalue())
+
+
+def ok(*arguments: str | Path) -> str:
+    result = murp(*arguments)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def refused(*arguments: str | Path) -> str:
+    """The message of a command that must fail, with nothing on standard output."""
+    result = murp(*arguments)
+    assert (result.returncode, result.stdout) == (1, "")
+    return result.stderr
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A family tree with names, one of them shared."""
+    folder = tmp_path_factory.mktemp("data") / "family"
+    folder.mkdir()
+    facts = [(f"p{i}", "child_of", f"p{(i - 1) // 2}") for i in range(1, 63)]
+    facts += [(f"p{i}", "sibling_of", f"p{i + 1}") for i in range(1, 62, 2)]
+    held = [facts[i] for i in (10, 20, 30, 70, 75)], [facts[i] for i in (12, 22, 32, 72, 77)]
+    train = [fact for fact in facts if fact not in held[0] + held[1]]
+    for name, rows in zip(("train", "valid", "test"), (train, *held), strict=True):
+        (folder / f"{name}.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+    names = [(f"p{i}", "John Smith" if i in (3, 4) else f"Person {i}") for i in range(63)]
+    (folder / "entity_names.tsv").write_text("".join("\t".join(row) + "\n" for row in names))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("runs") / "first"
+    ok(*TRAIN, "--data", data, "--out", path)
+    return path
+
+
+@pytest.fixture
+def queries(tmp_path: Path) -> Path:
+    path = tmp_path / "queries.tsv"
+    path.write_text("p9\tchild_of\t?\n?\tchild_of\tPerson 0\n")
+    return path
+
+
+def lines(text: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_a_file_of_questions_is_answered_as_one_is(run: Path, queries: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    said = ok("predict", run, "--queries", queries, "--out", out, "-k", "3")
+    assert f"wrote 6 answers to 2 questions into {out}" in said
+    rows = lines(out.read_text())
+    for number, side, question in ((1, "tail", ("--head", "p9")), (2, "head", ("--tail", "p0"))):
+        single = json.loads(ok("predict", run, *question, "--relation", "child_of", "-k", "3", "--json"))
+        assert [r[side] for r in rows if r["query"] == number] == [p["id"] for p in single["predictions"]]
+    assert "exists already" in refused("predict", run, "--queries", queries, "--out", out)
+    ok("predict", run, "--queries", queries, "--out", out, "-k", "63", "--new-only", "--force", "--memory", "1")
+    rows = lines(out.read_text())
+    assert len(rows) == 62 + 61
+    assert not any(r["known"] for r in rows)
+
+
+def test_progress_is_shown_on_a_terminal(run: Path, queries: Path, tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "murp", "predict", run, "--queries", queries, "--out", tmp_path / "out.csv"]
+    process = subprocess.Popen(
+        list(map(str, command)),
+        stderr=theirs,
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
+    )
+    os.close(theirs)
+    seen = b""
+    with suppress(OSError):  # how a terminal ends
+        while part := os.read(ours, 65536):
+            seen += part
+    os.close(ours)
+    assert process.wait(timeout=120) == 0
+    assert "questions" in seen.decode()
+    assert "2/2" in seen.decode()
+    result = murp("predict", run, "--queries", queries, "--out", tmp_path / "quiet.csv")
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_bad_questions_are_named_with_their_line_and_nothing_is_written(run: Path, tmp_path: Path) -> None:
+    path, out = tmp_path / "q.tsv", tmp_path / "out.parquet"
+    for text, expected in (
+        ("p1\tchild_of\np2\n", "q.tsv, line 2: 1 field instead of 2"),
+        ("p1\tchild_of\nnobody\tchild_of\n", "q.tsv, line 2: unknown entity 'nobody'"),
+        ("p1\tchild_of\np1\tpart_of\n", "q.tsv, line 2: unknown relation 'part_of'"),
+        ("John Smith\tchild_of\n", "q.tsv, line 1: entity name 'John Smith' is ambiguous"),
+    ):
+        path.write_text(text)
+        assert expected in refused("predict", run, "--queries", path, "--out", out)
+    assert "no such file" in refused("predict", run, "--queries", tmp_path / "none.tsv", "--out", out)
+    assert "must end in .parquet, .csv or .jsonl" in refused("predict", run, "--queries", path, "--out", tmp_path / "x")
+    assert "--queries needs --out" in refused("predict", run, "--queries", path)
+    assert "--head needs --relation" in refused("predict", run, "--head", "p1")
+    assert "--out does not go with --tail" in refused(
+        "predict", run, "--tail", "p1", "--relation", "child_of", "--out", out
+    )
+    assert [p.name for p in tmp_path.iterdir()] == ["q.tsv"]
+
+
+def test_calibrated_probabilities_are_shown_with_their_origin(run: Path, queries: Path, tmp_path: Path) -> None:
+    question = ("predict", run, "--head", "p9", "--relation", "child_of", "-k", "4")
+    assert "calibrated" not in ok(*question)
+    said = ok("calibrate", run, "--method", "isotonic", "--seed", "2")
+    assert all(word in said for word in ("uncalibrated", "platt", "isotonic", "Brier", "log loss", "10 answers"))
+    stored = json.loads((run / "calibration.json").read_text())
+    assert len(stored["test"]["isotonic"]["reliability"]) == 10
+    try:
+        shown = ok(*question)
+        assert "calibrated: isotonic, fitted on 10 answers of valid" in shown
+        assert str(run / "calibration.json") in shown
+        values = [p["calibrated"] for p in json.loads(ok(*question, "--json"))["predictions"]]
+        assert all(0 < value < 1 for value in values)
+        assert "isotonic" in ok("predict", run, "--queries", queries, "--out", tmp_path / "out.jsonl", "-k", "4")
+        assert [r["calibrated"] for r in lines((tmp_path / "out.jsonl").read_text())][:4] == pytest.approx(values)
+        stored["epoch"] += 1
+        (run / "calibration.json").write_text(json.dumps(stored))
+        other = murp(*question)
+        assert "calibrated" not in other.stdout
+        assert "of other weights and not used" in other.stderr
+        (run / "calibration.json").write_text("{}")
+        assert "murp calibrate" in refused(*question)
+        assert json.loads(ok("calibrate", run, "--json"))["method"] == "platt"
+    finally:
+        (run / "calibration.json").unlink()
+
+
+def test_classify_says_its_protocol_and_judges_triples(run: Path, tmp_path: Path) -> None:
+    said = ok("classify", run)
+    assert "split test, one corruption a fact" in said
+    assert "thresholds chosen on valid" in said
+    report = json.loads(ok("classify", run, "--json"))
+    assert report["triples"] == 10
+    assert set(report["by_relation"]) == {"child_of", "sibling_of"}
+    (tmp_path / "t.csv").write_text("head,relation,tail\np1,child_of,p0\np1,sibling_of,Person 2\n")
+    judged = lines(ok("classify", run, "--triples", tmp_path / "t.csv", "--json"))
+    assert [(j["head"], j["tail"]) for j in judged] == [("p1", "p0"), ("p1", "p2")]
+    for verdict in judged:
+        assert verdict["threshold"] == report["by_relation"][verdict["relation"]]["threshold"]
+        assert verdict["true"] == (verdict["score"] >= verdict["threshold"])
+    assert "child_of" in ok("classify", run, "--triples", tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text("p1,child_of,p0\np1,child_of,px\n")
+    assert "t.csv, line 2: unknown entity 'px'" in refused("classify", run, "--triples", tmp_path / "t.csv")
+
+
+def test_discover_by_relation(run: Path, tmp_path: Path) -> None:
+    result = murp("discover", run, "-k", "3", "--json")
+    assert result.returncode == 0
+    assert "× 63 entities: " in result.stderr
+    found = lines(result.stdout)
+    assert [(r["relation"], r["rank"]) for r in found] == [
+        (r, i) for r in ("child_of", "sibling_of") for i in (1, 2, 3)
+    ]
+    out = tmp_path / "new.csv"
+    assert "wrote 4 new facts" in ok(
+        "discover", run, "--relation", "child_of", "--subjects", "all", "-k", "4", "--out", out
+    )
+    assert len(out.read_text().splitlines()) == 5
+    message = murp("discover", run, "--out", out)
+    assert (message.returncode, message.stdout) == (1, "")
+    assert "exists already" in message.stderr
+    assert "sibling_of" in ok("discover", run, "-k", "1")
+    assert "unknown relation" in refused("discover", run, "--relation", "friend_of")
+
+
+@pytest.mark.parametrize("to", ["npz", "parquet", "safetensors", "hub-folder"])
+def test_export_and_import(run: Path, data: Path, tmp_path: Path, to: str) -> None:
+    out = tmp_path / {"npz": "v.npz", "safetensors": "v.safetensors"}.get(to, "v")
+    assert f"back: murp import {out}" in ok("export", run, "--to", to, "--out", out)
+    assert "exists already" in refused("export", run, "--to", to, "--out", out)
+    given = [] if to == "hub-folder" else ["--data", data]
+    assert f"next: murp evaluate {tmp_path / 'back'}" in ok("import", out, "--out", tmp_path / "back", *given)
+    ours, theirs = (
+        checkpoint.load(path)[0] for path in (run / "best.safetensors", tmp_path / "back" / "last.safetensors")
+    )
+    assert all(values.equal(theirs[name]) for name, values in ours.items())
+    assert ok("evaluate", tmp_path / "back", "--json") == ok("evaluate", run, "--json")
+    assert "exists already" in refused("import", out, "--out", tmp_path / "back", *given)
+    if given:
+        assert "--data" in refused("import", out, "--out", tmp_path / "other")
+        assert "another graph" in refused("import", out, "--out", tmp_path / "other", "--data", "wordnet-mini")
+
+
+def test_exports_of_vectors_alone(run: Path, tmp_path: Path) -> None:
+    for to in ("word2vec", "tensorboard"):
+        assert "entities" in ok("export", run, "--to", to, "--out", tmp_path / to, "--coordinates", "tangent")
+        about = json.loads((tmp_path / to / "about.json").read_text())
+        assert (about["coordinates"], about["curvature"]) == ("tangent", -1.0)
+        assert "entities' vectors alone" in refused("import", tmp_path / to, "--out", tmp_path / "back")
+
+
+def test_a_run_of_another_version(run: Path, tmp_path: Path) -> None:
+    """A setting this version does not know, from a version that says which one it is."""
+    other = tmp_path / "other"
+    other.mkdir()
+    for path in run.iterdir():
+        if path.is_file():
+            (other / path.name).write_bytes(path.read_bytes())
+    (other / "graph").symlink_to(run / "graph")
+    with (other / "config.toml").open("a") as file:
+        file.write("attention = 3\n")
+    assert "unknown setting 'attention'" in refused("predict", other, "--head", "p1", "--relation", "child_of")
+    environment = json.loads((other / "environment.json").read_text())
+    (other / "environment.json").write_text(json.dumps({**environment, "murp": "9.9.9"}))
+    message = refused("export", other, "--to", "npz", "--out", tmp_path / "v.npz")
+    assert "is a run of murp 9.9.9, which this version" in message
+    assert not (tmp_path / "v.npz").exists()

@@ -1,0 +1,447 @@
+"""The page in a real browser: what a reader clicks, drags, types and sees.
+
+``MURP_SCREENSHOTS=folder pytest -m browser`` keeps a picture of every test.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import uvicorn
+from exhibits import NASTY, made_run, nasty_graph
+
+from murp.explorer.app import create_app
+from murp.explorer.collection import Collection
+from murp.explorer.export import write_page
+from murp.explorer.server import address_of, bind
+from murp.graph import KnowledgeGraph
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install 'murp[dev]'")
+Page, expect = playwright.Page, playwright.expect
+
+CHROMIUM = os.environ.get("MURP_CHROMIUM") or shutil.which("chromium")
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="needs a browser: apt-get install chromium, or name one in MURP_CHROMIUM"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory, make_tree: Callable[..., KnowledgeGraph]) -> list[object]:
+    graph = nasty_graph(make_tree())
+    folder = tmp_path_factory.mktemp("runs")
+    return [made_run(folder / name, graph, model=name, seed=i) for i, name in enumerate(("murp", "mure"))]
+
+
+def serving(collection: Collection) -> Iterator[str]:
+    bound = bind("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(create_app(collection), lifespan="off", log_level="error", ws="none"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+    thread.start()
+    yield address_of(bound)
+    server.should_exit = True
+    thread.join(timeout=20)
+    bound.close()
+
+
+@pytest.fixture(scope="module")
+def one(runs: list[object]) -> Iterator[str]:
+    yield from serving(Collection(runs[:1]))  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def two(runs: list[object]) -> Iterator[str]:
+    yield from serving(Collection(runs))  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    with playwright.sync_playwright() as engine:
+        started = engine.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    """What the browser's console calls errors."""
+    return []
+
+
+@pytest.fixture
+def page(browser: object, complaints: list[str], request: pytest.FixtureRequest) -> Iterator[Page]:
+    """A fresh page that may complain of nothing, ask no other host, and run nothing that a name brought along."""
+    context = browser.new_context(viewport={"width": 1280, "height": 860})  # type: ignore[attr-defined]
+    opened = context.new_page()
+    opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    asked: list[str] = []
+    opened.on("request", lambda sent: asked.append(sent.url))
+    yield opened
+    if folder := os.environ.get("MURP_SCREENSHOTS"):
+        opened.screenshot(path=Path(folder) / f"{request.node.name}.png")
+    assert complaints == []
+    assert all(re.match(r"http://127\.0\.0\.1:|file:|data:", url) for url in asked)
+    assert "taken" not in opened.title()
+    assert opened.locator("#panel script, #panel img, #panel b, #disks script, #completions img").count() == 0
+    context.close()
+
+
+def settled(page: Page) -> None:
+    page.wait_for_selector("body[data-ready]")
+
+
+def visit(page: Page, address: str) -> None:
+    page.goto(address)
+    settled(page)
+
+
+def dots(page: Page, number: int = 0) -> str:
+    """The picture as it is now, once nothing is left to draw."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    return str(page.locator("canvas.dots").nth(number).evaluate("canvas => canvas.toDataURL()"))
+
+
+def place(page: Page, x: float, y: float, number: int = 0) -> tuple[float, float]:
+    """A position of the unit disk on the screen."""
+    box = page.locator("canvas.overlay").nth(number).bounding_box()
+    assert box is not None
+    return box["x"] + (1 + x) * box["width"] / 2, box["y"] + (1 - y) * box["height"] / 2
+
+
+def test_search_completes_and_chooses(page: Page, one: str) -> None:
+    visit(page, one)
+    assert page.locator("#card-title").inner_text() == "tree <i>of names</i>"
+    before = dots(page)
+    page.get_by_role("combobox", name="Search").type("node 1")
+    page.get_by_role("option").first.wait_for()
+    names = page.locator("#completions strong").all_inner_texts()
+    assert len(names) > 3
+    assert all("node 1" in name for name in names)
+    page.get_by_role("option", name="node 12").click()
+    page.locator("#card-title", has_text="node 12").wait_for()
+    settled(page)
+    assert "entity=n12" in page.url
+    assert dots(page) != before
+
+
+def test_names_of_markup_stay_names(page: Page, one: str) -> None:
+    visit(page, one)
+    for i, name in enumerate(NASTY[:4]):
+        page.locator("#search").fill(name)
+        expect(page.locator("#completions strong").first).to_have_text(name.replace("\u2028", " "))
+        page.keyboard.press("Enter")
+        page.locator("#card-title code", has_text=f"n{i}").wait_for()
+        settled(page)
+        assert name in page.locator("#card-title").evaluate("e => e.textContent")
+        x, y = place(page, 0, 0)
+        page.mouse.move(x, y)
+        page.locator(".tip small").first.wait_for()
+        assert page.locator(".tip strong").evaluate("e => e.textContent") == name
+        page.mouse.move(2, 2)
+
+
+def test_click_brings_a_point_to_the_middle(page: Page, one: str) -> None:
+    visit(page, one)
+    near = page.request.get(f"{one}api/project?k=5").json()["nearest"][0]
+    page.mouse.click(*place(page, near["x"], near["y"]))
+    page.locator("#card-title code", has_text=near["id"]).wait_for()
+    settled(page)
+    page.mouse.move(*place(page, 0, 0))
+    page.locator(".tip strong", has_text=near["name"]).wait_for()
+
+
+def test_hover_tells_name_gloss_norm_bias_and_neighbours(page: Page, one: str) -> None:
+    visit(page, f"{one}#entity=n9")
+    page.mouse.move(*place(page, 0, 0))
+    page.locator(".tip small").nth(1).wait_for()
+    told = page.locator(".tip").evaluate("e => e.textContent")
+    card = page.request.get(f"{one}api/entity?entity=n9").json()
+    assert card["name"] in told
+    assert card["gloss"] in told
+    assert f"norm {card['norm']:.3f}" in told
+    assert f"subject bias {card['biases']['subject']:.2f}" in told
+    assert all(n["name"] in told for n in card["neighbours"])
+
+
+def test_drag_moves_the_disk_and_home_undoes_it(page: Page, one: str) -> None:
+    visit(page, f"{one}#entity=n9&edges=0")
+    before, link = dots(page), page.url
+    page.mouse.move(*place(page, 0.1, 0.1))
+    page.mouse.down()
+    page.mouse.move(*place(page, 0.5, -0.3), steps=8)
+    page.mouse.up()
+    assert dots(page) != before
+    assert "Möbius translation" in page.locator("#projection-note").inner_text()
+    assert "drag1=" in page.url
+    assert page.url != link
+    page.locator("canvas.overlay").press("Home")
+    assert dots(page) == before
+    assert "Möbius translation" not in page.locator("#projection-note").inner_text()
+
+
+def test_a_link_restores_the_view(page: Page, one: str) -> None:
+    visit(page, f"{one}#entity=n9&relation=next&direction=head&edges=0")
+    page.mouse.move(*place(page, 0.1, 0.1))
+    page.mouse.down()
+    page.mouse.move(*place(page, -0.4, 0.3), steps=5)
+    page.mouse.up()
+    page.mouse.move(2, 2)
+    seen, link, rows = dots(page), page.url, page.locator("#answers tbody tr").all_inner_texts()
+    page.goto("about:blank")
+    visit(page, link)
+    assert page.url == link
+    assert page.locator("#relation").input_value() == "next"
+    assert page.locator("#direction").input_value() == "head"
+    assert page.locator("#answers tbody tr").all_inner_texts() == rows
+    differing = page.evaluate(
+        """async ([a, b]) => {
+          const pixels = async (url) => {
+            const image = new Image();
+            image.src = url;
+            await image.decode();
+            const { width, height } = image;
+            const context = Object.assign(document.createElement("canvas"), { width, height }).getContext("2d");
+            context.drawImage(image, 0, 0);
+            return context.getImageData(0, 0, width, height).data;
+          };
+          const [p, q] = [await pixels(a), await pixels(b)];
+          return p.reduce((sum, value, i) => sum + (Math.abs(value - q[i]) > 100), 0) / p.length;
+        }""",
+        [seen, dots(page)],
+    )
+    assert differing < 1e-4  # the link rounds the isometry
+
+
+def test_answers_say_probability_and_known_or_new(page: Page, one: str) -> None:
+    visit(page, f"{one}#entity=n5&relation=parent")
+    page.locator("#answers tbody tr").first.wait_for()
+    expected = page.request.get(f"{one}api/predict?head=n5&relation=parent&k=50").json()["predictions"]
+    rows = page.locator("#answers tbody tr")
+    assert rows.count() == len(expected)
+    for i in (0, 1, 7, len(expected) - 1):
+        text = rows.nth(i).evaluate("e => e.textContent")
+        assert expected[i]["name"] in text
+        assert f"{expected[i]['probability']:.3f}" in text
+        assert (expected[i]["known"] or "new") in text
+    assert {p["known"] for p in expected} > {None}
+
+
+def test_the_question_shows_four_colours_and_plays(page: Page, one: str) -> None:
+    visit(page, f"{one}#entity=n5&relation=parent")
+    page.get_by_role("button", name="Question").click()
+    settled(page)
+    after = dots(page)
+    counts = page.request.get(f"{one}api/question?head=n5&relation=parent").json()["counts"]
+    legend = page.locator("#legend").inner_text()
+    assert all(f"{kind}: {number}" in legend for kind, number in counts.items())
+    page.locator("#moment").fill("0")
+    assert dots(page) != after
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_url(lambda url: "moment" not in url)  # written at the end
+    assert dots(page) == after
+    page.locator("#projection").select_option("paper")
+    settled(page)
+    assert dots(page) != after
+    assert "view=question" in page.url
+
+
+def test_two_runs_side_by_side(page: Page, two: str) -> None:
+    visit(page, f"{two}#entity=n5&relation=parent")
+    assert page.locator("canvas.overlay").count() == 2
+    page.locator("#answers table").nth(1).wait_for()
+    captions = page.locator("figcaption").all_inner_texts()
+    assert captions == ["MuRP d=5 murp", "MuRE d=5 mure"]
+    assert dots(page, 0) != dots(page, 1)
+    for number in (1, 2):
+        best = page.request.get(f"{two}api/predict?head=n5&relation=parent&k=1&run={number}").json()["predictions"][0]
+        row = page.locator("#answers table").nth(number - 1).locator("tbody tr").first
+        assert best["name"] in row.evaluate("e => e.textContent")
+    page.locator("#metrics table").wait_for()
+    assert "MRR MuRE d=5" in page.locator("#metrics thead").inner_text()
+    assert "standard" in page.locator("#metrics").inner_text()
+
+
+def test_dark_follows_the_system_and_the_button(page: Page, one: str) -> None:
+    page.emulate_media(color_scheme="dark")
+    visit(page, f"{one}#entity=n9")
+    background = "getComputedStyle(document.body).backgroundColor"
+    dark, picture = page.evaluate(background), dots(page)
+    page.get_by_role("button", name="Dark").click()
+    assert page.evaluate(background) != dark
+    assert dots(page) != picture
+    page.reload()
+    settled(page)
+    assert page.evaluate(background) != dark  # the browser keeps the choice
+    page.get_by_role("button", name="Dark").click()
+    assert page.get_by_role("button", name="Dark").get_attribute("aria-pressed") == "true"
+
+
+@pytest.mark.parametrize("width", [340, 412])
+def test_a_phones_width(page: Page, two: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 780})
+    visit(page, f"{two}#entity=n5&relation=parent")
+    page.locator("#metrics table").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for number in (0, 1):
+        box = page.locator("canvas.overlay").nth(number).bounding_box()
+        assert box is not None
+        assert box["width"] > 0.85 * width
+
+
+def test_the_keyboard_alone_is_enough(page: Page, one: str) -> None:
+    visit(page, one)
+    page.keyboard.press("/")
+    page.keyboard.type("node 2")
+    page.get_by_role("option").nth(1).wait_for()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    active = page.locator("#search").get_attribute("aria-activedescendant")
+    chosen = page.locator(f"#{active} strong").inner_text()
+    page.keyboard.press("Enter")
+    page.locator("#card-title", has_text=chosen).wait_for()
+    settled(page)
+    for _ in range(20):
+        if page.evaluate("document.activeElement.className") == "overlay":
+            break
+        page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "overlay"
+    before = dots(page)
+    page.keyboard.press("ArrowRight")
+    assert dots(page) != before
+    page.keyboard.press("Home")
+    assert dots(page) == before
+    page.keyboard.press("n")
+    page.keyboard.press("n")  # the first is the entity in the middle itself
+    page.locator(".tip strong").wait_for()
+    neighbour = page.locator(".tip strong").inner_text()
+    page.keyboard.press("Enter")
+    page.locator("#card-title", has_text=neighbour).wait_for()
+    settled(page)
+    assert neighbour in page.locator("#status").inner_text()
+
+
+def test_what_a_screen_reader_finds(page: Page, one: str) -> None:
+    visit(page, f"{one}#entity=n5&relation=parent")
+    for role, name in (
+        ("combobox", "Search entities"), ("button", "Copy link"), ("button", "Question"), ("complementary", "Results"),
+        ("application", "MuRP d=5"), ("table", "Most probable answers"), ("region", "Picture"),
+    ):  # fmt: skip
+        assert page.get_by_role(role, name=re.compile(re.escape(name))).count() == 1, (role, name)
+    page.get_by_text("The picture as a table").click()
+    rows = page.get_by_role("table", name="nearest to the middle").locator("tbody tr")
+    nearest = page.request.get(f"{one}api/project?centre=n5&k=20").json()["nearest"]
+    assert rows.count() == len(nearest)
+    assert nearest[1]["name"] in rows.nth(1).evaluate("e => e.textContent")
+    # Everything that can be operated has a name.
+    unnamed = page.evaluate(
+        "[...document.querySelectorAll('button, select, input')].filter((e) => !e.textContent.trim()"
+        " && !e.labels?.length && !e.getAttribute('aria-label')).map((e) => e.outerHTML)"
+    )
+    assert unnamed == []
+
+
+LAWS = """async () => {
+  const { poincare, euclidean, carry, moved } = await import("/page/spaces.js");
+  const { traceEdges } = await import("/page/geodesics.js");
+  const distance = {
+    poincare: (p, q) => Math.acosh(1 + 2 * ((p[0] - q[0]) ** 2 + (p[1] - q[1]) ** 2)
+      / ((1 - p[0] ** 2 - p[1] ** 2) * (1 - q[0] ** 2 - q[1] ** 2))),
+    euclidean: (p, q) => Math.hypot(p[0] - q[0], p[1] - q[1]),
+  };
+  let seed = 1;
+  const random = () => { seed = (seed * 16807) % 2147483647; return seed / 2147483647; };
+  const point = () => {
+    const [radius, angle] = [0.95 * Math.sqrt(random()), 7 * random()];
+    return [radius * Math.cos(angle), radius * Math.sin(angle)];
+  };
+  const worst = { isometry: 0, carry: 0, inverse: 0, halfway: 0, drawn: 0, geodesic: 0 };
+  const note = (law, error) => { worst[law] = Math.max(worst[law], Number.isFinite(error) ? error : 1e9); };
+  for (const [name, space] of Object.entries({ poincare, euclidean })) {
+    const d = distance[name];
+    for (let i = 0; i < 300; i += 1) {
+      const [p, q, x, y] = [point(), point(), point(), point()];
+      const m = space.compose(space.rotation(7 * random()), carry(space, ...p, ...q));
+      const move = (z) => moved(space, m, ...z);
+      note("isometry", Math.abs(d(move(x), move(y)) - d(x, y)) / (1 + d(x, y)));
+      note("carry", d(moved(space, carry(space, ...p, ...q), ...p), q));
+      note("inverse", d(moved(space, space.inverse(m), ...move(x)), x));
+      note("halfway", Math.abs(2 * d([0, 0], space.share(...p, 0.5)) - d([0, 0], p)));
+      note("drawn", d(space.undrawn(...space.drawn(...p)), p));
+      // A geodesic is where the two distances add up.
+      traceEdges(space, [...p, ...q], [0, 1], 9, (path, length) => {
+        for (let n = 0; n < length; n += 1) {
+          const z = space.undrawn(path[2 * n], path[2 * n + 1]);
+          note("geodesic", Math.abs(d(p, z) + d(z, q) - d(p, q)));
+        }
+      });
+    }
+  }
+  return worst;
+}"""
+
+
+def test_the_pages_geometry_obeys_its_laws(page: Page, one: str) -> None:
+    visit(page, one)
+    for law, error in page.evaluate(LAWS).items():
+        # The path of a geodesic is kept in single precision, and its arcs are flattened by a thousandth.
+        assert error < (3e-3 if law == "geodesic" else 1e-6), law
+
+
+def test_trouble_is_said(page: Page, one: str, complaints: list[str]) -> None:
+    page.goto(f"{one}#entity=nobody")
+    page.get_by_role("alert").wait_for()
+    assert "unknown entity 'nobody'" in page.get_by_role("alert").inner_text()
+    page.evaluate("location.hash = 'entity=n5'")
+    page.locator("#card-title", has_text="n5").wait_for()
+    settled(page)
+    assert not page.get_by_role("alert").is_visible()
+    assert complaints
+    assert all("404" in complaint for complaint in complaints)
+    complaints.clear()
+
+
+def test_the_exported_page_works_from_a_file(page: Page, runs: list[object], tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    write_page(runs[0], file)  # type: ignore[arg-type]
+    visit(page, file.as_uri())
+    before = dots(page)
+    page.locator("#search").fill("node 12")
+    page.get_by_role("option").first.wait_for()
+    page.keyboard.press("Enter")
+    page.locator("#card-title", has_text="node 12").wait_for()
+    settled(page)
+    assert dots(page) != before
+    page.mouse.move(*place(page, 0, 0))
+    page.locator(".tip strong", has_text="node 12").wait_for()
+    assert "Möbius translation" in page.locator("#projection-note").inner_text()
+    assert not page.locator("#view-question").is_visible()
+    assert not page.locator("#answers").is_visible()
+    page.mouse.move(2, 2)
+    centred, link = dots(page), page.url
+    page.locator("#relation").select_option("next")
+    settled(page)
+    assert dots(page) != centred  # other edges
+    page.locator("#origin").click()
+    settled(page)
+    page.locator("#relation").select_option("parent")
+    settled(page)
+    assert dots(page) == before
+    page.goto("about:blank")
+    visit(page, f"{file.as_uri()}#entity=n12&relation=parent")
+    assert dots(page) == centred
+    page.goto("about:blank")
+    visit(page, link)
+    assert page.url == link

@@ -1,0 +1,222 @@
+"""The explorer as an attacker meets it: requests no page sends, names that are script, links out of the run."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import shutil
+import socket
+import threading
+import time
+import warnings
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from exhibits import TestClient, client_of, made_run, nasty_graph
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from murp.errors import RunError
+from murp.explorer import server
+from murp.explorer.app import LONGEST, MOST, create_app
+from murp.explorer.collection import Collection
+from murp.explorer.export import write_page
+from murp.explorer.security import HEADERS
+from murp.explorer.server import address_of, bind
+from murp.graph import KnowledgeGraph, Vocabulary
+from murp.runs import load
+
+schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis: pip install 'murp[dev]'")
+positive_data_acceptance = pytest.importorskip("schemathesis.specs.openapi.checks").positive_data_acceptance
+
+GET = {
+    "/api/run", "/api/entities", "/api/search", "/api/entity", "/api/metrics", "/api/predict", "/api/neighbours",
+    "/api/project", "/api/question", "/api/edges",
+}  # fmt: skip
+
+
+@pytest.fixture
+def client(small_tree: KnowledgeGraph, tmp_path: Path) -> TestClient:
+    return client_of(made_run(tmp_path, nasty_graph(small_tree)))
+
+
+@pytest.fixture
+def described(client: TestClient) -> Any:
+    return schemathesis.openapi.from_dict(client.get("/openapi.json").json())
+
+
+def test_all_that_is_offered_is_described(described: Any) -> None:
+    assert set(described.raw_schema["paths"]) == GET
+
+
+@pytest.mark.parametrize("path", sorted(GET))
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_every_answer_is_as_the_interface_says(client: TestClient, described: Any, path: str, data: Any) -> None:
+    """Schemathesis draws requests from the OpenAPI description, fitting and not, and judges the answers by it."""
+    case = data.draw(described[path]["GET"].as_strategy())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        response = client.request(case.method, case.formatted_path, params=case.query or {})
+        # That a question has a head or a tail, and not both, OpenAPI cannot say.
+        case.validate_response(schemathesis.Response.from_any(response), excluded_checks=[positive_data_acceptance])
+    assert response.status_code in (200, 404, 422)
+    for name, value in HEADERS.items():
+        assert response.headers.get_list(name) == [value]
+
+
+@given(st.text(alphabet=st.characters(codec="latin-1"), max_size=60), st.binary(max_size=60))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_address_reaches_a_file(client: TestClient, path: str, query: bytes) -> None:
+    pages = {f"/page/{file.name}" for file in files("murp.explorer").joinpath("page").iterdir()}
+    response = client.get(
+        "http://127.0.0.1:8000/" + "".join(f"%{ord(c):02x}" for c in path) + "?" + "".join(f"%{b:02x}" for b in query)
+    )
+    assert response.status_code in (404, 422) or f"/{path}" in pages | GET | {"/", "/openapi.json"}
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/config.toml", "/run/config.toml", "/page/../../runs/folder.py", "/page/%2e%2e/app.py", "/page/..%5capp.py",
+        "/page//etc/passwd", "/page/%00", "/page/app.js/../../app.py", "/..;/app.py", "/static/../app.py", "/page/",
+        "/page",
+    ],
+)  # fmt: skip
+def test_nothing_outside_the_page_is_served(client: TestClient, address: str) -> None:
+    assert client.get(address).status_code == 404
+
+
+def test_bytes_that_are_no_text_are_refused_and_not_a_mistake(client: TestClient) -> None:
+    """A raw byte in the query, which no browser sends."""
+    bound = bind("127.0.0.1", 0)
+    stop = _serve(client.app, bound)
+    try:
+        for target in (b"/nothing?\xff\xfe", b"/api/predict?relation=\xff&head=n1", b"/\xff"):
+            with socket.create_connection(bound.getsockname()) as line:
+                line.sendall(b"GET " + target + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+                status = line.makefile("rb").readline()
+            assert status.split()[1] in (b"400", b"404"), status
+        for endless in (b"GET /" + b"x" * 200_000, b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"y" * 200_000):
+            with socket.create_connection(bound.getsockname()) as line:
+                line.sendall(endless)
+                assert line.makefile("rb").readline().split()[1] == b"400"
+    finally:
+        stop()
+
+
+def test_more_connections_than_allowed_are_sent_away(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    bound = bind("127.0.0.1", 0)
+    stop = _serve(client.app, bound, limit_concurrency=3)
+    held = []
+    try:
+        for _ in range(4):
+            line = http.client.HTTPConnection(*bound.getsockname())
+            line.connect()
+            held.append(line)
+        time.sleep(0.2)
+        held[-1].request("GET", "/api/run")
+        assert held[-1].getresponse().status == 503
+    finally:
+        for line in held:
+            line.close()
+        stop()
+    assert server.CONNECTIONS <= 128
+
+
+def test_counts_and_lengths_are_bounded(client: TestClient) -> None:
+    for path, fields in {
+        "/api/predict": {"head": "n1", "relation": "next"},
+        "/api/neighbours": {"entity": "n1"},
+        "/api/entity": {"entity": "n1"},
+        "/api/project": {"centre": "n1"},
+        "/api/search": {"q": "n"},
+    }.items():
+        assert client.get(path, params={**fields, "k": MOST}).status_code == 200
+        for k in (0, -1, MOST + 1, 10**30, "1e9"):
+            assert client.get(path, params={**fields, "k": k}).status_code == 422
+        for name in fields:
+            assert client.get(path, params={**fields, name: "x" * (LONGEST + 1)}).status_code == 422
+
+
+@pytest.mark.parametrize("member", ["config.toml", "metrics.jsonl", "calibration.json", "graph"])
+def test_a_run_with_a_link_is_not_opened(small_tree: KnowledgeGraph, member: str, tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run", small_tree, save=True).path
+    if (run / member).exists():
+        shutil.move(run / member, tmp_path / "elsewhere")
+    (run / member).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RunError, match=rf"{member} is a symbolic link|is not a run folder"):
+        load(run)
+
+
+ALERTS = [
+    "<script>alert('name')</script>",
+    "<img src=x onerror=alert('name')>",
+    "'\"><svg onload=alert('name')>",
+    "</title><script>alert('name')</script>",
+    "javascript:alert('name')",
+    "{{constructor.constructor('alert(1)')()}}",
+    "${alert('name')}",
+    "</script><script>alert('name')</script>",
+]
+CHROMIUM = os.environ.get("MURP_CHROMIUM") or shutil.which("chromium")
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="needs a browser: apt-get install chromium, or name one in MURP_CHROMIUM")
+def test_no_name_runs_in_a_browser(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    """Names, glosses, ids, relations and the graph itself are script; neither the page nor its export runs one."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install 'murp[dev]'")
+    n = small_tree.num_entities
+    names = [ALERTS[i % len(ALERTS)] + (str(i) if i >= len(ALERTS) else "") for i in range(n)]
+    ids = [f"{ALERTS[i % len(ALERTS)]}#{i}" for i in range(n)]
+    graph = KnowledgeGraph(
+        ALERTS[0],
+        Vocabulary("entity", ids, names, [ALERTS[i % len(ALERTS)] for i in range(n)]),
+        Vocabulary("relation", ALERTS[:2], ALERTS[2:4]),
+        *(small_tree.train, small_tree.valid, small_tree.test),
+    )
+    run = made_run(tmp_path / "run", graph)
+    write_page(run, tmp_path / "page.html")
+    bound = bind("127.0.0.1", 0)
+    stop = _serve(create_app(Collection([run])), bound)
+    try:
+        with playwright.sync_playwright() as engine:
+            browser = engine.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+            for address in (address_of(bound), (tmp_path / "page.html").as_uri()):
+                page = browser.new_page()
+                dialogs: list[str] = []
+                page.on("dialog", lambda dialog, seen=dialogs: (seen.append(dialog.message), dialog.dismiss()))
+                page.goto(address)
+                page.wait_for_selector("body[data-ready]")
+                for name in ALERTS:
+                    page.locator("#search").fill(name)
+                    page.locator("#completions strong").first.wait_for()
+                    page.keyboard.press("Enter")
+                    page.wait_for_selector("body[data-ready]")
+                page.wait_for_timeout(100)
+                assert dialogs == []
+                assert page.locator("#panel script, #panel img, #panel svg[onload], #completions img").count() == 0
+                page.close()
+            browser.close()
+    finally:
+        stop()
+
+
+def _serve(app: Any, bound: socket.socket, **more: Any) -> Any:
+    """Serve in a thread; what stops it."""
+    running = uvicorn.Server(uvicorn.Config(app, http="h11", lifespan="off", log_level="critical", ws="none", **more))
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [bound]}, daemon=True)
+    thread.start()
+    while not running.started:
+        time.sleep(0.01)
+
+    def stop() -> None:
+        running.should_exit = True
+        thread.join(timeout=20)
+        bound.close()
+
+    return stop

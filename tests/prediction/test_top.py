@@ -1,0 +1,122 @@
+"""The best objects of many queries against sorting all scores; which split states a fact against a set."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from murp.errors import ConfigError, NotFiniteError
+from murp.evaluation import KnownFacts
+from murp.evaluation.ranks import BYTES_PER_CELL
+from murp.graph import SPLITS, KnowledgeGraph
+from murp.models import MODELS, MultiRelational
+from murp.prediction import top_objects
+from murp.prediction.stated import Stated, states
+
+RELATIONS = 3
+
+
+def drawn_model(name: str, entities: int, seed: int, **parts: Any) -> MultiRelational:
+    """Points and biases anywhere; entities two by two the same, so that there are ties."""
+    model = MODELS[name](entities, 2 * RELATIONS, 4, dtype=torch.float64, **parts)
+    draw = torch.Generator().manual_seed(seed)
+    for table in model.tables:
+        values = torch.randn(model.rows_of(table), *table.shape, dtype=torch.float64, generator=draw)
+        model.parameters[table.name] = table.geometry.exp0(0.5 * values)
+        if table.of == "entity" and entities > 1:
+            model.parameters[table.name][1::2] = model.parameters[table.name][: entities - 1 : 2]
+    return model
+
+
+def drawn_facts(entities: int, seed: int, number: int = 60) -> np.ndarray[Any, np.dtype[np.int32]]:
+    draw = np.random.default_rng(seed)
+    columns = [draw.integers(0, high, number) for high in (entities, 2 * RELATIONS, entities)]
+    return np.stack(columns, axis=1).astype(np.int32)
+
+
+parts = st.sampled_from([{}, {"transformation": "stretch-only"}, {"bias": "norm"}])
+
+
+@settings(max_examples=40)
+@given(
+    name=st.sampled_from(list(MODELS)),
+    parts=parts,
+    entities=st.sampled_from([1, 2, 9, 257, 300]),
+    k=st.sampled_from([1, 3, 10, 128, 129, 400]),
+    known=st.booleans(),
+    without_subject=st.booleans(),
+    one_at_a_time=st.booleans(),
+    seed=st.integers(0, 1000),
+)
+def test_the_best_are_the_best_of_all_scores(
+    name: str,
+    parts: dict[str, Any],
+    entities: int,
+    k: int,
+    known: bool,
+    without_subject: bool,
+    one_at_a_time: bool,
+    seed: int,
+) -> None:
+    model = drawn_model(name, entities, seed, **parts)
+    facts = drawn_facts(entities, seed)
+    without = KnownFacts(facts, RELATIONS) if known else None
+    draw = np.random.default_rng(seed)
+    subjects, relations = draw.integers(0, entities, 12), draw.integers(0, 2 * RELATIONS, 12)
+    memory = entities * BYTES_PER_CELL if one_at_a_time else None
+    best = top_objects(model, subjects, relations, k, without=without, without_subject=without_subject, memory=memory)
+    assert best.entities.shape == best.scores.shape == (12, min(k, entities))
+    scores = model.score_objects(torch.from_numpy(subjects), torch.from_numpy(relations)).numpy()
+    stated = {tuple(fact) for fact in facts.tolist()} if known else set()
+    for i, (s, r) in enumerate(zip(subjects.tolist(), relations.tolist(), strict=True)):
+        allowed = [o for o in range(entities) if (s, r, o) not in stated and not (without_subject and o == s)]
+        expected = sorted((scores[i, o] for o in allowed), reverse=True)[:k]
+        found = best.entities[i][best.entities[i] >= 0]
+        assert set(found) <= set(allowed)
+        assert len(set(found)) == len(found) == len(expected)
+        np.testing.assert_allclose(best.scores[i, : len(found)], expected, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(scores[i, found], expected, rtol=1e-9, atol=1e-9)
+        assert (best.scores[i, len(found) :] == -math.inf).all()
+
+
+def test_equal_scores_stand_in_the_order_of_the_entities() -> None:
+    model = drawn_model("murp", 300, 0)
+    best = top_objects(model, np.arange(40), np.zeros(40, np.int64), 6)
+    assert (best.entities[:, ::2] + 1 == best.entities[:, 1::2]).all()
+
+
+@pytest.mark.parametrize("parts", [{}, {"bias": "object"}])
+def test_nan_is_an_error_that_names_the_query(parts: dict[str, Any]) -> None:
+    model = drawn_model("murp", 300, 0, **parts)
+    model.parameters["translation"][4] = math.nan
+    asked = np.array([7, 8, 9]), np.array([0, 4, 1])
+    with pytest.raises(NotFiniteError, match=r"subject 8, relation 4\)"):
+        top_objects(model, *asked, 5)
+    with pytest.raises(ConfigError, match="k must be at least 1"):
+        top_objects(model, *asked, 0)
+
+
+@given(facts=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 4)), max_size=30))
+def test_states_is_membership(facts: list[tuple[int, int, int]]) -> None:
+    known = KnownFacts(np.array(facts, dtype=np.int32).reshape(-1, 3), RELATIONS)
+    subjects, relations = (a.ravel() for a in np.mgrid[:4, :6])
+    objects = np.broadcast_to(np.arange(-1, 6), (24, 7))
+    expected = [[(s, r, o) in facts for o in range(-1, 6)] for s, r in zip(subjects, relations, strict=True)]
+    assert states(known, subjects, relations, objects).tolist() == expected
+
+
+def test_split_of_names_the_first_split(small_tree: KnowledgeGraph) -> None:
+    g = small_tree
+    doubled = KnowledgeGraph("t", g.entities, g.relations, g.train, np.concatenate([g.valid, g.train[:3]]), g.test)
+    stated = Stated(doubled)
+    for place, split in enumerate(SPLITS):
+        facts = g.split(split).astype(np.int64)
+        assert (stated.split_of(facts[:, 0], facts[:, 1], facts[:, 2:]) == place).all()
+        assert (stated.split_of(facts[:, 2], facts[:, 1] + g.num_relations, facts[:, :1]) == place).all()
+    assert stated.split_of(np.array([0]), np.array([0]), np.array([[0, -1]])).tolist() == [[-1, -1]]

@@ -1,0 +1,65 @@
+"""The page of reliability is that of the stored results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reliability_page
+
+MACHINE = {"device": "a CPU", "cores": 2, "murp": "0", "torch": "2"}
+
+
+def test_the_page_comes_from_the_stored_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["reliability_page.py", "--check"])
+    assert reliability_page.main() == 0, "run `make figures`"
+
+
+def test_every_stored_result_is_on_the_page() -> None:
+    files = {file.stem.removeprefix("reliability_") for file in reliability_page.RESULTS.glob("reliability_*.json")}
+    assert files <= set(reliability_page.promises())
+
+
+def test_a_changed_result_makes_the_page_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reliability_page, "RESULTS", tmp_path)
+    monkeypatch.setattr(reliability_page, "PAGE", tmp_path / "reliability.md")
+    figures: dict[str, Any] = {
+        "kills": 1200,
+        "what_failed": [],
+        "slowest_ms": 12.345,
+        "total": {"kills": 1200},
+        "by_engine": {"torch": {"kills": 700, "runs": 3}, "numba": {"kills": 500}},
+        "modules": {"ranks": {"tried": 2, "survivors": [{"key": "a < b | c", "explanation": "the same"}]}},
+    }
+
+    def store() -> None:
+        values = {"settings": {"seed": 0}, "figures": figures, "machine": MACHINE, "date": "2026-01-01T00:00:00Z"}
+        (tmp_path / "reliability_crash.json").write_text(json.dumps(values))
+
+    def run(*arguments: str) -> int:
+        monkeypatch.setattr("sys.argv", ["reliability_page.py", *arguments])
+        return reliability_page.main()
+
+    store()
+    assert run("--check") == 1
+    assert run() == 0
+    assert run("--check") == 0
+    text = (tmp_path / "reliability.md").read_text()
+    for line in (
+        "| kills | 1,200 |",
+        "| what failed | 0 |",
+        "| slowest, ms | 12.3 |",
+        "| by engine | kills | runs |",
+        "| torch | 700 | 3 |",
+        "| numba | 500 |  |",
+        "| ranks | 2 | 1 |",
+        "| `a < b \\| c` | the same |",
+    ):
+        assert line in text
+    assert "Not measured yet" in text
+    figures["kills"] = 1201
+    store()
+    assert run("--check") == 1

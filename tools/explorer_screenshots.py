@@ -1,0 +1,75 @@
+"""The explorer's pictures in docs/, taken of a MuRP and a MuRE run on wordnet-mini.
+
+murp train --data wordnet-mini --model murp --dim 40 --epochs 60 --out runs/murp
+murp train --data wordnet-mini --model mure --dim 40 --epochs 60 --out runs/mure
+python tools/explorer_screenshots.py runs/murp runs/mure docs
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+import small_png
+
+ASIA = "entity=asia.n.01&relation=has_part"
+# name: (what of the page, width, height, dark, both runs)
+PICTURES = {
+    "map": (f"{ASIA}&view=map", 1360, 860, True, False),
+    "question": (f"{ASIA}&view=question", 1360, 860, False, False),
+    "before": (f"{ASIA}&view=question&moment=0", 1360, 860, False, False),
+    "compare": (f"{ASIA}&view=question", 1480, 860, False, True),
+    "phone": (f"{ASIA}&view=question", 390, 844, False, False),
+}
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+
+
+@contextmanager
+def exploring(*runs: str) -> Iterator[str]:
+    """The address of an explorer of these runs."""
+    command = [sys.executable, "-m", "murp", "explore", *runs, "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[1]
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def take(browser: Browser, address: str, name: str, folder: Path) -> None:
+    """One picture, once the page is at rest and the figures are there."""
+    view, width, height, dark, _ = PICTURES[name]
+    page = browser.new_page(
+        viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", reduced_motion="reduce"
+    )
+    page.goto(f"{address}#{view}")
+    page.wait_for_selector("body[data-ready]")
+    page.wait_for_selector("#metrics table")
+    page.wait_for_timeout(500)
+    small_png.write(page.screenshot(), folder / f"explorer-{name}.png")
+    page.close()
+
+
+def main() -> None:
+    murp_run, mure_run, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+    executable = os.environ.get("MURP_CHROMIUM") or shutil.which("chromium")
+    with sync_playwright() as engine:
+        browser = engine.chromium.launch(executable_path=executable, args=ARGUMENTS)
+        for both, runs in ((False, [murp_run]), (True, [murp_run, mure_run])):
+            with exploring(*runs) as address:
+                for name, picture in PICTURES.items():
+                    if picture[-1] == both:
+                        take(browser, address, name, folder)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Write docs/reliability.md from results/reliability_*.json; with --check, only say whether it is up to date.
+
+    python tools/reliability_page.py
+
+What is promised and how it is tested stands in reliability/promises.toml; every figure comes from what the scripts
+beside it stored.
+A harness that was not run yet is left out of the page, and named as such.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks_page import machine, table
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "reliability.md"
+PROMISES = ROOT / "reliability" / "promises.toml"
+Values = Mapping[str, Any]
+LONGEST = 12  # of a list that is shown; of a longer one its length is
+
+
+def promises() -> dict[str, Values]:
+    """What users may rely on (``title``, ``promised``) and how that is ``tested``, by the name of its harness."""
+    return tomllib.loads(PROMISES.read_text(encoding="utf-8"))
+
+
+def stored(name: str) -> Values | None:
+    """What a harness found, None where it was not run."""
+    file = RESULTS / f"reliability_{name}.json"
+    values: Values | None = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+    return values
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [
+        "# Reliability",
+        "What murp promises, how that is tested, and what came. Made by `python tools/reliability_page.py` from "
+        "what the scripts under [reliability/](../reliability/) stored in [results/](../results/).",
+    ]
+    missing = []
+    for name, promise in promises().items():
+        found = stored(name)
+        if found is None:
+            missing.append(f"{promise['title']} (`reliability_{name}.json`)")
+        else:
+            parts += section(promise, found)
+    if missing:
+        parts += ["## Not measured yet", f"{'; '.join(missing)}."]
+    return "\n\n".join(parts) + "\n"
+
+
+def section(promise: Values, found: Values) -> list[str]:
+    """Promise, test, settings and figures of one harness."""
+    settings = ", ".join(f"{words(name)} {shown(value)}" for name, value in found["settings"].items())
+    return [
+        f"## {promise['title']}",
+        "**Promised.** " + " ".join(promise["promised"].split()),
+        "**Tested.** " + " ".join(promise["tested"].split()),
+        *tables(found["figures"]),
+        *survivors(found["figures"]),
+        f"*Settings: {settings}.*",
+        machine(found),
+    ]
+
+
+def tables(figures: Values, title: str = "") -> Iterator[str]:
+    """Plain figures as one table, figures by name (reader, module, engine …) as another with a row a name.
+
+    What is nested deeper has tables of its own, and so has a short list of figures.
+    """
+    plain = {name: value for name, value in figures.items() if not isinstance(value, Mapping)}
+    groups = {name: value for name, value in figures.items() if isinstance(value, Mapping)}
+    rows = {name: group for name, group in groups.items() if not any(isinstance(v, Mapping) for v in group.values())}
+    if plain:
+        yield table([title, "figure"], [[words(name), shown(value)] for name, value in plain.items()])
+    if rows:
+        yield of_rows(title, [words(name) for name in rows], list(rows.values()))
+    for name, value in plain.items():
+        if isinstance(value, list) and 0 < len(value) <= LONGEST and all(isinstance(row, Mapping) for row in value):
+            yield of_rows(words(name), [str(number) for number in range(1, len(value) + 1)], value)
+    for name, group in groups.items():
+        if name not in rows:
+            yield from tables(group, words(name))
+
+
+def of_rows(title: str, names: Sequence[str], rows: Sequence[Values]) -> str:
+    """A table of rows that need not have the same columns."""
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    cells = [[name, *(shown(row.get(c, "")) for c in columns)] for name, row in zip(names, rows, strict=True)]
+    return table([title, *map(words, columns)], cells)
+
+
+def survivors(figures: Values) -> list[str]:
+    """The mutants that no test noticed, with the reason."""
+    rows = [
+        [f"`{one['key']}`".replace("|", "\\|"), one["explanation"].replace("|", "\\|")]
+        for module in figures.get("modules", {}).values()
+        for one in module.get("survivors", [])
+    ]
+    return [table(["survivor", "why"], rows)] if rows else []
+
+
+def words(name: str) -> str:
+    """memory_growth_mib → memory growth, MiB"""
+    for ending, unit in (("_mib", "MiB"), ("_ms", "ms")):
+        if name.endswith(ending):
+            return f"{name.removesuffix(ending).replace('_', ' ')}, {unit}"
+    return name.replace("_", " ")
+
+
+def shown(value: Any) -> str:
+    """A value in a cell: numbers readable; of a list its length, where it holds more than words."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "–"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{words(name)} {shown(part)}" for name, part in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return (
+            " ".join(map(str, value))
+            if value and all(isinstance(part, str | int | float) for part in value)
+            else (f"{len(value):,}")
+        )
+    return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if the page is out of date")
+    if parser.parse_args().check:
+        return int(not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page())
+    PAGE.write_text(page(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
