@@ -1,0 +1,260 @@
+"""The paper's tables and figures, a function each: what has to be trained and measured, and what is stored of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from murp.analysis import relation_edges, relation_profiles, spearman
+from murp.analysis.embedding import entity_norms
+from murp.evaluation import PROTOCOLS, KnownFacts, Metrics, rank
+from murp.files import write_text
+from murp.graph import KnowledgeGraph, Split
+from murp.graph.audit import audit_source
+from murp.graph.keys import fact_keys
+from murp.paper.lab import Lab, Wanted, rounded
+from murp.plots import ask
+from murp.runs import Run, folder
+from murp.training.start import resume, train
+
+MODELS = ("mure", "murp")
+CURVE_SPLITS: tuple[Split, ...] = ("train", "valid")
+
+
+def table1(lab: Lab) -> None:
+    """Link prediction: the learning rate chosen on valid from the grid, then every cell with several seeds."""
+    items = lab.settings["table1"]
+    grid, chosen, cells = [], {}, []
+    for data in items["data"]:
+        for model in MODELS:
+            tried = [Wanted(data, model, items["grid_dim"], lr) for lr in items["grid"]]
+            scores = [_valid_mrr(result) for result in lab.results(tried)]
+            grid.append({"data": data, "model": model, "dim": items["grid_dim"], "runs": [run.name for run in tried]})
+            chosen[data, model] = tried[int(np.argmax(scores))].lr
+    for data in items["data"]:
+        for dim in items["dims"]:
+            for model in MODELS:
+                runs = [Wanted(data, model, dim, chosen[data, model], seed) for seed in range(lab.seeds)]
+                lab.results(runs)
+                cells.append({"data": data, "model": model, "dim": dim, "runs": [run.name for run in runs]})
+    lab.store("table1", {"settings": items, "training": lab.settings["training"], "grid": grid, "cells": cells})
+
+
+def figure3a(lab: Lab) -> None:
+    """MRR by dimension."""
+    items = lab.settings["figure3a"]
+    cells = []
+    for dim in items["dims"]:
+        for model in MODELS:
+            runs = [Wanted(items["data"], model, dim, items["lr"], seed) for seed in range(lab.seeds)]
+            lab.results(runs)
+            cells.append({"model": model, "dim": dim, "runs": [run.name for run in runs]})
+    lab.store("figure3a", {"settings": items, "cells": cells})
+
+
+def figure3b(lab: Lab) -> None:
+    """MRR by epoch on train and valid: a run that stops to be evaluated and goes on."""
+    items = lab.settings["figure3b"]
+    curves, cells = {}, []
+    for model in MODELS:
+        chosen = Wanted(items["data"], model, items["dim"], items["lr"])
+        curves[model] = _curve(lab, chosen, items["epochs"])
+        runs = [dataclasses.replace(chosen, seed=seed) for seed in range(lab.seeds)]
+        lab.results(runs)
+        cells.append({"model": model, "runs": [run.name for run in runs]})
+    lab.store("figure3b", {"settings": items, "curves": curves, "cells": cells})
+
+
+def _curve(lab: Lab, wanted: Wanted, epochs: list[int]) -> dict[str, Any]:
+    """MRR of train and valid after each of ``epochs``; what is measured is kept, so that it can be interrupted."""
+    path = lab.work(f"curve-{wanted.name}")
+    file = path.with_suffix(".json")
+    points = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+    settings = {**lab.training, **wanted.settings(), "validate_every": 0}
+    for epoch in epochs[len(points) :]:
+        if (path / folder.CONFIG).exists():
+            run = resume(path, epochs=epoch, progress=lab.progress)
+        else:
+            run = train(lab.graph(wanted.data), out=path, progress=lab.progress, **{**settings, "epochs": epoch})
+        mrr = {f"{split}_{p}": run.evaluate(split, p).mrr for split in CURVE_SPLITS for p in PROTOCOLS}
+        points.append({"epoch": epoch, **rounded(mrr)})
+        write_text(file, json.dumps(points) + "\n")
+    return {"points": points, "environment": folder.read_environment(path)}
+
+
+def table2(lab: Lab) -> None:
+    """Ablations: another relational transformation, or another bias."""
+    items = lab.settings["table2"]
+    cells = []
+    variants = [("transformations", (part, "both")) for part in items["transformations"]]
+    variants += [("biases", ("published", part)) for part in items["biases"]]
+    for kind, parts in variants:
+        for model in MODELS:
+            for lr in items["lr"]:
+                where = (items["data"], model, items["dim"], lr)
+                runs = [Wanted(*where, seed, parts) for seed in range(lab.seeds)]
+                if not all("failed" in result for result in lab.results(runs)):
+                    break
+            name = parts[0] if kind == "transformations" else parts[1]
+            cells.append({"kind": kind, "part": name, "model": model, "runs": [run.name for run in runs]})
+    lab.store("table2", {"settings": items, "cells": cells})
+
+
+def table3(lab: Lab) -> None:
+    """Hits@10 by relation, with what each relation looks like as a graph; and the flat graph's statistics."""
+    items = lab.settings["table3"]
+    cells = []
+    for model in MODELS:
+        runs = [Wanted(items["data"], model, items["dim"], items["lr"], seed) for seed in range(lab.seeds)]
+        lab.results(runs)
+        cells.append({"model": model, "runs": [run.name for run in runs]})
+    graph = _hierarchy(lab.graph(items["data"]))
+    flat = {"data": items["flat"], **_flatness(_hierarchy(lab.graph(items["flat"])))}
+    lab.store("table3", {"settings": items, "cells": cells, "relations": graph, "flat": flat})
+
+
+def figure4(lab: Lab) -> None:
+    """Norms against biases; the correlations are over all entities, a sample is stored to be drawn."""
+    items = lab.settings["figure4"]
+    models = {}
+    for model in MODELS:
+        run = lab.open(Wanted(items["data"], model, items["dim"], items["lr"]))
+        norms, biases = entity_norms(run), run.model.parameters["subject_bias"].double().cpu().numpy()
+        chosen = np.random.default_rng(0).permutation(len(norms))[: items["points"]]
+        models[model] = {
+            "run": run.path.name,
+            "entities": len(norms),
+            "spearman": spearman(norms, biases).rho,
+            "norms": [float(f"{value:.4g}") for value in norms[chosen]],
+            "biases": [float(f"{value:.4g}") for value in biases[chosen]],
+        }
+    lab.store("figure4", {"settings": items, "models": models})
+
+
+def figure5(lab: Lab) -> None:
+    """One question before and after the relation's transformation, and the wrong answers by name."""
+    items = lab.settings["figure5"]
+    graph = lab.graph(items["data"])
+    subject, relation = graph.entities.find(items["subject"]), graph.relations.find(items["relation"])
+    models = {}
+    for model in MODELS:
+        run = lab.open(Wanted(items["data"], model, items["dim"], items["lr"]))
+        asked = ask(run.model, graph, subject, relation, others=items["others"])
+        wrong = {kind: [asked.names[i] for i in np.flatnonzero(which)] for kind, which in asked.answers().items()}
+        models[model] = {
+            "run": run.path.name,
+            "names": list(asked.names),
+            "before": np.round(asked.before, 4).tolist(),
+            "after": np.round(asked.after, 4).tolist(),
+            "subject_before": asked.subject_before,
+            "subject_after": asked.subject_after,
+            "probabilities": np.round(asked.probabilities, 4).tolist(),
+            "known": asked.known.tolist(),
+            "disk": asked.disk,
+            "false positive": wrong["false positive"],
+            "false negative": wrong["false negative"],
+            "true positive": wrong["true positive"],
+        }
+    where = {"subject": graph.entities.name(subject), "relation": graph.relations.name(relation)}
+    lab.store("figure5", {"settings": items, **where, "models": models})
+
+
+def nell(lab: Lab) -> None:
+    """The appendix' table, and by how much the graphs' leaks move it."""
+    items = lab.settings["nell"]
+    cells, flaws = [], {}
+    for data in items["data"]:
+        for dim in items["dims"]:
+            for model in MODELS:
+                runs = [Wanted(data, model, dim, items["lr"], seed) for seed in range(lab.seeds)]
+                lab.results(runs)
+                cells.append({"data": data, "model": model, "dim": dim, "runs": [run.name for run in runs]})
+        flaws[data] = _without_leaks(lab.open(Wanted(data, "murp", items["dims"][0], items["lr"])))
+    lab.store("nell", {"settings": items, "cells": cells, "flaws": flaws})
+
+
+def hierarchy(lab: Lab) -> None:
+    """The Krackhardt score and path lengths of every relation."""
+    items = lab.settings["hierarchy"]
+    lab.store("hierarchy", {"settings": items, "graphs": {d: _hierarchy(lab.graph(d)) for d in items["data"]}})
+
+
+def flaws(lab: Lab) -> None:
+    """What is wrong with the data: every finding of `murp data audit`."""
+    items = lab.settings["flaws"]
+    found = {
+        data: [
+            {"check": finding.check, "where": finding.where, "text": finding.text}
+            for finding in audit_source(lab.graph(data).source or data).findings
+            if finding.count
+        ]
+        for data in items["data"]
+    }
+    lab.store("flaws", {"settings": items, "found": found})
+
+
+ITEMS: dict[str, Callable[[Lab], None]] = {
+    item.__name__: item
+    for item in (table1, figure3a, figure3b, table2, table3, figure4, figure5, nell, hierarchy, flaws)
+}
+
+
+def _valid_mrr(result: dict[str, Any]) -> float:
+    """What learning rates are chosen by; a run that diverged is never chosen."""
+    return -1.0 if "failed" in result else float(result["metrics"]["valid"]["standard"]["mrr"])
+
+
+def _hierarchy(graph: KnowledgeGraph) -> list[dict[str, Any]]:
+    loops = [int((edges[:, 0] == edges[:, 1]).sum()) for edges in relation_edges(graph)]
+    return [
+        {
+            "relation": profile.relation,
+            "edges": profile.edges,
+            "self_loops": count,
+            "krackhardt": profile.krackhardt,
+            "longest_path": profile.longest_path,
+            "mean_path": profile.mean_path,
+        }
+        for profile, count in zip(relation_profiles(graph), loops, strict=True)
+    ]
+
+
+def _flatness(relations: list[dict[str, Any]]) -> dict[str, Any]:
+    """The statistics the paper's text quotes of FB15k-237, with self-loops ignored and as cycles."""
+    acyclic = [row for row in relations if row["krackhardt"] == 1]
+    readings = {
+        "self-loops ignored": acyclic,
+        "self-loops as cycles": [row for row in acyclic if not row["self_loops"]],
+    }
+    return {
+        "relations": len(relations),
+        "readings": {
+            reading: {
+                "score_one": len(rows) / len(relations),
+                "mean_longest": float(np.mean([row["longest_path"] for row in rows])) if rows else 0.0,
+                "longer_than_two": float(np.mean([row["longest_path"] > 2 for row in rows])) if rows else 0.0,
+            }
+            for reading, rows in readings.items()
+        },
+    }
+
+
+def _without_leaks(run: Run) -> dict[str, Any]:
+    """Test MRR over all facts, and over those that are not in train as well."""
+    graph = run.graph
+    keys = fact_keys(np.concatenate([graph.test, graph.train]), graph.num_entities, graph.num_relations)
+    leaked = np.isin(keys[: len(graph.test)], keys[len(graph.test) :])
+    figures: dict[str, Any] = {"run": run.path.name, "test": len(graph.test), "leaked": int(leaked.sum())}
+    known = KnownFacts.of(graph)
+    for protocol in PROTOCOLS:
+        ranks = rank(run.model, graph.test, known, num_relations=graph.num_relations, protocol=protocol)
+        both = np.stack([ranks.tail, ranks.head], axis=1)
+        figures[protocol] = {
+            "mrr": Metrics.of(both.ravel(), protocol).mrr,
+            "mrr_without_leaks": Metrics.of(both[~leaked].ravel(), protocol).mrr,
+        }
+    return figures

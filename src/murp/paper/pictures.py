@@ -1,0 +1,207 @@
+"""The report's figures, drawn from stored results alone."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from murp import plots
+from murp.paper.blocks import Block, Heading, Picture, Table, Text
+from murp.paper.evidence import NAMES, Evidence, Spread, decimals, signed
+from murp.paper.lab import published
+from murp.paper.tables import papers_order
+
+
+def draw(figure: Figure, folder: Path, name: str, caption: str) -> Picture:
+    """Write PNG, SVG and PDF; the picture is the PNG."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind in ("svg", "pdf", "png"):
+        plots.save(figure, folder / f"{name}.{kind}")
+    return Picture(folder / f"{name}.png", caption)
+
+
+def figure3a(evidence: Evidence, folder: Path) -> list[Block]:
+    """MRR by dimension."""
+    item = evidence.item("figure3a")
+    if item is None:
+        return []
+    dims = item["settings"]["dims"]
+    spreads = {
+        NAMES[model]: [evidence.spread(cell, "mrr", "paper") for cell in item["cells"] if cell["model"] == model]
+        for model in NAMES
+    }
+    figure = plots.mrr_by_dimension(dims, {name: _bars(values) for name, values in spreads.items()})
+    caption = f"Figure 3a: MRR on the test set of {item['settings']['data']} by dimension, protocol paper"
+    rows = [
+        [str(dim), str(mure), str(murp), signed(murp.mean - mure.mean)]
+        for dim, mure, murp in zip(dims, spreads["MuRE"], spreads["MuRP"], strict=True)
+    ]
+    table = Table(["dimension", "MuRE", "MuRP", "MuRP − MuRE"], rows)
+    return [Heading("Figure 3a: dimension"), draw(figure, folder, "figure3a", caption), table]
+
+
+def figure3b(evidence: Evidence, folder: Path) -> list[Block]:
+    """MRR by epoch, and how soon each model is near its best."""
+    item = evidence.item("figure3b")
+    if item is None:
+        return []
+    curves = {
+        NAMES[model]: {
+            "epoch": [point["epoch"] for point in curve["points"]],
+            "train": [point["train_standard"] for point in curve["points"]],
+            "valid": [point["valid_standard"] for point in curve["points"]],
+        }
+        for model, curve in item["curves"].items()
+    }
+    what = f"{item['settings']['data']}, d={item['settings']['dim']}"
+    caption = f"Figure 3b: MRR by epoch, {what}, protocol standard; valid solid, train dashed"
+    picture = draw(plots.convergence(curves), folder, "figure3b", caption)
+    cells = {cell["model"]: cell for cell in item["cells"]}
+    rows = []
+    for share in (0.9, 0.95, 0.99):
+        soon = {model: Spread.of(near(evidence.runs(cells[model]), share)) for model in NAMES}
+        rows.append([f"{share:.0%}", *(_epochs(soon[model]) for model in NAMES)])
+    text = (
+        "Epochs until the MRR on valid first reaches a share of the best that the same run ever has, mean over seeds."
+    )
+    return [Heading("Figure 3b: convergence"), picture, Text(text), Table(["share of its best", *NAMES.values()], rows)]
+
+
+def near(runs: list[dict[str, Any]], share: float) -> list[float]:
+    """The first validated epoch of each run at which its MRR on valid is ``share`` of its best."""
+    found = []
+    for run in runs:
+        best = max(mrr for _, mrr in run["valid_curve"])
+        found.append(float(next(epoch for epoch, mrr in run["valid_curve"] if mrr >= share * best)))
+    return found
+
+
+def figure4(evidence: Evidence, folder: Path) -> list[Block]:
+    """Norms against biases."""
+    item = evidence.item("figure4")
+    if item is None:
+        return []
+    models = {NAMES[model]: (values["norms"], values["biases"]) for model, values in item["models"].items()}
+    order = {name: models[name] for name in ("MuRP", "MuRE")}
+    caption = f"Figure 4: norm against subject bias, {item['settings']['data']}, d={item['settings']['dim']}"
+    rows = [
+        [
+            NAMES[model],
+            "–" if values["spearman"] is None else decimals(values["spearman"], 2),
+            f"{values['entities']:,}",
+        ]
+        for model, values in item["models"].items()
+    ]
+    text = f"Rank correlation of norm and bias, over all entities ({item['settings']['points']:,} of them are drawn)."
+    table = Table(["", "Spearman", "entities"], rows)
+    return [
+        Heading("Figure 4: norms and biases"),
+        draw(plots.norms_against_biases(order), folder, "figure4", caption),
+        Text(text),
+        table,
+    ]
+
+
+def figure5(evidence: Evidence, folder: Path) -> list[Block]:
+    """One question in the plane, and the wrong answers by name."""
+    item = evidence.item("figure5")
+    if item is None:
+        return []
+    asked = {NAMES[model]: _question(item, item["models"][model]) for model in ("murp", "mure")}
+    what = f"{item['subject']} under {item['relation']}"
+    picture = draw(plots.question(asked), folder, "figure5", f"Figure 5: {what}, before (light) and after the relation")
+    rows = []
+    for model, quoted in published()["figure5"].items():
+        values = item["models"][model]
+        for kind in ("false positive", "false negative"):
+            names = values[kind]
+            theirs = quoted[kind.replace(" ", "_") + "s"]
+            rows.append([f"{NAMES[model]}, {kind}s", str(len(names)), str(theirs), ", ".join(names) or "none"])
+    text = (
+        "Wrong answers, counted as the paper does: an object with a probability of one half or more that no split "
+        "states is a false positive, a stated one below it a false negative. All objects are judged, not "
+        "only those drawn. "
+        "The paper's names: "
+        + "; ".join(f"{NAMES[model]} {', '.join(quoted['named'])}" for model, quoted in published()["figure5"].items())
+        + "."
+    )
+    table = Table(["", "ours", "paper", "names"], rows)
+    return [Heading("Figure 5: one question"), picture, Heading("Wrong predictions", 3), Text(text), table]
+
+
+def figure6(evidence: Evidence, folder: Path) -> list[Block]:
+    """How far MuRP is ahead, by share of hierarchical relations."""
+    item = evidence.item("nell")
+    if item is None:
+        return []
+    settings, paper = item["settings"], published()["nell"]
+    ahead = {
+        f"d={dim}": [difference(evidence, item, data, dim) for data in settings["data"]] for dim in settings["dims"]
+    }
+    printed = {
+        f"d={dim}": {
+            share: paper[data]["murp"][str(dim)][0] - paper[data]["mure"][str(dim)][0]
+            for share, data in zip(settings["shares"], settings["data"], strict=True)
+            if data in paper and str(dim) in paper[data]["murp"]
+        }
+        for dim in settings["dims"]
+    }
+    printed = {name: values for name, values in printed.items() if values}
+    series = {name: _bars(values) for name, values in ahead.items()}
+    figure = plots.difference_by_share(settings["shares"], series, printed)
+    caption = "Figure 6: MRR of MuRP less that of MuRE by share of hierarchical relations, protocol paper"
+    return [Heading("Figure 6: share of hierarchical relations"), draw(figure, folder, "figure6", caption)]
+
+
+def difference(evidence: Evidence, item: dict[str, Any], data: str, dim: int) -> Spread:
+    """MRR of MuRP less that of MuRE, protocol paper; independent seeds, so the deviations add in squares."""
+    found = {cell["model"]: cell for cell in item["cells"] if (cell["data"], cell["dim"]) == (data, dim)}
+    mure, murp = (evidence.spread(found[model], "mrr", "paper") for model in ("mure", "murp"))
+    deviations = [spread.deviation for spread in (mure, murp) if spread.deviation is not None]
+    deviation = math.hypot(*deviations) if len(deviations) == 2 else None
+    return Spread(murp.mean - mure.mean, deviation, min(mure.n, murp.n))
+
+
+def table3_bars(evidence: Evidence, folder: Path) -> list[Block]:
+    """The picture of table 3."""
+    item = evidence.item("table3")
+    if item is None:
+        return []
+    asked = evidence.runs(item["cells"][0])[0]["metrics"]["test"]["paper"]["by_relation"]
+    relations = [row for row in item["relations"] if row["relation"] in asked]
+    relations.sort(key=lambda row: papers_order(row["relation"]))
+    hits = {}
+    for cell in item["cells"]:
+        spreads = [evidence.by_relation(cell, row["relation"], "hits@10", "paper") for row in relations]
+        hits[NAMES[cell["model"]]] = [np.nan if spread is None else spread.mean for spread in spreads]
+    names = [row["relation"].strip("_") for row in relations]
+    scores = [row["krackhardt"] for row in relations]
+    caption = "Hits@10 by relation, protocol paper, in the paper's order, with Krackhardt scores"
+    return [draw(plots.relation_bars(names, hits, scores), folder, "table3", caption)]
+
+
+def _bars(spreads: list[Spread]) -> tuple[list[float], list[float]]:
+    return [spread.mean for spread in spreads], [spread.deviation or 0.0 for spread in spreads]
+
+
+def _epochs(spread: Spread) -> str:
+    return f"{spread.mean:.0f}" if spread.deviation is None else f"{spread.mean:.0f} ± {spread.deviation:.0f}"
+
+
+def _question(item: dict[str, Any], values: dict[str, Any]) -> plots.Question:
+    return plots.Question(
+        subject=item["subject"],
+        relation=item["relation"],
+        names=tuple(values["names"]),
+        before=np.array(values["before"]),
+        after=np.array(values["after"]),
+        subject_before=values["subject_before"],
+        subject_after=values["subject_after"],
+        probabilities=np.array(values["probabilities"]),
+        known=np.array(values["known"]),
+        disk=values["disk"],
+    )

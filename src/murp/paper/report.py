@@ -1,0 +1,55 @@
+"""The report: Markdown, an HTML page and figures, from stored results and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from murp.errors import RunError
+from murp.files import write_text
+from murp.paper import account, pictures, tables
+from murp.paper.blocks import Block, Heading, markdown, page
+from murp.paper.evidence import Evidence
+
+TITLE = "Multi-relational Poincaré Graph Embeddings, reproduced"
+
+
+def write(out: Path, folder: Path) -> list[Path]:
+    """Write ``reproduction.md`` and ``reproduction.html`` into ``folder``, figures beside them; what was written."""
+    if not any(out.glob("*.json")):
+        raise RunError(f"{out} holds no results. Run `murp paper run all --out {out}` first, or name another --out.")
+    text, html = folder / "reproduction.md", folder / "reproduction.html"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        content = blocks(Evidence(out), folder / "reproduction")
+        write_text(text, markdown(content, folder))
+        write_text(html, page(TITLE, content))
+    except OSError as error:
+        raise RunError(f"could not write into {folder}: {error.strerror}. Choose another --to.") from error
+    except (ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError) as error:
+        raise RunError(
+            f"a result in {out} is not as `murp paper run` stores it ({error!r}). Remove the file you changed, "
+            "and run its item again."
+        ) from error
+    return [text, html]
+
+
+def blocks(evidence: Evidence, figures: Path) -> list[Block]:
+    """Everything that is stored, in the paper's order, and then what it means."""
+    return [
+        Heading(TITLE, 1),
+        *account.method(evidence),
+        *account.claims(evidence),
+        *tables.table1(evidence),
+        *pictures.figure3a(evidence, figures),
+        *pictures.figure3b(evidence, figures),
+        *tables.table2(evidence),
+        *tables.table3(evidence),
+        *pictures.table3_bars(evidence, figures),
+        *pictures.figure4(evidence, figures),
+        *pictures.figure5(evidence, figures),
+        *tables.nell(evidence),
+        *pictures.figure6(evidence, figures),
+        *tables.hierarchy(evidence),
+        *account.subject_removed(evidence),
+        *account.flaws(evidence),
+    ]
