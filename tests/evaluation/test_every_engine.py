@@ -6,7 +6,7 @@ The scores are those of the textbook formulas, in NumPy, one triple at a time; t
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ import torch
 from brute_force import Fact, brute_force_ranks, graph_of, tuples
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 from murp.errors import NotFiniteError
 from murp.evaluation import PROTOCOLS, KnownFacts, Protocol, evaluate, fused, rank
@@ -162,6 +163,38 @@ def test_more_entities_than_a_tile_and_more_queries_than_a_batch(
     ranks = rank(model, graph.test, KnownFacts.of(graph), num_relations=1, memory=1030 * BYTES_PER_CELL)
     expected = brute_force_ranks(scores, tuples(graph.test), tuples(graph.facts()), "standard")
     assert (ranks.tail.tolist(), ranks.head.tolist()) == expected
+
+
+class Scores:
+    """A kernel that gives the scores themselves, by the words of :class:`murp.evaluation.fused.Kernel`."""
+
+    def ball(self, xv: Tensor, vr: Tensor, group: Tensor, q: Tensor, entities: Tensor, c: float, *_: Tensor) -> Tensor:
+        vv, g, bias = entities
+        z = g * (q[:, :1] + q[:, 1:2] * vv + q[:, 2:3] * xv + vr[group] * (q[:, 3:4] + q[:, 4:] * xv))
+        return bias - 4 / c * torch.asinh(z.clamp(min=0).sqrt()).square()
+
+    def flat(self, yv: Tensor, yy: Tensor, entities: Tensor, *_: Tensor) -> Tensor:
+        vv, bias = entities
+        return bias - (yy[:, None] + vv - 2 * yv).clamp(min=0)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("c", [0.3, 1.0, 2.5])
+@pytest.mark.parametrize("asked", [[0], [3, 0, 0], [1, 3, 2, 0]])
+def test_a_kernel_is_given_what_makes_the_scores(name: str, c: float, asked: list[int]) -> None:
+    model = model_of(name, [0, 1, 2, 3, 4], 2, 3, 1, c)
+    subjects, relations = torch.arange(len(asked)), np.array(asked)
+    queries = torch.stack([subjects, torch.tensor(asked), *[torch.zeros_like(subjects)] * 4])
+    rows = fused.Rows(cast(fused.Kernel, Scores()), model, len(asked))
+    found = rows.through_kernel(queries, relations, torch.zeros(0))
+    expected = model.score_objects(subjects, torch.tensor(asked)) - model.parameters["subject_bias"][subjects, None]
+    torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize(("rows", "size"), [(0, 1), (1, 1), (2, 1), (11, 10), (11.5, 10), (101, 100)])
+def test_memory_holds_two_products_and_a_row_more(rows: float, size: int) -> None:
+    model = model_of("murp", [0] * 100, 1, 2, 0, 1.0)
+    assert fused.batch_size(model, int(rows * 2 * 100 * 8)) == size
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murp.evaluation import KnownFacts
+from murp.evaluation.filter import _sorted_distinct
 
 NUM_RELATIONS = 2
 
@@ -70,3 +71,11 @@ def test_a_fact_that_fits_63_bits_by_its_key_alone() -> None:
     rows, objects = known.objects_of([LARGEST, 0, 1], [LARGEST - 1, 0, 0])
     assert rows.tolist() == [0, 0, 1]
     assert objects.tolist() == [0, 2, 1]
+
+
+def test_pairs_stay_apart_where_one_number_just_overflows() -> None:
+    """3·key + 2 is 2⁶³ exactly: one more than an int64 holds."""
+    key = 2**63 // 3
+    keys, objects = np.array([key, 0, key]), np.array([2, 1, 2], dtype=np.int32)
+    found = _sorted_distinct(keys, objects)
+    assert [column.tolist() for column in found] == [[0, key], [1, 2]]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from murp.errors import ConfigError, MurpError, NotFiniteError
 from murp.evaluation import PROTOCOLS, KnownFacts, Protocol, Ranks, rank
-from murp.evaluation.ranks import BYTES_PER_CELL, _realistic_ranks, batch_size
+from murp.evaluation.ranks import BYTES_PER_CELL, _realistic_ranks, batch_size, default_memory
 from murp.graph import KnowledgeGraph
 
 protocols = st.sampled_from(PROTOCOLS)
@@ -66,6 +66,12 @@ def test_a_batch_fits_its_memory_or_the_need_is_told(num_entities: int, memory: 
     else:
         assert 1 <= batch_size(num_entities, torch.device(device), memory) <= memory // needed
     assert batch_size(num_entities, torch.device(device)) >= 1
+
+
+@pytest.mark.parametrize(("device", "promised"), [("cpu", 512 * 2**20), ("cuda", 4 * 2**30)])
+def test_the_memory_without_a_bound_is_what_is_promised(device: str, promised: int) -> None:
+    assert default_memory(10, torch.device(device)) == promised
+    assert default_memory(10**8, torch.device(device)) == 10**8 * BYTES_PER_CELL
 
 
 @given(case=cases(), protocol=protocols, data=st.data())

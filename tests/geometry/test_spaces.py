@@ -78,6 +78,9 @@ def test_distances_of_products_that_rounding_made_negative_are_zero() -> None:
     for space in SPACES:
         found = space.squared_distance_from_products(just_below, just_below, quarter)
         assert 0 <= found < 1e-300
+        to_sum = (quarter, just_below, quarter * 0, quarter, quarter * 0, quarter * 0)
+        assert 0 <= space.squared_distance_to_sum_from_products(*to_sum) < 1e-300
+        assert space.squared_norm_of_sum_from_products(just_below, just_below, -quarter) == 0
 
 
 def test_spaces_compare_by_value_and_cannot_change() -> None:

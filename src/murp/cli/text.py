@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from murp.errors import printable
+
 if TYPE_CHECKING:
     # The type is private to argparse, and the only name that a subparser's home has.
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -14,8 +16,11 @@ else:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], right: Sequence[int] = ()) -> str:
-    """Columns as wide as their widest cell; those numbered in ``right`` are set flush right."""
-    cells = [[str(cell) for cell in header], *([str(cell) for cell in row] for row in rows)]
+    """Columns as wide as their widest cell; those numbered in ``right`` are set flush right.
+
+    Names come from files: what a terminal would obey is escaped.
+    """
+    cells = [[printable(str(cell)) for cell in row] for row in (header, *rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     lines = (
         "  ".join(c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))

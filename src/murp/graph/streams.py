@@ -17,7 +17,7 @@ from murp.errors import DataError
 # A few kilobytes can unpack to more than any memory holds. Facts as text shrink to a fifth or a fiftieth.
 ALWAYS_UNPACKED = 64 << 20
 MOST_TIMES = 200
-_BUFFER = 1 << 20
+_PIECE = 1 << 18
 LONGEST_LINE = 8 << 20  # in characters
 
 COMPRESSIONS = {"": None, ".gz": "gzip", ".xz": "xz", ".zst": "zstd"}
@@ -39,10 +39,10 @@ def open_input(path: Path) -> Iterator[Any]:
     try:
         if compression == "xz":
             with lzma.open(path) as file:
-                yield _bounded(path, file)
+                yield _Unpacked(path, file)
         elif compression:
             with pa.OSFile(str(path)) as raw, pa.CompressedInputStream(raw, compression) as stream:
-                yield _bounded(path, stream)
+                yield _Unpacked(path, stream)
         else:
             with pa.OSFile(str(path)) as stream:
                 yield stream
@@ -51,10 +51,6 @@ def open_input(path: Path) -> Iterator[Any]:
     except (OSError, EOFError, lzma.LZMAError) as error:
         damaged = " The file may be damaged or incomplete: get it again." if compression else ""
         raise DataError(f"{path}: cannot be read: {error}.{damaged}") from error
-
-
-def _bounded(path: Path, stream: Any) -> io.BufferedReader:
-    return io.BufferedReader(_Unpacked(path, stream), _BUFFER)
 
 
 class _Unpacked(io.RawIOBase):
@@ -67,13 +63,16 @@ class _Unpacked(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
-        content = self.stream.read(len(buffer))
-        self.left -= len(content)
-        if self.left < 0:
-            raise too_much_unpacked(self.path, self.most)
-        buffer[: len(content)] = content
-        return len(content)
+    def read(self, size: int = -1) -> bytes:
+        # In pieces: the columnar reader asks for megabytes, and should not be given so much room for a small file.
+        pieces, wanted = [], self.left + 1 if size < 0 else size
+        while wanted > 0 and (piece := self.stream.read(min(wanted, _PIECE))):
+            pieces.append(piece)
+            wanted -= len(piece)
+            self.left -= len(piece)
+            if self.left < 0:
+                raise too_much_unpacked(self.path, self.most)
+        return b"".join(pieces)
 
 
 def most_unpacked(size: int) -> int:

@@ -1,0 +1,74 @@
+"""The mutation check makes one mistake at a time and sees which of them the tests notice."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mutants import mutants, mutated
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = '''"""A docstring - nothing to mutate."""
+def f(a: int, b: int = 2) -> int:
+    if not a < b:
+        raise ValueError(f"{a + b} is wrong")
+    if b:
+        pass
+    a += 1
+    return max(a, b) - g(-b, a)
+'''
+
+
+def test_every_kind_of_mistake_is_made_once() -> None:
+    found = {(mutant.line, mutant.change) for mutant in mutants(TEXT)}
+    assert found == {
+        (2, "2 → 1"),
+        (2, "2 → 3"),
+        (3, "a < b → a <= b"),
+        (3, "a < b → a >= b"),
+        (3, "not a < b → a < b"),
+        (5, "if b → if not b"),
+        (7, "1 → 0"),
+        (7, "1 → 2"),
+        (7, "a += 1 → a -= 1"),
+        (7, "a += 1 → pass"),
+        (8, "-b → b"),
+        (8, "g(-b, a) → g(a, -b)"),
+        (8, "max(a, b) - g(-b, a) → max(a, b) + g(-b, a)"),
+        (8, "max(a, b) → min(a, b)"),
+    }
+    assert len(mutants(TEXT)) == len(found)
+
+
+@pytest.mark.parametrize("name", ["geometry/euclidean", "evaluation/filter"])
+def test_mutants_are_programs_and_differ(name: str) -> None:
+    text = (ROOT / "src" / "murp" / f"{name}.py").read_text(encoding="utf-8")
+    every = mutants(text)
+    texts = {mutated(text, mutant) for mutant in every} | {ast.unparse(ast.parse(text))}
+    for changed in texts:
+        compile(changed, name, "exec")
+    assert len(texts) == len(every) + 1
+
+
+def test_the_harness_tells_the_killed_from_the_survivors(tmp_path: Path) -> None:
+    out = tmp_path / "it.json"
+    command = [sys.executable, ROOT / "reliability" / "mutation.py", "--quick", "--out", out]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    stored = json.loads(out.read_text(encoding="utf-8"))
+    (module,) = stored["figures"]["modules"].values()
+    assert module["exist"] > module["tried"] == module["killed"] + len(module["survivors"]) == 2
+    assert stored["figures"]["together"]["all"]["killed"] >= 1
+    assert {"what", "settings", "machine", "date"} <= stored.keys()
+
+
+def test_every_module_that_is_mutated_exists_and_so_do_its_tests() -> None:
+    import mutation
+
+    for name, tests in mutation.MODULES.items():
+        assert (ROOT / "src" / "murp" / f"{name}.py").is_file()
+        assert all((ROOT / test).exists() for test in tests if test.startswith("tests/"))
