@@ -51,9 +51,10 @@ _NUMBA_STEPS = [
     "small_steps or numba and (torch_steps or boundary)",
 ]
 _TRITON_STEPS = [
+    "tests/engines/test_triton_math.py",
     "tests/engines/test_fused.py",
     "-k",
-    "every_transformation or several_tiles or set_back or draws or side_by_side and mure",
+    "triton_math or every_transformation or several_tiles or set_back or draws or side_by_side and mure",
 ]
 # What is mutated, and the tests that are asked.
 MODULES: dict[str, list[str]] = {
