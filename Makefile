@@ -63,6 +63,7 @@ figures: .venv/installed
 	$(BIN)/python tools/benchmarks_page.py
 	$(BIN)/python tools/reliability_page.py
 	$(BIN)/python tools/guides.py
+	$(BIN)/murp paper report
 
 # pip-audit has a folder of its own: what it needs is no part of what is audited.
 audit:

@@ -249,3 +249,10 @@ def test_as_a_user_types_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "hierarchy: stored" in capsys.readouterr().out
     assert main(["paper", "report", "--out", str(tmp_path), "--to", str(tmp_path / "docs")]) == 0
     assert (tmp_path / "docs" / "reproduction.html").exists()
+
+
+def test_the_page_in_the_docs_is_made_from_the_stored_results(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    assert text_of(write(root / "results" / "paper", tmp_path)) == (root / "docs" / "reproduction.md").read_text(
+        encoding="utf-8"
+    ), "run `make figures`"
