@@ -6,22 +6,23 @@ import contextlib
 import gc
 from collections.abc import Iterator
 
-import torch
-
 
 @contextlib.contextmanager
-def capturing(graph: torch.cuda.CUDAGraph) -> Iterator[None]:
-    """Capture into ``graph`` with Python's garbage collector at rest.
+def collector_at_rest() -> Iterator[None]:
+    """Capture graphs in here: Python's garbage collector runs once before, and not while they are captured.
 
     An engine that is no longer used goes with the collector, and its graphs with it; destroying a graph while
     another is captured makes the capture fail.
     """
     gc.collect()
-    enabled = gc.isenabled()
+    enabled, frozen = gc.isenabled(), gc.get_freeze_count()
     gc.disable()
+    # PyTorch collects before every capture, which takes as long as thousands of steps; what is frozen it passes over.
+    gc.freeze()
     try:
-        with torch.cuda.graph(graph):
-            yield
+        yield
     finally:
+        if not frozen:
+            gc.unfreeze()
         if enabled:
             gc.enable()

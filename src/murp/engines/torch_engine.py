@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from murp.engines.capture import capturing
+from murp.engines.capture import collector_at_rest
 from murp.engines.engine import Chunk
 from murp.engines.step import RowUpdater, loss_of_rows, row_gradients
 from murp.models.model import Model
@@ -98,7 +98,7 @@ class CapturedStep:
                 step(self.positives, self.negatives, self.lr)
         torch.cuda.current_stream().wait_stream(stream)
         self.graph = torch.cuda.CUDAGraph()
-        with capturing(self.graph):
+        with collector_at_rest(), torch.cuda.graph(self.graph):
             self.total += step(self.positives, self.negatives, self.lr)
 
     def replay(self, positives: Tensor, negatives: Tensor, lr: float) -> Tensor:

@@ -32,7 +32,7 @@ import torch
 import triton
 from torch import Tensor
 
-from murp.engines.capture import capturing
+from murp.engines.capture import collector_at_rest
 from murp.engines.engine import Chunk
 from murp.engines.triton_gradient import gradient_kernel
 from murp.engines.triton_math import draw_kernel
@@ -91,15 +91,15 @@ class TritonEngine:
         if shape not in self.batches:
             self.batches[shape] = Batch(self, *shape)
         batch = self.batches[shape]
-        self.rates.copy_(torch.tensor(rates, dtype=self.dtype))
+        _send(rates, self.rates)
         total = torch.zeros_like(self.loss)
         for start in range(0, chunks[0].steps, batch.capacity):
             steps = min(batch.capacity, chunks[0].steps - start)
             for i, chunk in enumerate(chunks):
                 batch.positives[i, :steps] = chunk.positives[start : start + steps]
             # Part of a chunk that is larger than the buffer has a seed of its own.
-            self.seeds.copy_(torch.tensor([(chunk.seed + start) % 2**62 for chunk in chunks]))
-            self.clock[0] = 0
+            _send([(chunk.seed + start) % 2**62 for chunk in chunks], self.seeds)
+            self.clock[:1].zero_()  # assigning a number would wait for the GPU
             self.loss.zero_()
             batch.run(steps)
             total += self.loss
@@ -113,6 +113,11 @@ class TritonEngine:
         seeds = torch.tensor([chunk.seed % 2**62], device=self.device)
         draw_kernel[(triton.cdiv(total, 256), 1)](drawn, seeds, chunk.num_entities, total, TILE=256)
         return drawn.view(steps, size, -1)[:, :, 1:]
+
+
+def _send(values: Sequence[float], target: Tensor) -> None:
+    """Write numbers to a GPU behind the steps that may still be running there, without waiting for those."""
+    target.copy_(torch.tensor(values, dtype=target.dtype, pin_memory=target.is_cuda), non_blocking=True)
 
 
 class Batch:
@@ -168,9 +173,12 @@ class Batch:
                 self.launch(0)
                 self.engine.clock += 1
             return
+        if missing := [length for length in GRAPH_STEPS if steps >= length and length not in self.graphs]:
+            if not self.graphs:
+                self.compile()
+            with collector_at_rest():
+                self.graphs |= {length: self.capture(length) for length in missing}
         for length in GRAPH_STEPS:
-            if steps >= length and length not in self.graphs:
-                self.graphs[length] = self.capture(length)
             for _ in range(steps // length):
                 self.graphs[length].replay()
             steps %= length
@@ -178,10 +186,8 @@ class Batch:
     def capture(self, steps: int) -> torch.cuda.CUDAGraph:
         """``steps`` steps as one graph, which also moves the clock."""
         engine = self.engine
-        if not self.graphs:
-            self.compile()
         graph = torch.cuda.CUDAGraph()
-        with capturing(graph):
+        with torch.cuda.graph(graph):
             for offset in range(steps):
                 self.launch(offset)
             engine.clock += steps

@@ -23,6 +23,7 @@ import os
 import platform
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -143,13 +144,13 @@ def read_environment(path: Path) -> dict[str, Any]:
         raise RunError(f"{path / ENVIRONMENT} cannot be read: {error}.") from None
 
 
-def append_metrics(path: Path, record: dict[str, Any]) -> None:
-    """Add one line to metrics.jsonl, or leave it as it was."""
+def append_metrics(path: Path, records: Sequence[dict[str, Any]]) -> None:
+    """Add a line for each record to metrics.jsonl, or leave it as it was."""
     file = path / METRICS
     length = file.stat().st_size if file.exists() else 0
     try:
         with file.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(record) + "\n")
+            stream.write("".join(json.dumps(record) + "\n" for record in records))
     except OSError as error:
         with contextlib.suppress(OSError):
             os.truncate(file, length)

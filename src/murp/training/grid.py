@@ -13,6 +13,7 @@ import dataclasses
 import itertools
 import json
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from murp.graph import KnowledgeGraph
 from murp.runs import Run, folder
 from murp.runs.lock import locked
 from murp.runs.run import load
-from murp.training.loop import Lane, fit
+from murp.training.loop import WRITERS, Lane, fit
 from murp.training.progress import Silent, for_terminal
 from murp.training.start import configure, new_model
 from murp.training.state import State
@@ -108,9 +109,13 @@ def _train_group(
         return results
     engine = engines.build(group[0][1].engine, models)
     lanes = [Lane(path, config, graph, model, State()) for (path, config), model in zip(group, models, strict=True)]
-    for lane in lanes:
-        like = None if lane is lanes[0] else lanes[0].path
+
+    def create(lane: Lane, like: Path | None = None) -> None:
         folder.create(lane.path, lane.config, graph, lane.model, lane.state.to_dict(), engine.name, like=like)
+
+    create(lanes[0])
+    with ThreadPoolExecutor(WRITERS) as disk:
+        list(disk.map(create, lanes[1:], itertools.repeat(lanes[0].path)))
     try:
         with contextlib.ExitStack() as locks:
             for lane in lanes:
@@ -119,7 +124,12 @@ def _train_group(
     except MurpError:
         if not all(lane.failure for lane in lanes):
             raise
-    return {lane.path: lane.failure or load(lane.path, device=lane.config.device, graph=graph) for lane in lanes}
+
+    def result(lane: Lane) -> Run | MurpError:
+        return lane.failure or load(lane.path, device=lane.config.device, graph=graph)
+
+    with ThreadPoolExecutor(WRITERS) as disk:
+        return {lane.path: found for lane, found in zip(lanes, disk.map(result, lanes), strict=True)}
 
 
 def _finished(path: Path, config: Config) -> bool:

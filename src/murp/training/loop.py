@@ -5,6 +5,7 @@ murp train --data wordnet-mini --model murp --dim 40 --out runs/first
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Sequence
@@ -12,9 +13,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+from torch import Tensor
+
 from murp.config import Config
-from murp.engines import Engine
-from murp.errors import NotFiniteError
+from murp.engines import Chunk, Engine
+from murp.errors import NotFiniteError, RunError
 from murp.evaluation import KnownFacts, evaluate
 from murp.graph import KnowledgeGraph
 from murp.models import Model
@@ -27,6 +31,12 @@ from murp.training.state import State
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
+
+
+# Checkpoints of runs side by side are written by so many threads.
+WRITERS = 4
+# Epochs of a small graph last milliseconds: their lines of metrics.jsonl go to the file once in so many seconds.
+METRICS_EVERY = 1.0
 
 
 class Interrupted(KeyboardInterrupt):
@@ -52,46 +62,69 @@ class Lane:
         )
         self.failure: NotFiniteError | None = None
         self.written: Future[None] | None = None
+        self.records: list[dict[str, Any]] = []
+
+
+class Work:
+    """A chunk of every lane that was handed to the engine; a GPU may still be busy with it, and reads the chunks."""
+
+    def __init__(self, index: int, chunks: list[Chunk], sums: Tensor) -> None:
+        self.index = index
+        self.chunks = chunks
+        # Reading a number on the GPU would wait for all that has been handed to it since.
+        self.sums = sums.to("cpu", non_blocking=True)
+        self.done = torch.cuda.Event() if sums.is_cuda else None  # type: ignore[no-untyped-call]
+        if self.done is not None:
+            self.done.record()
+
+    def losses(self) -> list[float]:
+        """The sum of each lane's losses, as soon as they are there."""
+        if self.done is not None:
+            self.done.synchronize()
+        return self.sums.tolist()
 
 
 def fit(lanes: Sequence[Lane], engine: Engine, progress: Silent) -> None:
     """Train every lane in place to its last epoch, writing into its run folder.
 
     Lanes run side by side, step by step: they share the graph, the number of epochs and the shape of a
-    batch, and stand at the same step. A lane whose numbers stop being finite drops out with its
+    batch, and stand at the same step. A chunk's losses are read when the next one has been handed to the engine, so
+    that a GPU need not wait for Python between them. A lane whose numbers stop being finite drops out with its
     ``failure`` set; if none is left, the failure is raised.
     """
     lead = lanes[0]
     config, state, sampler = lead.config, lead.state, lead.sampler
     known = KnownFacts.of(lead.graph)
     boards = [_tensorboard(lane.path) if lane.config.tensorboard else None for lane in lanes]
-    saved = time.monotonic()
+    saved = noted = time.monotonic()
     progress.start(state, sampler.steps_before(state.chunk), sampler.steps, config.epochs)
     try:
         # Leaving the pool waits for what is still being written.
-        with Interrupt() as interrupt, ThreadPoolExecutor(1, "checkpoints") as disk:
+        with Interrupt() as interrupt, ThreadPoolExecutor(min(WRITERS, len(lanes)), "checkpoints") as disk:
             while state.epoch < config.epochs and not stopped_early(config, state):
                 rates = [learning_rate(lane.config, state.epoch) for lane in lanes]
+                running: Work | None = None
+                began = time.monotonic()
                 for index in range(state.chunk, sampler.chunks):
-                    began = time.monotonic()
                     chunks = [lane.sampler.chunk(state.epoch, index) for lane in lanes]
-                    sums = engine.run(chunks, rates)
+                    work = Work(index, chunks, engine.run(chunks, rates))
                     if sampler.device.type == "cuda":
                         # Drawn while the GPU is busy with this one.
                         for lane in lanes:
                             lane.sampler.prefetch(state.epoch, index + 1)
-                    losses = sums.tolist()
-                    spent = time.monotonic() - began
-                    for lane, loss in zip(lanes, losses, strict=True):
-                        _after_chunk(lane, index, loss, spent)
-                    _drop_failed(lanes)
-                    progress.advance(state, chunks[0], spent, losses[0] / chunks[0].steps)
+                    if running is not None:
+                        began = _settle(lanes, running, began, progress)
+                    running = work
                     if interrupt.requested:
-                        for lane in lanes:
-                            _save_last(lane, disk)
-                            _wait(lane)
-                        hint = " and ".join(f"`murp train --resume {lane.path}`" for lane in lanes)
-                        raise Interrupted(f"stopped in epoch {state.epoch + 1}; go on with {hint}")
+                        break
+                if running is not None:
+                    _settle(lanes, running, began, progress)
+                if interrupt.requested:
+                    for lane in lanes:
+                        _save_last(lane, disk)
+                        _wait(lane)
+                    hint = " and ".join(f"`murp train --resume {lane.path}`" for lane in lanes)
+                    raise Interrupted(f"stopped in epoch {state.epoch + 1}; go on with {hint}")
 
                 last = state.epoch + 1 == config.epochs
                 due = last or time.monotonic() - saved >= config.save_every
@@ -100,14 +133,25 @@ def fit(lanes: Sequence[Lane], engine: Engine, progress: Silent) -> None:
                     progress.epoch(record if len(lanes) == 1 else {"run": str(lane.path), **record})
                     if board is not None:
                         _write_board(board, record)
+                _drop_failed(lanes)
+                # After all validations: what those found best is being written meanwhile.
+                for lane in lanes:
                     if due or stopped_early(lane.config, lane.state):
                         _save_last(lane, disk)
                 _drop_failed(lanes)
                 saved = time.monotonic() if due else saved
+                if time.monotonic() - noted >= METRICS_EVERY:
+                    for lane in lanes:
+                        _write_metrics(lane)
+                    noted = time.monotonic()
             for lane in lanes:
                 _wait(lane)
     finally:
         progress.stop()
+        for lane in lanes:
+            # Nothing is left here unless training failed, and that is what has to be told.
+            with contextlib.suppress(RunError):
+                _write_metrics(lane)
         for board in boards:
             if board is not None:
                 board.close()
@@ -118,15 +162,22 @@ def stopped_early(config: Config, state: State) -> bool:
     return config.patience > 0 and state.stale >= config.patience
 
 
-def _after_chunk(lane: Lane, index: int, loss: float, spent: float) -> None:
-    if lane.failure is None and not math.isfinite(loss):
-        lane.failure = _diverged(lane, lane.state.epoch + 1, "the loss")
-    state = lane.state
-    state.chunk, state.loss, state.seconds = index + 1, state.loss + loss, state.seconds + spent
+def _settle(lanes: Sequence[Lane], work: Work, began: float, progress: Silent) -> float:
+    """Wait for a chunk's losses and count it in every lane; what it took is the time since ``began``. The time now."""
+    losses = work.losses()
+    now = time.monotonic()
+    for lane, loss in zip(lanes, losses, strict=True):
+        state = lane.state
+        if lane.failure is None and not math.isfinite(loss):
+            lane.failure = _diverged(lane, state.epoch + 1, "the loss")
+        state.chunk, state.loss, state.seconds = work.index + 1, state.loss + loss, state.seconds + now - began
+    _drop_failed(lanes)
+    progress.advance(lanes[0].state, work.chunks[0], now - began, losses[0] / work.chunks[0].steps)
+    return now
 
 
 def _finish_epoch(lane: Lane, lr: float, known: KnownFacts, disk: ThreadPoolExecutor) -> dict[str, Any]:
-    """Count the epoch, validate where that is due, and write the line of metrics.jsonl, which is returned."""
+    """Count the epoch, validate where that is due, and note the line for metrics.jsonl, which is returned."""
     state, config = lane.state, lane.config
     record: dict[str, Any] = {"epoch": state.epoch + 1, "loss": state.loss / lane.sampler.steps, "lr": lr}
     state.epoch, state.chunk, state.loss = state.epoch + 1, 0, 0.0
@@ -139,8 +190,15 @@ def _finish_epoch(lane: Lane, lr: float, known: KnownFacts, disk: ThreadPoolExec
             lane.failure = _diverged(lane, state.epoch, "a score")
             return record
     record["seconds"] = round(state.seconds, 3)
-    folder.append_metrics(lane.path, record)
+    lane.records.append(record)
     return record
+
+
+def _write_metrics(lane: Lane) -> None:
+    """What has been noted since the last time."""
+    records, lane.records = lane.records, []
+    if records:
+        folder.append_metrics(lane.path, records)
 
 
 def _validate(lane: Lane, known: KnownFacts, disk: ThreadPoolExecutor) -> dict[str, Any]:
@@ -166,8 +224,9 @@ def _save(lane: Lane, name: str, disk: ThreadPoolExecutor) -> None:
     """Write a checkpoint; of a model on the GPU behind the training's back, in order, one at a time for each lane.
 
     A GPU's tables have to be copied to be written, and the copy can wait for the disk. A copy of a CPU's tables
-    would double the memory, so those are written at once.
+    would double the memory, so those are written at once. No checkpoint knows of an epoch that metrics.jsonl lacks.
     """
+    _write_metrics(lane)
     _wait(lane)
     tables = {table: values.detach().cpu() for table, values in lane.model.parameters.items()}
     lane.written = disk.submit(checkpoint.save, lane.path / name, tables, lane.state.to_dict())
