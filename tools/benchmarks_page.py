@@ -60,10 +60,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def time(seconds: float) -> str:
     """With its unit, three digits: 9.31 µs, 1.20 ms, 6.40 s."""
-    if seconds >= 100:
+    shown = float(f"{seconds:.3g}")  # first, so that 0.9996 s are not 1000 ms
+    if shown >= 100:
         return f"{seconds:.0f} s"
-    unit, size = next(scale for scale in (("s", 1.0), ("ms", 1e-3), ("µs", 0.0)) if seconds >= scale[1])
-    return f"{seconds / (size or 1e-6):#.3g} {unit}".replace(". ", " ")
+    unit, size = next(scale for scale in (("s", 1.0), ("ms", 1e-3), ("µs", 0.0)) if shown >= scale[1])
+    return f"{shown / (size or 1e-6):#.3g} {unit}".replace(". ", " ")
 
 
 def spread(values: Result) -> str:

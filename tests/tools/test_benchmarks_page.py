@@ -63,6 +63,8 @@ def test_a_changed_result_makes_page_and_plot_stale(tmp_path: Path, monkeypatch:
         (6.4, "6.40 s"),
         (387.9, "388 s"),
         (1e-8, "0.0100 µs"),
+        (0.9996, "1.00 s"),
+        (99.99, "100 s"),
     ],
 )
 def test_times_have_their_unit(seconds: float, shown: str) -> None:
