@@ -224,7 +224,7 @@ def _save(lane: Lane, name: str, disk: ThreadPoolExecutor) -> None:
     """Write a checkpoint; of a model on the GPU behind the training's back, in order, one at a time for each lane.
 
     A GPU's tables have to be copied to be written, and the copy can wait for the disk. A copy of a CPU's tables
-    would double the memory, so those are written at once. No checkpoint knows of an epoch that metrics.jsonl lacks.
+    would double the memory, so those are written at once. The lines of metrics.jsonl that were noted before go first.
     """
     _write_metrics(lane)
     _wait(lane)
