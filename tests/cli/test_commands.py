@@ -163,6 +163,16 @@ def test_train_on_one_file_splits_it(dataset: Path, tmp_path: Path) -> None:
     assert graph["test"] > 0
 
 
+def test_a_tree_with_nothing_to_hold_out_can_be_audited_and_trained_whole(tmp_path: Path) -> None:
+    tree = tmp_path / "tree.tsv"
+    tree.write_text("animal\thas\tbird\nanimal\thas\tcat\nbird\thas\towl\nbird\thas\thawk\n")
+    assert "4 train, 0 valid, 0 test" in ok("data", "audit", tree)
+    assert "--validate-every 0" in refused("train", "--data", tree, "--out", tmp_path / "run")
+    ok("train", "--data", tree, "--out", tmp_path / "run", "--epochs", "2", "--dim", "2", "--validate-every", "0")
+    assert "test split has no triples" in refused("evaluate", tmp_path / "run")
+    assert "owl" in ok("predict", tmp_path / "run", "--head", "bird", "--relation", "has")
+
+
 def test_config_file_repeats_a_run_and_options_override_it(run: Path, tmp_path: Path) -> None:
     ok("train", "--config", run / "config.toml", "--out", tmp_path / "again")
     ok("train", "--config", run / "config.toml", "--out", tmp_path / "other", "--seed", "5")

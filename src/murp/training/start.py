@@ -106,7 +106,11 @@ def check_usable(graph: KnowledgeGraph, config: Config) -> None:
     if len(graph.train) == 0:
         raise MurpError(f"{graph.name} has no training triples.")
     if config.validate_every and len(graph.valid) == 0:
-        raise MurpError(f"{graph.name} has no valid split to validate on: set validate_every to 0.")
+        raise MurpError(
+            f"{graph.name} has no valid facts to validate on (where one file is given, nearly every fact of it is the "
+            "only one with its head, relation or tail, and none can be held out). Add facts, or train on all of them "
+            "with --validate-every 0."
+        )
     if config.tensorboard and importlib.util.find_spec("tensorboard") is None:
         raise ConfigError("tensorboard is not installed: pip install 'murp[tensorboard]'.")
 
