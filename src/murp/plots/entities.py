@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -139,8 +140,11 @@ def _draw_points(axes: Any, run: Run, positions: NDArray[np.float64], edges: int
     axes.scatter(*positions[order].T, s=area[order], c=GREY, **many)
     order = order[np.isfinite(values[order])]
     drawn = axes.scatter(*positions[order].T, s=area[order], c=values[order], cmap="viridis_r", **many)
-    drawn.set_clim(*np.quantile(values[order], [0.01, 0.99]))  # a few far out would take all the colours
-    bar = axes.figure.colorbar(drawn, ax=axes, location="bottom", extend="both", shrink=0.4, aspect=40, pad=0.01)
+    bar_options: dict[str, Any] = {"ticks": MaxNLocator(integer=True)}
+    if colour == "norm":
+        drawn.set_clim(*np.quantile(values[order], [0.01, 0.99]))  # a few far out would take all the colours
+        bar_options = {"extend": "both"}
+    bar = axes.figure.colorbar(drawn, ax=axes, location="bottom", shrink=0.4, aspect=40, pad=0.01, **bar_options)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=SMALL, width=0.6, length=2.5)
     bar.set_label(label, fontsize=NORMAL, color=INK)
