@@ -2,9 +2,9 @@
 
     MURP_DATA=… python benchmarks/explorer_load.py --out results/explorer_load.json
 
-`murp explore` runs as a process of its own. `/api/predict` is asked random questions over 16 connections: at 1,000
-a second for a minute, then as fast as they are answered. Every answer is asked of a graph of the size of WN18RR as
-well, one at a time. Weights are random: what they are does not change what an answer costs.
+`murp explore` runs as a process of its own. `/api/predict` is asked random questions, no two the same, over 16
+connections: at 1,000 a second for a minute, then as fast as they are answered. Every answer is asked of a graph of
+the size of WN18RR as well, one at a time. Weights are random: what they are does not change what an answer costs.
 """
 
 from __future__ import annotations
@@ -12,25 +12,26 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import math
 import os
 import random
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from asking import CONNECTIONS, ask_all
 from measure import parser, result, seconds, spread, store, toy_graph
 from murp import models
 from murp.config import Config
 from murp.graph import KnowledgeGraph
 from murp.runs import folder
 
-CONNECTIONS = 16
+FASTEST = 4000  # questions held ready for each second without a pace
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -45,13 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     large = small if chosen.quick else KnowledgeGraph.load(chosen.data)
 
     with explorer(small) as (port, process):
-        asyncio.run(load(port, small, 0.5 if chosen.quick else 3.0, None))  # warm up
+        load(port, small, 0.5 if chosen.quick else 3.0, None)  # warm up
         before, began = memory(process), cpu_seconds(process)
-        paced = asyncio.run(load(port, small, length, rate))
+        paced = load(port, small, length, rate)
         after, ended = memory(process), cpu_seconds(process)
-        unpaced = asyncio.run(load(port, small, min(length, 20.0), None))
+        unpaced = load(port, small, min(length, 20.0), None)
     with explorer(large) as (port, _):
         answers = {name: spread(times(port, ask, repeats)) for name, ask in questions(large).items()}
+        answers["a misspelt name"] = spread(times(port, misspelt(large), repeats, 404))
 
     figures = {
         "paced": {
@@ -90,60 +92,50 @@ def explorer(graph: KnowledgeGraph) -> Iterator[tuple[int, subprocess.Popen[str]
             process.wait()
 
 
-async def load(port: int, graph: KnowledgeGraph, length: float, rate: int | None) -> dict[str, Any]:
-    """Random questions for ``length`` seconds, ``rate`` a second or as many as are answered."""
-    draw = random.Random(0)
-    ask = predictions(graph, draw)
-    requests = [f"GET {ask()} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode() for _ in range(20_000)]
-    waits: list[float] = []
-    errors = 0
-    began = time.perf_counter()
-
-    async def connection(number: int) -> None:
-        nonlocal errors
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        turn = number
-        while True:
-            due = began + turn / rate if rate else time.perf_counter()
-            if due >= began + length:
-                break
-            await asyncio.sleep(max(0.0, due - time.perf_counter()))
-            writer.write(requests[turn % len(requests)])
-            head = await reader.readuntil(b"\r\n\r\n")
-            size = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
-            await reader.readexactly(size)
-            waits.append(time.perf_counter() - due)
-            errors += not head.startswith(b"HTTP/1.1 200 ")
-            turn += CONNECTIONS
-        writer.close()
-
-    await asyncio.gather(*(connection(number) for number in range(CONNECTIONS)))
-    elapsed = time.perf_counter() - began
-    waits.sort()
-    return {
-        "requests": len(waits),
-        "errors": errors,
-        "per_second": len(waits) / elapsed,
-        "wait_ms": {name: 1e3 * waits[int(share * len(waits))] for name, share in (("median", 0.5), ("p99", 0.99))},
-    }
+def load(port: int, graph: KnowledgeGraph, length: float, rate: int | None) -> dict[str, Any]:
+    """Questions for ``length`` seconds, ``rate`` a second or as many as are answered; a sample of answers is judged."""
+    asks = different(graph, random.Random(0), math.ceil(length * (rate or FASTEST)))
+    requests = [f"GET {address(ask)} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode() for ask in asks]
+    asked = asyncio.run(ask_all(port, requests, length, rate))
+    for number, body in asked.sample.items():
+        judge(asks[number], json.loads(body))
+    return {**asked.figures(), "judged": len(asked.sample)}
 
 
-def predictions(graph: KnowledgeGraph, draw: random.Random) -> Callable[[], str]:
-    """Addresses of random questions, tails and heads alike."""
+def different(graph: KnowledgeGraph, draw: random.Random, count: int) -> list[dict[str, str]]:
+    """Random questions, tails and heads alike; no two are the same unless the graph has no more."""
     ids, relations = graph.entities.ids.to_pylist(), graph.relations.ids.to_pylist()
+    every = range(len(ids) * len(relations) * 2)
+    found = []
+    for number in draw.sample(every, min(count, len(every))):
+        rest, side = divmod(number, 2)
+        relation, entity = divmod(rest, len(ids))
+        found.append({("head", "tail")[side]: ids[entity], "relation": relations[relation]})
+    return found
 
-    def ask() -> str:
-        side = draw.choice(("head", "tail"))
-        return "/api/predict?" + urlencode({side: draw.choice(ids), "relation": draw.choice(relations)})
 
-    return ask
+def address(ask: dict[str, str]) -> str:
+    return "/api/predict?" + urlencode(ask)
+
+
+def judge(ask: dict[str, str], answer: Any) -> None:
+    """An answer speaks of what was asked, and its ten probabilities fall."""
+    assert {field: thing["id"] for field, thing in answer["query"].items()} == ask, (ask, answer)
+    found = answer["predictions"]
+    probabilities = [p["probability"] for p in found]
+    assert [p["rank"] for p in found] == list(range(1, 11)), (ask, answer)
+    assert len({p["id"] for p in found}) == 10, (ask, answer)
+    assert probabilities == sorted(probabilities, reverse=True), (ask, answer)
+    assert all(0 <= p <= 1 for p in probabilities), (ask, answer)
 
 
 def questions(graph: KnowledgeGraph) -> dict[str, Callable[[], str]]:
     """For each path a way to ask it something new."""
     draw = random.Random(0)
     ids, relations = graph.entities.ids.to_pylist(), graph.relations.ids.to_pylist()
-    ask = predictions(graph, draw)
+
+    def ask() -> str:
+        return address({draw.choice(("head", "tail")): draw.choice(ids), "relation": draw.choice(relations)})
 
     def about(path: str, field: str, **more: str) -> Callable[[], str]:
         return lambda: f"{path}?" + urlencode({field: draw.choice(ids), **more})
@@ -161,19 +153,30 @@ def questions(graph: KnowledgeGraph) -> dict[str, Callable[[], str]]:
     }
 
 
-def times(port: int, ask: Callable[[], str], repeats: int) -> list[float]:
+def misspelt(graph: KnowledgeGraph) -> Callable[[], str]:
+    """Asks for an entity whose name has a letter too many, and so for what it may have been meant for."""
+    draw = random.Random(0)
+
+    def ask() -> str:
+        name = graph.entities.name(draw.randrange(graph.num_entities))
+        return "/api/entity?" + urlencode({"entity": f"{name[:2]}q{name[2:]}"})
+
+    return ask
+
+
+def times(port: int, ask: Callable[[], str], repeats: int, status: int = 200) -> list[float]:
     """Milliseconds of single questions on an open connection, after one to warm up."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
-    found = [1e3 * seconds(lambda: get(connection, ask())) for _ in range(1 + repeats)]
+    found = [1e3 * seconds(lambda: get(connection, ask(), status)) for _ in range(1 + repeats)]
     connection.close()
     return found[1:]
 
 
-def get(connection: http.client.HTTPConnection, path: str) -> Any:
+def get(connection: http.client.HTTPConnection, path: str, status: int = 200) -> Any:
     connection.request("GET", path)
     response = connection.getresponse()
     answer = json.load(response)
-    assert response.status == 200, answer
+    assert response.status == status, answer
     return answer
 
 

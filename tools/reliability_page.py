@@ -123,7 +123,7 @@ def shown(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+        return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
     if isinstance(value, Mapping):
         return ", ".join(f"{words(name)} {shown(part)}" for name, part in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):

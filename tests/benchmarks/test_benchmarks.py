@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
+import shutil
 import sys
 import tomllib
 from pathlib import Path
@@ -18,14 +20,15 @@ from murp.models import MultiRelational
 from textbook import TextbookMuRP
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = {"measure", "textbook", "geoopt_murp", "pykeen_mure"}  # no benchmarks, but of use to them
+PARTS = {"asking", "measure", "textbook", "geoopt_murp", "pykeen_mure"}  # no benchmarks, but of use to them
 IN_PROCESS = {"cpu_step", "cpu_evaluation"}
 BY_PROCESS = {"cpu_many_entities", "cpu_reading", "explorer_load", "plots", "start_up"}
+IN_A_BROWSER = {"explorer_frames"}
 
 
 def test_every_benchmark_is_tried_here() -> None:
     found = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
-    assert found == PARTS | IN_PROCESS | BY_PROCESS | {"gpu", "reference_run"}
+    assert found == PARTS | IN_PROCESS | BY_PROCESS | IN_A_BROWSER | {"gpu", "reference_run"}
 
 
 @pytest.mark.parametrize("name", sorted(IN_PROCESS | BY_PROCESS))
@@ -34,6 +37,14 @@ def test_a_benchmark_runs_and_stores_what_it_found(name: str, tmp_path: Path, mo
     out = tmp_path / "results" / "it.json"
     importlib.import_module(name).main(["--quick", "--out", str(out)])
     check(json.loads(out.read_text()))
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", sorted(IN_A_BROWSER))
+def test_a_benchmark_runs_in_a_browser(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not (os.environ.get("MURP_CHROMIUM") or shutil.which("chromium")):
+        pytest.skip("needs a browser: apt-get install chromium, or name one in MURP_CHROMIUM")
+    test_a_benchmark_runs_and_stores_what_it_found(name, tmp_path, monkeypatch)
 
 
 def test_the_gpu_benchmarks_run_as_toys_on_the_cpu(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from murp.config import Config
 from murp.explorer import answers, schema
 from murp.explorer.collection import Collection
 from murp.explorer.names import Names
+from murp.explorer.projection import Points, question
 from murp.explorer.scores import Scores
 from murp.explorer.stated import StatedFacts
 from murp.graph import KnowledgeGraph, Vocabulary
@@ -66,7 +67,59 @@ def test_scores_of_every_choice_of_parts(
         scores = Scores(model)
         for subject, relation in ((0, 0), (7, 3), (7, 1)):
             expected = model.score_objects(torch.tensor([subject]), torch.tensor([relation]))[0]
-            torch.testing.assert_close(scores(subject, relation), expected, rtol=1e-9, atol=1e-9)
+            torch.testing.assert_close(torch.from_numpy(scores(subject, relation)), expected, rtol=1e-9, atol=1e-9)
+            for k in (1, 10, small_tree.num_entities):
+                objects, values = scores.best(subject, relation, k)
+                np.testing.assert_allclose(values, torch.topk(expected, k).values, rtol=1e-9, atol=1e-9)
+                np.testing.assert_allclose(expected[objects], values, rtol=1e-9, atol=1e-9)
+                assert len(set(objects.tolist())) == k
+
+
+@pytest.mark.parametrize("model", ["murp", "mure"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_scores_at_the_rim_and_at_the_origin(
+    small_tree: KnowledgeGraph, tmp_path: Path, model: str, dtype: str
+) -> None:
+    run = made_run(tmp_path, small_tree, model=model, dtype=dtype)
+    entity = run.model.parameters["entity"]
+    entity[0] = 0
+    entity[1] *= 0.999 / entity[1].norm()
+    run.model.parameters["object_bias"][2] = run.model.parameters["object_bias"][1]
+    entity[2] = entity[1]
+    scores = Scores(run.model)
+    for subject in range(4):
+        found = scores(subject, 1)
+        expected = run.model.score_objects(torch.tensor([subject]), torch.tensor([1]))[0].numpy()
+        tolerance = 1e-9 if dtype == "float64" else 1e-3
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+        # Equal points tie, and of equal ones the first goes first.
+        ranking = scores.best(subject, 1, 63)[0].tolist()
+        assert ranking.index(2) == ranking.index(1) + 1
+
+
+def test_more_best_objects_than_one_pass_keeps(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = Scores(run.model)
+    kept = scores.best(5, 1, 63)
+    monkeypatch.setattr("murp.explorer.scores.MOST_KEPT", 62)
+    for ours, theirs in zip(scores.best(5, 1, 63), kept, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("model", ["murp", "mure"])
+@pytest.mark.parametrize("transformation", TRANSFORMATIONS)
+def test_a_question_is_seen_as_the_model_moves_its_objects(
+    small_tree: KnowledgeGraph, tmp_path: Path, model: str, transformation: str
+) -> None:
+    curvature = {"curvature": 0.5} if model == "murp" else {}
+    run = made_run(tmp_path, small_tree, model=model, transformation=transformation, **curvature)
+    geometry, points = run.model.geometry, Points(run.model.geometry, run.model.parameters["entity"])
+    rows = run.model.rows("relation", torch.tensor([3]))
+    moved = Points(geometry, run.model.move_object(points.rows, rows))
+    centre = run.model.move_subject(points.rows[7:8], rows)[0]
+    seen = question(run.model, points, 7, 3, "distances")
+    np.testing.assert_allclose(seen.after, moved.around(centre).positions, rtol=0, atol=1e-9)
+    seen = question(run.model, points, 7, 3, "paper")
+    np.testing.assert_allclose(seen.after, moved.along(centre), rtol=0, atol=1e-7)
 
 
 def test_neighbours_are_the_nearest(run: Run) -> None:

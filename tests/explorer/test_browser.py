@@ -10,8 +10,10 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 import uvicorn
 from exhibits import NASTY, made_run, nasty_graph
@@ -239,6 +241,41 @@ def test_answers_say_probability_and_known_or_new(page: Page, one: str) -> None:
     assert {p["known"] for p in expected} > {None}
 
 
+def test_the_page_says_whether_probabilities_are_calibrated(
+    page: Page, one: str, tmp_path: Path, make_tree: Callable[..., KnowledgeGraph]
+) -> None:
+    question = "entity=n5&relation=parent"
+    visit(page, f"{one}#{question}")
+    heading = page.locator("#answers thead th").nth(2)
+    expect(heading).to_have_text("prob. model's own")
+    assert "murp calibrate" in (heading.locator("[title]").get_attribute("title") or "")
+    run = made_run(tmp_path / "run", nasty_graph(make_tree()), save=True)
+    calibration = run.calibrate()
+    with contextmanager(serving)(Collection([run])) as address:
+        visit(page, f"{address}#{question}")
+        expect(heading).to_have_text("prob. calibrated")
+        best = page.request.get(f"{address}api/predict?head=n5&relation=parent&k=1").json()["predictions"][0]
+        assert best["calibrated"] == pytest.approx(float(calibration.probability(np.array(best["score"]))))
+        assert best["calibrated"] != pytest.approx(best["probability"], abs=1e-3)
+        row = page.locator("#answers tbody tr").first
+        assert f"{best['calibrated']:.3f}" in row.evaluate("e => e.textContent")
+
+
+def test_a_question_names_true_and_false_positives_in_turns(page: Page, one: str) -> None:
+    visit(page, one)
+    names = page.evaluate(
+        """async () => {
+          const { labelled } = await import("/page/overlay.js");
+          const classes = Uint8Array.from([0, 1, 1, 3, 2, 3, 1, 0, 3]);
+          const ranked = [6, 2, 5, 1, 0, 3];
+          const central = () => [7, 5];
+          return labelled({ picture: { kinds: true }, classes, ranked, central, marks: [], subjectPoint: 1 });
+        }"""
+    )
+    # By rank 5, 3 and 6, 2, 1; 8 has none, 4 was missed, 7 lies near, and 1 is the subject, which is named by itself.
+    assert names == [5, 6, 3, 2, 8, 4, 7]
+
+
 def test_the_question_shows_four_colours_and_plays(page: Page, one: str) -> None:
     visit(page, f"{one}#entity=n5&relation=parent")
     page.get_by_role("button", name="Question").click()
@@ -398,6 +435,98 @@ def test_the_pages_geometry_obeys_its_laws(page: Page, one: str) -> None:
     for law, error in page.evaluate(LAWS).items():
         # The path of a geodesic is kept in single precision, and its arcs are flattened by a thousandth.
         assert error < (3e-3 if law == "geodesic" else 1e-6), law
+
+
+DRAWING = """async () => {
+  const { Raster } = await import("/page/raster.js");
+  const { traceEdges } = await import("/page/geodesics.js");
+  const { poincare } = await import("/page/spaces.js");
+  const raster = new Raster(document.createElement("canvas"));
+  let seed = 1;
+  const random = () => { seed = (seed * 16807) % 2147483647; return seed / 2147483647; };
+  const [paper, ink] = [[10, 200, 90], [250, 3, 170]];
+  // Many dots of one place approach their colour as 1 - (1 - α)ⁿ does.
+  let dots = 0;
+  for (const alpha of [0.25, 0.5, 0.875]) {
+    for (const n of [1, 2, 3]) {
+      raster.begin(40, paper);
+      const order = Uint32Array.from({ length: n }, (_, i) => i);
+      raster.dots(new Float32Array(2 * n), order, new Uint8Array(n), [{ colour: ink, alpha, radius: 4 }]);
+      raster.show();
+      const [r, g, b, a] = raster.context.getImageData(20, 20, 1, 1).data;
+      [r, g, b].forEach((value, i) => {
+        dots = Math.max(dots, Math.abs(value - ink[i] - (paper[i] - ink[i]) * (1 - alpha) ** n), 255 - a);
+      });
+    }
+  }
+  // A line has the ink of its longer side, and it lies where the line does.
+  let [lines, away] = [0, 0];
+  for (let i = 0; i < 200; i += 1) {
+    const ends = Float32Array.from({ length: 4 }, () => 1.8 * random() - 0.9);
+    raster.begin(200, [0, 0, 0]);
+    raster.line(ends, 2, [0, 255, 0], 1);
+    const [x, y, X, Y] = ends.map((value, n) => 100 + (n % 2 ? -100 : 100) * value);
+    const length = Math.hypot(X - x, Y - y);
+    let sum = 0;
+    raster.words.forEach((word, at) => {
+      const cover = ((word >>> 8) & 255) / 255;
+      sum += cover;
+      const [px, py] = [at % 200, Math.floor(at / 200)];
+      if (cover > 0.02) away = Math.max(away, Math.abs((X - x) * (py - y) - (Y - y) * (px - x)) / length);
+    });
+    const steps = Math.max(1, Math.round(Math.max(Math.abs(X - x), Math.abs(Y - y))));
+    lines = Math.max(lines, Math.abs(sum - steps) / steps);
+  }
+  // Edges drawn with breaks are those drawn at once.
+  const points = Float32Array.from({ length: 600 }, () => 1.2 * random() - 0.6);
+  const edges = Uint32Array.from({ length: 4000 }, () => Math.floor(300 * random()));
+  const drawn = (until) => {
+    const all = [];
+    let [at, breaks] = [0, -1];
+    while (at < edges.length) {
+      const draw = (path, length) => all.push(...path.slice(0, 2 * length));
+      at = traceEdges(poincare, points, edges, 1500, draw, at, until);
+      breaks += 1;
+    }
+    return [all.join(), breaks];
+  };
+  const [whole, parts] = [drawn(Infinity), drawn(-1)];
+  return { dots, lines, away, same: whole[0] === parts[0] && whole[1] === 0 && parts[1] > 3 };
+}"""
+
+
+def test_the_pages_drawing_obeys_its_laws(page: Page, one: str) -> None:
+    visit(page, one)
+    worst = page.evaluate(DRAWING)
+    assert worst["dots"] <= 2  # of 255, rounded at every dot
+    assert worst["lines"] < 0.08  # a column may be met twice, and ink on ink is less than both
+    assert worst["away"] < 1.5
+    assert worst["same"]
+
+
+def test_motion_is_coarser_where_it_is_slow_and_rest_never(browser: object, one: str) -> None:
+    size = {"width": 1280, "height": 860}
+    context = browser.new_context(viewport=size, device_scale_factor=2)  # type: ignore[attr-defined]
+    page = context.new_page()
+    visit(page, f"{one}#entity=n9")
+    pace = page.evaluate(
+        """async () => {
+          const { Pace } = await import("/page/pace.js");
+          const [fast, slow] = [new Pace(), new Pace()];
+          for (let i = 0; i < 40; i += 1) { fast.frame(17, 2); slow.frame(40, 2); }
+          return [fast.sharpness(2), slow.sharpness(2), slow.sharpness(1), slow.edges < fast.edges];
+        }"""
+    )
+    assert pace == [2, 1, 1, True]
+    page.mouse.move(*place(page, 0.1, 0.1))
+    page.mouse.down()
+    page.mouse.move(*place(page, 0.5, -0.3), steps=20)
+    page.mouse.up()
+    dots(page)
+    for name in ("dots", "overlay"):
+        width, seen = page.locator(f"canvas.{name}").evaluate("c => [c.width, c.clientWidth]")
+        assert width == 2 * seen
+    context.close()
 
 
 def test_trouble_is_said(page: Page, one: str, complaints: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import os
 import shutil
@@ -100,10 +101,41 @@ def test_bytes_that_are_no_text_are_refused_and_not_a_mistake(client: TestClient
                 line.sendall(b"GET " + target + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
                 status = line.makefile("rb").readline()
             assert status.split()[1] in (b"400", b"404"), status
-        for endless in (b"GET /" + b"x" * 200_000, b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"y" * 200_000):
-            with socket.create_connection(bound.getsockname()) as line:
-                line.sendall(endless)
+    finally:
+        stop()
+
+
+HOST = b"Host: 127.0.0.1\r\n"
+ENDLESS = [
+    b"GET /" + b"x" * 200_000,
+    b"GET / HTTP/1.1\r\n" + HOST + b"X: " + b"y" * 200_000,
+    b"GET / HTTP/1.1\r\n" + HOST + b"X" * 200_000,
+    b"GET / HTTP/1.1\r\n" + HOST + b"X: y\r\n" * 30_000,
+]
+
+
+@pytest.mark.parametrize("endless", ENDLESS, ids=["line", "value", "name", "fields"])
+def test_an_endless_head_is_cut_off(client: TestClient, endless: bytes) -> None:
+    bound = bind("127.0.0.1", 0)
+    stop = _serve(client.app, bound)
+    try:
+        with socket.create_connection(bound.getsockname()) as line:
+            for start in range(0, len(endless), 10_000):
+                try:
+                    line.sendall(endless[start : start + 10_000])
+                except OSError:
+                    break  # it hung up before all was said
+                time.sleep(0.001)
+            with contextlib.suppress(ConnectionResetError):
                 assert line.makefile("rb").readline().split()[1] == b"400"
+        # Others are answered as before, on one connection as often as they like and with a body that nobody reads.
+        other = http.client.HTTPConnection(*bound.getsockname())
+        for body in (None, b"z" * 300_000, None, b"z" * 300_000, *[None] * 30):
+            other.request("GET", "/api/search?q=" + "n" * 400, body, {"X": "y" * 3000})
+            answer = other.getresponse()
+            assert answer.status == 200
+            answer.read()
+        other.close()
     finally:
         stop()
 
@@ -208,7 +240,9 @@ def test_no_name_runs_in_a_browser(small_tree: KnowledgeGraph, tmp_path: Path) -
 
 def _serve(app: Any, bound: socket.socket, **more: Any) -> Any:
     """Serve in a thread; what stops it."""
-    running = uvicorn.Server(uvicorn.Config(app, http="h11", lifespan="off", log_level="critical", ws="none", **more))
+    running = uvicorn.Server(
+        uvicorn.Config(app, http=server.Protocol, lifespan="off", log_level="critical", ws="none", **more)
+    )
     thread = threading.Thread(target=running.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()
     while not running.started:

@@ -1,11 +1,12 @@
 """A trained run in the browser: a JSON interface and one page.
 
 app.py         the routes, documented by OpenAPI
+quick.py       the question that is asked most, past the routes
 answers.py     what each of them computes, plain functions
 collection.py  the runs shown, with their tables
 names.py       looking entities and relations up
 stated.py      the facts already known
-scores.py      φ(s, r, ·) with the subject-free parts kept
+scores.py      φ(s, r, ·) with the subject-free parts kept; numba_scores.py: its compiled pass
 projection.py  d dimensions to the disk
 security.py    who may ask, and what a browser may do with the answer
 server.py      binding to a port

@@ -108,20 +108,20 @@ def predict(collection: Collection, run: int, given: int, relation: int, k: int,
     """The ``k`` most probable tails of (given, relation, ?), or heads of (?, relation, given)."""
     names = collection.entities
     row = relation + len(collection.relations) if heads else relation
-    scores = collection.exhibits[run - 1].scores(given, row)
-    best = torch.topk(scores, min(k, len(scores)))  # takes a NaN for the largest, and JSON refuses it
-    known = collection.stated.splits(given, row, best.indices.numpy())
+    objects, scores = collection.exhibits[run - 1].scores.best(given, row, min(k, len(names)))
+    known = collection.stated.splits(given, row, objects)
     ids, readable = names.ids, names.names
     query = {"relation": collection.relations.reference(relation), "tail" if heads else "head": names.reference(given)}
-    found = zip(best.indices.tolist(), best.values.tolist(), torch.sigmoid(best.values).tolist(), known, strict=True)
-    return {
-        "run": run,
-        "query": query,
-        "predictions": [
-            {"rank": rank, "id": ids[i], "name": readable[i], "score": score, "probability": p, "known": split}
-            for rank, (i, score, p, split) in enumerate(found, start=1)
-        ],
-    }
+    probabilities = torch.sigmoid(torch.from_numpy(scores))
+    found = zip(objects.tolist(), scores.tolist(), probabilities.tolist(), known, strict=True)
+    predictions: list[Answer] = [
+        {"rank": rank, "id": ids[i], "name": readable[i], "score": score, "probability": p, "known": split}
+        for rank, (i, score, p, split) in enumerate(found, start=1)
+    ]
+    if (calibration := collection.exhibits[run - 1].run.calibration) is not None:
+        for prediction, calibrated in zip(predictions, calibration.probability(scores).tolist(), strict=True):
+            prediction["calibrated"] = calibrated
+    return {"run": run, "query": query, "predictions": predictions}
 
 
 def project(collection: Collection, run: int, centre: int | None, k: int, *, points: bool) -> Answer:
@@ -169,7 +169,7 @@ def asked(collection: Collection, run: int, given: int, relation: int, how: Proj
     seen = question(exhibit.model, exhibit.points, given, row, how)
     known = np.zeros(len(collection.entities), dtype=bool)
     known[collection.stated.objects(given, row)] = True
-    kinds = 2 * known + (exhibit.scores(given, row) >= 0).numpy()
+    kinds = 2 * known + (exhibit.scores(given, row) >= 0)
     return {
         "run": run,
         "subject": {"before": seen.subject_before.tolist(), "after": seen.subject_after.tolist()},

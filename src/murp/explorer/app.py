@@ -23,6 +23,7 @@ from murp.explorer import answers, schema
 from murp.explorer.collection import Collection
 from murp.explorer.encoding import to_json
 from murp.explorer.names import Names
+from murp.explorer.quick import Quick
 from murp.explorer.security import Guard
 
 MOST = 1000  # answers to one question
@@ -61,7 +62,8 @@ def create_app(collection: Collection, bound: str = "127.0.0.1") -> ASGIApp:
     _add_lookups(app, collection)
     _add_pictures(app, collection)
     _add_page(app)
-    return Guard(app, bound)  # outermost, so that no answer goes without its headers
+    quick = Quick(app, collection, longest=LONGEST, most=MOST)
+    return Guard(quick, bound)  # outermost, so that no answer goes without its headers
 
 
 def _add_lookups(app: FastAPI, collection: Collection) -> None:

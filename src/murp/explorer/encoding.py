@@ -12,25 +12,27 @@ from numpy.typing import NDArray
 from murp.errors import NotFiniteError
 
 TYPES = {"float32": "<f4", "uint32": "<u4", "uint8": "u1"}
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 
 def to_json(value: Any) -> bytes:
     """JSON in ASCII; a NaN or an infinity, which JSON does not know, is an error."""
     try:
-        return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+        return _ENCODER.encode(value).encode()
     except ValueError:
-        raise _not_finite() from None
+        raise not_finite() from None
 
 
 def packed(values: NDArray[Any], kind: str) -> dict[str, Any]:
     """An array as JSON can hold it without spelling out every number: little-endian, row by row, in base64."""
     rows = np.ascontiguousarray(values, dtype=TYPES[kind])
     if kind == "float32" and not np.isfinite(rows).all():
-        raise _not_finite()
+        raise not_finite()
     return {"type": kind, "shape": list(rows.shape), "base64": base64.b64encode(rows.tobytes()).decode("ascii")}
 
 
-def _not_finite() -> NotFiniteError:
+def not_finite() -> NotFiniteError:
+    """What to say where an answer would hold NaN or infinity."""
     return NotFiniteError(
         "the model answers with NaN or infinity. Its training diverged: train again with a lower learning rate, or use "
         "another --checkpoint."

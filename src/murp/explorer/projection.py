@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from murp.geometry import Geometry, PoincareBall
+from murp.geometry.poincare import set_back_radius
 from murp.models import MultiRelational
 from murp.models.model import squared_norm
 
@@ -58,19 +59,29 @@ class Points:
         self.rows = rows.double()
         self.squares = squared_norm(self.rows)
 
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def products(self, vectors: Tensor) -> Tensor:
+        """⟨x,w⟩ of all points and k vectors (k, d) → (N, k)."""
+        return self.rows @ vectors.T
+
+    def some(self, indices: Tensor) -> Tensor:
+        """The points at these indices (n) → (n, d)."""
+        return self.rows[indices]
+
     @torch.no_grad()
     def around(self, centre: Tensor, *, near: int | None = NEAR, axes: Tensor | None = None) -> Picture:
         """The picture that ``centre`` (d,) sees, in the plane of ``axes`` (2, d), or of the ``near`` nearest points."""
         centre = centre.double()
         square = squared_norm(centre)
-        products = self.rows @ centre
+        products = self.products(centre[None])[:, 0]
         distances = self.geometry.squared_distance_from_products(square, self.squares, products).sqrt()
         if axes is None:
-            chosen = self.rows
-            if near is not None and near < len(chosen):
-                chosen = chosen[torch.topk(distances, near, largest=False).indices]
-            axes = _axes(self.geometry.recentre(chosen, centre))
-        along, own = self.rows @ axes.T, axes @ centre
+            count = len(self) if near is None else min(near, len(self))
+            chosen = torch.topk(distances, count, largest=False, sorted=False).indices
+            axes = _axes(self.geometry.recentre(self.some(chosen), centre))
+        along, own = self.products(axes), axes @ centre
         radius = distances
         if isinstance(self.geometry, PoincareBall):
             # (-m) ⊕ x is a positive multiple of (1 - c|m|²) x - (1 - 2c⟨m,x⟩ + c|x|²) m.
@@ -90,10 +101,37 @@ class Points:
     def along(self, subject: Tensor) -> NDArray[np.float64]:
         """The paper's projection along a subject (d,)."""
         subject = subject.double()
-        x = self.rows @ (subject / torch.linalg.vector_norm(subject).clamp(min=1e-300))
+        x = self.products(subject[None] / torch.linalg.vector_norm(subject).clamp(min=1e-300))[:, 0]
         y = (self.squares - x * x).clamp(min=0).sqrt()
         scale = math.sqrt(self.geometry.c) if isinstance(self.geometry, PoincareBall) else 1.0
         return scale * torch.stack([x, y], dim=1).numpy()
+
+
+class Translated(Points):
+    """x ⊕ r for all points x and one r (d,), as multiples of x and r: no point is computed before it is asked for.
+
+    In the ball x ⊕ r = [(1 + 2c⟨x,r⟩ + c|r|²) x + (1 - c|x|²) r] / (1 + 2c⟨x,r⟩ + c²|x|²|r|²).
+    """
+
+    def __init__(self, points: Points, r: Tensor) -> None:
+        self.geometry = points.geometry
+        self.rows = points.rows
+        self.r = r.double()
+        xx, xr, rr = points.squares, points.products(self.r[None])[:, 0], squared_norm(self.r)
+        self.squares = self.geometry.squared_norm_of_sum_from_products(xx, rr, xr)
+        self.of_x = self.of_r = torch.ones_like(xx)
+        if isinstance(self.geometry, PoincareBall):
+            c = self.geometry.c
+            both = 1 + 2 * c * xr + c * c * xx * rr
+            self.of_x, self.of_r = (1 + 2 * c * xr + c * rr) / both, (1 - c * xx) / both
+            # Rounding must not put a point onto the rim, from which everything is infinitely far.
+            self.squares.clamp_(max=set_back_radius(torch.float64) ** 2 / c)
+
+    def products(self, vectors: Tensor) -> Tensor:
+        return self.of_x[:, None] * super().products(vectors) + self.of_r[:, None] * (vectors @ self.r)
+
+    def some(self, indices: Tensor) -> Tensor:
+        return self.of_x[indices, None] * self.rows[indices] + self.of_r[indices, None] * self.r
 
 
 @torch.no_grad()
@@ -105,7 +143,11 @@ def question(model: MultiRelational, points: Points, subject: int, relation: int
     row = model.rows("relation", torch.tensor([relation]))
     own = model.parameters["entity"][subject]
     moved_own = model.move_subject(own[None], row)[0]
-    moved = Points(model.geometry, model.move_object(points.rows.to(model.dtype), row))
+    moved: Points
+    if model.transformation.stretch_object:
+        moved = Points(model.geometry, model.move_object(points.rows.to(model.dtype), row))
+    else:
+        moved = Translated(points, row["translation"][0]) if model.transformation.translate_object else points
     if how == "paper":
         subjects = [Points(model.geometry, s[None]).along(s)[0] for s in (own, moved_own)]
         return Question(points.along(own), moved.along(moved_own), *subjects)

@@ -119,6 +119,9 @@ class Prediction(Reference):
     rank: int
     score: float = Field(description="φ(s, r, o)")
     probability: float = Field(description="σ(φ)")
+    calibrated: float | None = Field(
+        default=None, description="the probability by the run's calibration, if it has one"
+    )
     known: Split | None = Field(description="the split that states the fact; null: it is new")
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from murp.errors import UnknownNameError
+from murp.graph.spelling import Spelling
+
+COMPARED = 200_000  # names for a typing error; of more only those with the same first letter
 
 
 class Vocabulary:
@@ -85,22 +89,28 @@ class Vocabulary:
 
     def closest(self, text: str, n: int = 5) -> list[str]:
         """Up to ``n`` labels that ``text`` may have been meant for, best first."""
-        column = self.ids if self.names is None else pc.coalesce(self.names, self.ids)
-        lowered = pc.utf8_lower(column)
+        lowered = self._lowered()
         wanted = text.lower()
         # Names that contain the text come first, shortest first; edit distance serves the typing errors.
         inside: Iterable[int] = np.flatnonzero(pc.match_substring(lowered, wanted).to_numpy(False)) if wanted else ()
-        found = sorted((int(i) for i in inside), key=lambda i: (len(str(column[i])), i))[:n]
+        found = sorted((int(i) for i in inside), key=lambda i: (len(self.name(i)), i))[:n]
         if len(found) < n:
-            pool = np.arange(len(self))
-            if len(pool) > 200_000:  # difflib is quadratic in Python: on large graphs share a first letter
-                pool = np.flatnonzero(pc.starts_with(lowered, wanted[:1]).to_numpy(False))[:200_000]
-            spelled: dict[str, int] = {}
-            for i, name in zip(pool, lowered.take(pa.array(pool)).to_pylist(), strict=True):
-                spelled.setdefault(name, int(i))
-            near = difflib.get_close_matches(wanted, list(spelled), n=n, cutoff=0.6)
-            found += [spelled[name] for name in near if spelled[name] not in found]
+            if len(self) <= COMPARED:
+                places, spelling = self._spelling
+            else:
+                pool = np.flatnonzero(pc.starts_with(lowered, wanted[:1]).to_numpy(False))[:COMPARED]
+                places, spelling = _spelling(pool, lowered)
+            near = spelling.closest(wanted, n, cutoff=0.6)
+            found += [places[name] for name in near if places[name] not in found]
         return [self.label(i) for i in found[:n]]
+
+    def _lowered(self) -> pa.Array:
+        return pc.utf8_lower(self.ids if self.names is None else pc.coalesce(self.names, self.ids))
+
+    @cached_property
+    def _spelling(self) -> tuple[dict[str, int], Spelling]:
+        """All names, kept ready for the next typing error."""
+        return _spelling(np.arange(len(self)), self._lowered())
 
     def table(self) -> pa.Table:
         """Columns ``id`` and, where known, ``name`` and ``gloss``."""
@@ -116,6 +126,14 @@ class Vocabulary:
         """Inverse of :meth:`table`."""
         columns = {name: table.column(name).combine_chunks() for name in table.column_names}
         return cls(kind, columns["id"], columns.get("name"), columns.get("gloss"))
+
+
+def _spelling(pool: NDArray[np.int64], lowered: pa.Array) -> tuple[dict[str, int], Spelling]:
+    """Each distinct name among those at ``pool`` with its first index, and all of them ready to be compared."""
+    places: dict[str, int] = {}
+    for i, name in zip(pool.tolist(), lowered.take(pa.array(pool)).to_pylist(), strict=True):
+        places.setdefault(name, i)
+    return places, Spelling(list(places))
 
 
 def _strings(values: pa.Array | Sequence[str | None]) -> pa.Array:

@@ -61,18 +61,18 @@ def _ball(
 ) -> None:  # fmt: skip
     for i in prange(xv.shape[0]):
         ball_scores(xv[i], vr[group[i]], of_query[i], entities, per_c, form)
-        _keep_best(xv[i], queries[:, i], objects, best[i])
+        keep_best(xv[i], queries[:, i], objects, best[i])
 
 
 @njit(parallel=True, **EXACT)
 def _flat(yv: Any, yy: Any, entities: Any, queries: Any, objects: Any, best: Any) -> None:
     for i in prange(yv.shape[0]):
         flat_scores(yv[i], yy[i], entities)
-        _keep_best(yv[i], queries[:, i], objects, best[i])
+        keep_best(yv[i], queries[:, i], objects, best[i])
 
 
 @njit(**EXACT)
-def _keep_best(scores: Any, query: Any, objects: Any, best: Any) -> None:
+def keep_best(scores: Any, query: Any, objects: Any, best: Any) -> None:
     """The best of ``scores`` (N) into ``best`` (k, 2), sorted; of equal ones the first of them."""
     unordered = 0
     for j in range(len(scores)):

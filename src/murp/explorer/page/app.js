@@ -68,8 +68,11 @@ async function showMap(glide) {
   const edges = state.edges === "1" && state.relation ? await source.edges(state.relation) : null;
   if (isStored()) return showStored(edges, glide);
   const point = place.get(state.entity);
-  const gliding = glide && point !== undefined ? disks.filter((disk) => disk.picture && !disk.picture.kinds).map((disk) => disk.glideTo(point)) : [];
-  const found = await Promise.all(about.runs.map((_, i) => source.project(state.entity, i + 1)));
+  const gliding = glide && point !== undefined ? disks.filter((disk) => disk.picture && !disk.picture.kinds).map((disk) => disk.glideTo(point, { rest: false })) : [];
+  const found = await Promise.all(about.runs.map((_, i) => source.project(state.entity, i + 1))).catch((error) => {
+    for (const disk of disks) { disk.stop(); disk.settle(); }
+    throw error;
+  });
   await Promise.all(gliding);
   if (mine !== turn) return undefined;
   const several = about.runs.length > 1;
@@ -106,7 +109,10 @@ const pictureOf = (answer) => ({ points: unpack(answer.points), classes: unpack(
 // The paper's figure 5: before and after the relation, in four colours.
 async function showQuestion(glide) {
   const mine = turn;
-  const found = await Promise.all(about.runs.map((_, i) => source.question(question(), state.projection, i + 1)));
+  const [found, answers] = await Promise.all([
+    Promise.all(about.runs.map((_, i) => source.question(question(), state.projection, i + 1))),
+    Promise.all(about.runs.map((_, i) => source.predict(question(), i + 1))),
+  ]);
   if (mine !== turn) return;
   questions = found.map((answer) => ({ before: unpack(answer.before), after: unpack(answer.after) }));
   disks.forEach((disk, i) => {
@@ -114,6 +120,7 @@ async function showQuestion(glide) {
     disk.subjectPoint = place.get(state.entity);
     disk.subjectName = entities.names[place.get(state.entity)] ?? state.entity;
     const picture = { points: questions[i].after.slice(), classes: unpack(found[i].kinds), kinds: true };
+    disk.ranked = answers[i].predictions.map((p) => place.get(p.id)).filter((point) => point !== undefined);
     disk.moment = 1;
     disk.show(picture, glide ? {} : (unpackDrag(state[`drag${i + 1}`]) ?? {}));
     disk.blend(questions[i].before, questions[i].after, Number(state.moment) / 100);
@@ -128,8 +135,7 @@ function mark(id = null) {
   const point = place.get(id ?? state.entity);
   for (const disk of disks) {
     const hidden = point === undefined || (disk.subject && id === null);
-    disk.marks = hidden ? [] : [point];
-    if (disk.picture) disk.settle();
+    disk.mark(hidden ? [] : [point]);
   }
 }
 

@@ -1,15 +1,13 @@
 // One disk: points under an isometry, drawn in two layers (dots below; edges, marks and names above).
 
-import { byClass, styles } from "./dots.js";
-import { traceEdges } from "./geodesics.js";
+import { byClass } from "./dots.js";
 import { drawOverlay, labelled, touching } from "./overlay.js";
+import { Pace } from "./pace.js";
 import { Raster } from "./raster.js";
 import { alignment, carry, moved } from "./spaces.js";
+import { DONE, drawUnderlay } from "./underlay.js";
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
-const EDGES_STILL = 20000;
-const BUDGET = [300, 1500, 6000]; // edges of a moving picture: at least, to begin with, at most
-const SLOW = 22; // ms a frame that moves may take
 const SHARPEST = 2; // device pixels a CSS pixel; more costs time and shows nothing
 
 export class Disk {
@@ -27,26 +25,22 @@ export class Disk {
     this.marks = [];
     this.focused = -1;
     this.animation = 0;
-    this.budget = BUDGET[1];
-    this.frames = 0;
+    this.gliding = false;
+    this.width = 0; // CSS pixels
+    this.next = null; // edge to draw: null before a new picture, DONE when all is drawn
     new ResizeObserver(() => this.resize()).observe(parts.overlay);
   }
 
   resize() {
-    const width = this.overlay.clientWidth;
-    if (width === 0) return;
-    this.sharpness = Math.min(devicePixelRatio || 1, SHARPEST);
-    const size = Math.round(width * this.sharpness);
-    if (size !== this.overlay.width) {
-      this.overlay.width = size;
-      this.overlay.height = size;
-      this.raster.resize(size);
-    }
+    this.width = this.overlay.clientWidth;
+    this.sharpest = Math.min(devicePixelRatio || 1, SHARPEST);
+    this.pace = new Pace();
     this.render();
   }
 
   // A new picture {points, classes, kinds}: at once, or gliding there from what is seen now.
   show(picture, { isometry = null, flip = false, glide = false } = {}) {
+    this.stop();
     const before = this.moved;
     const sameSize = before && before.length === picture.points.length;
     this.picture = picture;
@@ -71,11 +65,13 @@ export class Disk {
       return Promise.resolve();
     }
     const after = this.moved.slice();
-    return this.animate(420, (t) => {
+    const go = (t) => {
       for (let i = 0; i < after.length; i += 1) this.moved[i] = before[i] + t * (after[i] - before[i]);
       this.seen = this.space.draw(this.moved, this.drawnBuffer);
       this.render(true);
-    });
+    };
+    go(0);
+    return this.animate(420, go);
   }
 
   setBase(points) {
@@ -129,8 +125,8 @@ export class Disk {
     this.render(true);
   }
 
-  // Glides along the geodesic until the point is in the middle.
-  glideTo(point) {
+  // Glides along the geodesic until the point is in the middle; without `rest` another picture is about to follow.
+  glideTo(point, { rest = true } = {}) {
     const start = this.isometry;
     const [x, y] = [this.moved[2 * point], this.moved[2 * point + 1]];
     const go = (t) => {
@@ -143,10 +139,11 @@ export class Disk {
       this.settle();
       return Promise.resolve();
     }
-    return this.animate(380, go);
+    return this.animate(380, go, rest);
   }
 
   undrag() {
+    this.stop();
     this.isometry = this.undragged;
     this.setBase(this.picture.points);
     this.place();
@@ -157,16 +154,20 @@ export class Disk {
     return Math.abs(this.isometry[2]) + Math.abs(this.isometry[3]) > 1e-3;
   }
 
-  animate(duration, step) {
+  animate(duration, step, rest = true) {
     const mine = (this.animation += 1);
     const began = performance.now();
+    this.gliding = true;
     return new Promise((done) => {
       const frame = (now) => {
         if (mine !== this.animation) return done();
         const t = Math.min(Math.max((now - began) / duration, 0), 1);
         step(t * t * (3 - 2 * t));
         if (t < 1) return requestAnimationFrame(frame);
-        this.settle();
+        if (rest) {
+          this.gliding = false;
+          this.settle();
+        }
         return done();
       };
       requestAnimationFrame(frame);
@@ -175,13 +176,29 @@ export class Disk {
 
   stop() {
     this.animation += 1;
+    this.gliding = false;
   }
 
-  // At rest: which names are written is decided again.
+  // At rest everything is drawn; a glide comes to that at its end.
   settle() {
-    this.labels = labelled(this);
-    this.ownEdges = this.edges ? touching(this.edges, this.marks) : [];
-    this.render();
+    if (!this.gliding) this.render();
+    this.mark(this.marks);
+  }
+
+  // Rings around these points and their edges; which names are written is decided again.
+  mark(points) {
+    this.marks = points;
+    if (!this.picture) return;
+    this.ownEdges = this.edges ? touching(this.edges, points) : [];
+    if (!this.gliding) this.labels = labelled(this);
+    this.ask();
+  }
+
+  // The point that keyboard or pointer is at, -1 for none.
+  focus(point) {
+    if (point === this.focused) return;
+    this.focused = point;
+    this.ask();
   }
 
   // The drawn point within `reach` CSS pixels of a position in the unit disk, -1 where there is none.
@@ -209,40 +226,31 @@ export class Disk {
     return found.sort((a, b) => squares[a] - squares[b]).slice(0, most);
   }
 
-  // Asks for a frame; `moving` saves what is only worth its time at rest.
+  // Draws all of it anew; `moving` saves what is only worth its time at rest.
   render(moving = false) {
     this.moving = moving;
+    this.next = null;
+    this.ask();
+  }
+
+  // Asks for a frame: of what lies above the dots, and below what is not drawn yet.
+  ask() {
     if (this.pending) return;
     this.pending = true;
-    requestAnimationFrame(() => {
+    requestAnimationFrame((now) => {
       this.pending = false;
-      if (!this.seen || !this.raster.image) return; // nothing to draw, or nowhere yet
-      this.paint();
+      if (this.seen && this.width) this.paint(now); // or there is nothing to draw, or nowhere yet
     });
   }
 
-  paint() {
-    const began = performance.now();
+  paint(now) {
     const look = this.look();
-    const { raster } = this;
-    raster.clear(look.background);
-    if (this.edges && !this.subject) {
-      // Many edges are drawn so faintly that together they shade the picture rather than fill it.
-      const most = this.moving ? this.budget : EDGES_STILL;
-      const shown = Math.min(this.edges.length / 2, most);
-      const alpha = Math.min(0.6, Math.max(0.06, 260 / shown));
-      traceEdges(this.space, this.moved, this.edges, most, (path, length) => raster.line(path, length, look.edge, alpha));
+    if (this.next !== DONE && !drawUnderlay(this, look)) {
+      this.ask();
+      return;
     }
-    raster.dots(this.seen, this.order, this.classes, styles(this, look, this.overlay.width));
-    raster.show();
     drawOverlay(this, look);
-    if (this.moving) {
-      // As many edges as this machine can move smoothly.
-      const wanted = this.budget * (performance.now() - began > SLOW ? 0.75 : 1.1);
-      this.budget = Math.round(Math.min(Math.max(wanted, BUDGET[0]), BUDGET[2]));
-    }
-    this.frames += 1;
-    this.overlay.dataset.frames = this.frames;
+    if (this.moving) requestAnimationFrame((next) => this.pace.frame(next - now, this.sharpest));
   }
 }
 

@@ -4,7 +4,10 @@
 import { euclidean } from "./spaces.js";
 
 const MOST_PIECES = 24;
-const LONGEST_PIECE = 0.06; // of the disk's radius
+const FLATTENED = 0.001; // of the disk's radius: how far a straight piece may be from its arc
+const LONGEST_PIECE = 0.12; // of a line of the plane
+const AT_A_TIME = 256; // edges between two looks at the clock
+const traced = new Float32Array(2 * MOST_PIECES + 2);
 
 // Writes positions in the unit disk along the geodesic from (px, py) to (qx, qy) into `out`; how many.
 function traceArc(px, py, qx, qy, out) {
@@ -13,28 +16,32 @@ function traceArc(px, py, qx, qy, out) {
   const twice = 2 * (px * qy - py * qx);
   const cx = (p * qy - q * py) / twice;
   const cy = (q * px - p * qx) / twice;
-  const radius = Math.sqrt(cx * cx + cy * cy - 1);
-  const chord = Math.hypot(px - qx, py - qy);
-  const straight = !(radius < 1e3) || (chord * chord) / (8 * radius) < 0.001; // through the middle, or as good as
-  const pieces = straight ? 1 : Math.min(MOST_PIECES, Math.ceil(chord / LONGEST_PIECE));
-  const begin = Math.atan2(py - cy, px - cx);
-  let turn = Math.atan2(qy - cy, qx - cx) - begin;
-  if (turn > Math.PI) turn -= 2 * Math.PI;
-  if (turn < -Math.PI) turn += 2 * Math.PI;
+  const square = Math.max(cx * cx + cy * cy - 1, 1e-12); // of the circle's radius
+  const chord = (px - qx) * (px - qx) + (py - qy) * (py - qy);
+  let last = 1;
+  // A chord c of a circle of radius r leaves it by c²/8r; through the middle the circle is a line.
+  if (square < 1e6 && chord * chord > 64 * FLATTENED * FLATTENED * square) {
+    const radius = Math.sqrt(square);
+    const turn = 2 * Math.asin(Math.min(1, Math.sqrt(chord) / (2 * radius))); // less than half a circle, as every geodesic
+    last = Math.min(MOST_PIECES, Math.ceil(turn * Math.sqrt(radius / (8 * FLATTENED))));
+    const [cos, sin] = [Math.cos(turn / last), Math.sin(turn / last) * (twice < 0 ? 1 : -1)];
+    let x = px - cx;
+    let y = py - cy;
+    for (let i = 1; i < last; i += 1) {
+      [x, y] = [x * cos - y * sin, x * sin + y * cos];
+      out[2 * i] = cx + x;
+      out[2 * i + 1] = cy + y;
+    }
+  }
   out[0] = px;
   out[1] = py;
-  for (let i = 1; i < pieces; i += 1) {
-    const angle = begin + (turn * i) / pieces;
-    out[2 * i] = cx + radius * Math.cos(angle);
-    out[2 * i + 1] = cy + radius * Math.sin(angle);
-  }
-  out[2 * pieces] = qx;
-  out[2 * pieces + 1] = qy;
-  return pieces + 1;
+  out[2 * last] = qx;
+  out[2 * last + 1] = qy;
+  return last + 1;
 }
 
 function traceLine(px, py, qx, qy, out) {
-  const pieces = Math.min(MOST_PIECES, 1 + Math.ceil(Math.hypot(px - qx, py - qy) / (2 * LONGEST_PIECE)));
+  const pieces = Math.min(MOST_PIECES, 1 + Math.ceil(Math.hypot(px - qx, py - qy) / LONGEST_PIECE));
   for (let i = 0; i <= pieces; i += 1) {
     const x = px + (i / pieces) * (qx - px);
     const y = py + (i / pieces) * (qy - py);
@@ -46,17 +53,25 @@ function traceLine(px, py, qx, qy, out) {
 }
 
 // Calls draw(positions, count) for the edges [from0, to0, from1, to1, …] between moved points; of more than `most`
-// for those that begin or end nearest to the middle.
-export function traceEdges(space, points, edges, most, draw) {
+// for those that begin or end nearest to the middle. Begins at the place `from` and stops when the clock has passed
+// `until`; the place it came to.
+export function traceEdges(space, points, edges, most, draw, from = 0, until = Infinity) {
   const trace = space === euclidean ? traceLine : traceArc;
   const limit = edges.length / 2 > most ? nearestEnds(points, edges, most) : Infinity;
-  const out = new Float32Array(2 * MOST_PIECES + 2);
-  for (let i = 0; i < edges.length; i += 2) {
+  let drawn = 0;
+  for (let i = from; i < edges.length; i += 2) {
     const a = 2 * edges[i];
     const b = 2 * edges[i + 1];
-    const [px, py, qx, qy] = [points[a], points[a + 1], points[b], points[b + 1]];
-    if (Math.min(px * px + py * py, qx * qx + qy * qy) <= limit) draw(out, trace(px, py, qx, qy, out));
+    const px = points[a];
+    const py = points[a + 1];
+    const qx = points[b];
+    const qy = points[b + 1];
+    if (px * px + py * py > limit && qx * qx + qy * qy > limit) continue;
+    draw(traced, trace(px, py, qx, qy, traced));
+    drawn += 1;
+    if (drawn % AT_A_TIME === 0 && performance.now() > until) return i + 2;
   }
+  return edges.length;
 }
 
 // The squared distance from the middle within which at most `most` edges have an end; by counting, not by sorting.

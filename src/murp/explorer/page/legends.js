@@ -3,7 +3,7 @@
 import { $, count, element } from "./dom.js";
 
 const KINDS = ["true negative", "false positive", "false negative", "true positive"];
-const POSITIVE = "Positive: probability of at least ½; true: a stated fact.";
+const POSITIVE = "Positive: the model's own probability is at least ½; true: a stated fact.";
 const MOVED =
   "Moved since by a Möbius translation of the picture (in Euclidean space by a plain one): distances from the new middle are the picture's, not the model's.";
 

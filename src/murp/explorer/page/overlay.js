@@ -5,8 +5,9 @@ import { traceEdges } from "./geodesics.js";
 const EDGES_OF_ONE = 300; // drawn in full; a hub has more
 
 export function drawOverlay(disk, look) {
-  const { context, seen, sharpness } = disk;
-  const size = disk.overlay.width;
+  const { context, seen, sharpness, overlay } = disk;
+  const size = disk.raster.size;
+  if (overlay.width !== size) overlay.width = overlay.height = size;
   const half = size / 2;
   context.clearRect(0, 0, size, size);
   context.save();
@@ -66,15 +67,22 @@ function star(context, x, y, radius, look) {
 
 // The points whose names are worth writing, the most important first.
 export function labelled(disk) {
-  if (disk.picture.kinds) {
-    const answers = [];
-    disk.classes.forEach((kind, point) => { if (kind > 0) answers.push(point); });
-    answers.sort((a, b) => disk.classes[b] - disk.classes[a]);
-    const all = new Set([...disk.marks, ...answers.slice(0, 100), ...disk.central(20)]);
-    all.delete(disk.subjectPoint); // whose name stands at the subject
-    return [...all];
-  }
-  return [...new Set([...disk.marks, ...disk.central(60)])];
+  if (!disk.picture.kinds) return [...new Set([...disk.marks, ...disk.central(60)])];
+  const all = new Set([...disk.marks, ...answers(disk.classes, disk.ranked), ...disk.central(20)]);
+  all.delete(disk.subjectPoint); // whose name stands at the subject
+  return [...all];
+}
+
+// True and false positives in turns, each from its best rank on; then those without a rank, and what was missed.
+function answers(kinds, ranked) {
+  const of = (kind) => {
+    const found = new Set(ranked.filter((point) => kinds[point] === kind));
+    for (let point = 0; point < kinds.length && found.size < 100; point += 1) if (kinds[point] === kind) found.add(point);
+    return [...found];
+  };
+  const [wrong, missed, right] = [of(1), of(2), of(3)];
+  const turns = Array.from({ length: Math.max(right.length, wrong.length) }, (_, i) => [right[i], wrong[i]]);
+  return [...turns.flat().filter((point) => point !== undefined), ...missed];
 }
 
 function writeNames(disk, look, half) {
@@ -87,7 +95,7 @@ function writeNames(disk, look, half) {
   const subject = disk.subjectSeen();
   const places = (disk.labels ?? []).map((point) => [names[point], seen[2 * point], seen[2 * point + 1]]);
   if (subject && disk.subjectName) places.unshift([disk.subjectName, ...subject]);
-  const most = Math.round(disk.overlay.clientWidth / 20);
+  const most = Math.round(disk.width / 20);
   for (const [name, px, py] of places) {
     if (taken.length >= most) break;
     const text = name.length > 28 ? `${name.slice(0, 27)}…` : name;

@@ -44,6 +44,16 @@ export function showWelcome(about) {
   );
 }
 
+const OWN = "σ(φ), the model's own: it ranks answers, but nothing makes it the share of them that is true before `murp calibrate`.";
+const CALIBRATED = "Calibrated on the validation facts: the probability of a fact against one random corruption of it.";
+
+// What the probabilities of an answer are worth.
+function probabilityHeading(predictions) {
+  const calibrated = predictions.some((p) => p.calibrated !== undefined);
+  const [word, meaning] = calibrated ? ["calibrated", CALIBRATED] : ["model's own", OWN];
+  return element("span", { title: meaning }, "prob. ", element("small", {}, word));
+}
+
 // The ranked answers of every run to one question.
 export function showAnswers(runs, question, answers, hooks) {
   const asked = `(${question.head ?? "?"}, ${question.relation}, ${question.tail ?? "?"})`;
@@ -53,16 +63,17 @@ export function showAnswers(runs, question, answers, hooks) {
       runs.length > 1 ? element("h3", {}, title(runs[i])) : "",
       table(
         `Most probable answers to ${asked}, ${title(runs[i])}`,
-        ["", "answer", "prob.", ""],
-        answer.predictions.map((p) =>
-          element(
+        ["", "answer", probabilityHeading(answer.predictions), ""],
+        answer.predictions.map((p) => {
+          const probability = p.calibrated ?? p.probability;
+          return element(
             "tr", { onpointerenter: () => hooks.mark(p.id), onpointerleave: () => hooks.mark(null) },
             element("td", { class: "rank" }, String(p.rank)),
             element("td", {}, named(p, hooks.choose)),
-            element("td", { class: "probability" }, element("meter", { min: 0, max: 1, value: p.probability, "aria-hidden": "true" }), figure(p.probability)),
+            element("td", { class: "probability" }, element("meter", { min: 0, max: 1, value: probability, "aria-hidden": "true" }), figure(probability)),
             element("td", {}, p.known ? element("span", { class: "known", title: `stated in ${p.known}` }, p.known) : element("span", { class: "new" }, "new")),
-          ),
-        ),
+          );
+        }),
       ),
     ),
   );

@@ -25,8 +25,7 @@ export function startPointer(disk, on) {
     const now = position(event);
     if (!held) {
       const point = disk.at(...now, 9);
-      disk.focused = point;
-      disk.render();
+      disk.focus(point);
       canvas.style.cursor = point < 0 ? "grab" : "pointer";
       if (point < 0) on.leave();
       else on.hover(point, event.clientX, event.clientY);
@@ -51,12 +50,15 @@ export function startPointer(disk, on) {
     }
     const point = disk.at(...position(event), event.pointerType === "touch" ? 18 : 10);
     if (point >= 0) on.choose(point);
+    else disk.settle(); // a glide may have been stopped
   });
 
-  canvas.addEventListener("pointercancel", () => { held = null; });
+  canvas.addEventListener("pointercancel", () => {
+    held = null;
+    disk.settle();
+  });
   canvas.addEventListener("pointerleave", () => {
-    disk.focused = -1;
-    disk.render();
+    disk.focus(-1);
     on.leave();
   });
 
@@ -71,8 +73,7 @@ export function startPointer(disk, on) {
     } else if (key === "n" || key === "p") {
       const near = disk.central(60);
       const at = near.indexOf(disk.focused);
-      disk.focused = near[(at + (key === "n" ? 1 : near.length - 1) + (at < 0 && key === "p" ? 1 : 0)) % near.length];
-      disk.render();
+      disk.focus(near[(at + (key === "n" ? 1 : near.length - 1) + (at < 0 && key === "p" ? 1 : 0)) % near.length]);
       const box = canvas.getBoundingClientRect();
       const [x, y] = [disk.seen[2 * disk.focused], disk.seen[2 * disk.focused + 1]];
       on.hover(disk.focused, box.left + ((1 + x) * box.width) / 2, box.top + ((1 - y) * box.height) / 2);
@@ -82,8 +83,7 @@ export function startPointer(disk, on) {
       disk.undrag();
       on.dragged();
     } else if (key === "Escape") {
-      disk.focused = -1;
-      disk.render();
+      disk.focus(-1);
       on.leave();
     } else {
       return;

@@ -1,11 +1,19 @@
 // Tens of thousands of dots and lines on a canvas: they are written into the pixels, one copy to the screen a frame.
+//
+// A pixel is one word, 0xAABBGGRR. Two products mix a colour into it: red and blue together, eight bits apart from
+// each other, and green. A half is added before the eight bits below the point are cut off.
 
 const STEPS = 4; // a dot is placed to a quarter of a pixel
+const RED_BLUE = 0xff00ff;
+const GREEN = 0x00ff00;
+const OPAQUE = 0xff000000;
+const HALVES = 0x800080;
 
-function blend(data, at, red, green, blue, cover) {
-  data[at] += ((red - data[at]) * cover) / 256;
-  data[at + 1] += ((green - data[at + 1]) * cover) / 256;
-  data[at + 2] += ((blue - data[at + 2]) * cover) / 256;
+// The words of `keep` 256ths of a pixel and a share of another colour, times 256.
+function mixed(word, keep, redBlue, green) {
+  const a = ((Math.imul(word & RED_BLUE, keep) + redBlue) >>> 8) & RED_BLUE;
+  const b = (Math.imul((word >>> 8) & 0xff, keep) + green) & GREEN;
+  return OPAQUE | a | b;
 }
 
 function stamps(radius) {
@@ -31,30 +39,35 @@ export class Raster {
   constructor(canvas) {
     this.canvas = canvas;
     this.context = canvas.getContext("2d", { alpha: false, desynchronized: true });
+    this.images = new Map();
     this.stamps = new Map();
   }
 
-  resize(size) {
-    this.canvas.width = size;
-    this.canvas.height = size;
-    this.image = this.context.createImageData(size, size);
-    this.words = new Uint32Array(this.image.data.buffer);
-  }
-
-  clear([red, green, blue]) {
-    this.words.fill((255 << 24) | (blue << 16) | (green << 8) | red);
+  // Begins a picture of size × size pixels; the canvas keeps the last one until `show`.
+  begin(size, [red, green, blue]) {
+    if (size !== this.size) {
+      if (!this.images.has(size)) {
+        if (this.images.size > 1) this.images.clear(); // the sizes in motion and at rest are enough
+        this.images.set(size, this.context.createImageData(size, size));
+      }
+      this.size = size;
+      this.image = this.images.get(size);
+      this.words = new Uint32Array(this.image.data.buffer);
+    }
+    this.words.fill(OPAQUE | (blue << 16) | (green << 8) | red);
   }
 
   show() {
+    if (this.canvas.width !== this.size) this.canvas.width = this.canvas.height = this.size;
     this.context.putImageData(this.image, 0, 0);
   }
 
-  // A path of `length` positions in the unit disk, a pixel wide.
+  // A path of `length` positions in the unit disk, a pixel wide. Along a piece positions are counted in 65536ths.
   line(path, length, [red, green, blue], alpha) {
-    const size = this.canvas.width;
+    const { size, words } = this;
     const half = size / 2;
-    const data = this.image.data;
-    const full = 256 * alpha;
+    const full = Math.round(256 * alpha);
+    const redBlue = (blue << 16) | red;
     for (let i = 1; i < length; i += 1) {
       const x = half + half * path[2 * i - 2];
       const y = half - half * path[2 * i - 1];
@@ -62,62 +75,72 @@ export class Raster {
       const dy = half * (path[2 * i - 1] - path[2 * i + 1]);
       const flat = Math.abs(dx) > Math.abs(dy);
       const steps = Math.max(1, Math.round(flat ? Math.abs(dx) : Math.abs(dy)));
-      const next = flat ? 4 * size : 4;
-      for (let step = 0; step < steps; step += 1) {
+      const further = flat ? 1 : size; // words to the next pixel along the line, and across it
+      const next = flat ? size : 1;
+      const along = Math.round((65536 * (flat ? dx : dy)) / steps);
+      const across = Math.round((65536 * (flat ? dy : dx)) / steps);
+      let u = Math.round(65536 * (flat ? x : y)) + 32768; // along the line the nearest pixel, across it the one before
+      let v = Math.round(65536 * (flat ? y : x));
+      for (let step = 0; step < steps; step += 1, u += along, v += across) {
         // The two pixels the line passes between share its cover.
-        const X = x + (dx * step) / steps;
-        const Y = y + (dy * step) / steps;
-        const left = flat ? Math.round(X) : Math.floor(X);
-        const top = flat ? Math.floor(Y) : Math.round(Y);
-        if (left < 0 || top < 0 || left >= size - 1 || top >= size - 1) continue;
-        const second = flat ? Y - top : X - left;
-        const at = 4 * (top * size + left);
-        blend(data, at, red, green, blue, full * (1 - second));
-        blend(data, at + next, red, green, blue, full * second);
+        const a = u >> 16;
+        const b = v >> 16;
+        if (a < 0 || b < 0 || a >= size - 1 || b >= size - 1) continue;
+        const second = (full * ((v >> 8) & 0xff) + 128) >> 8;
+        const first = full - second;
+        const at = a * further + b * next;
+        words[at] = mixed(words[at], 256 - first, Math.imul(redBlue, first) + HALVES, green * first + 128);
+        words[at + next] = mixed(words[at + next], 256 - second, Math.imul(redBlue, second) + HALVES, green * second + 128);
       }
     }
   }
 
-  // points: drawn positions in the unit disk; order: their indices, bottom first; classes: of each point;
-  // styles: [{colour: [r, g, b], alpha, radius}] a class.
+  // points: drawn positions in the unit disk; order: their indices, bottom first and class by class; classes: of each
+  // point; styles: [{colour: [r, g, b], alpha, radius}] a class.
   dots(points, order, classes, styles) {
-    const size = this.canvas.width;
+    const { size, words } = this;
     const half = size / 2;
-    const data = this.image.data;
-    const prepared = styles.map((style) => this.prepare(style, size));
+    let current = -1;
+    let all = null;
+    let reach = 0;
     for (let n = 0; n < order.length; n += 1) {
       const point = order[n];
-      const { reach, all, red, green, blue } = prepared[classes[point]];
+      if (classes[point] !== current) {
+        current = classes[point];
+        ({ all, reach } = this.prepare(styles[current]));
+      }
       const x = half + half * points[2 * point];
       const y = half - half * points[2 * point + 1];
       const left = Math.floor(x);
       const top = Math.floor(y);
       if (left < reach || top < reach || left >= size - reach || top >= size - reach) continue;
       const cells = all[Math.floor((y - top) * STEPS) * STEPS + Math.floor((x - left) * STEPS)];
-      const origin = 4 * (top * size + left);
-      for (let i = 0; i < cells.length; i += 2) {
-        blend(data, origin + cells[i], red, green, blue, cells[i + 1]);
+      const origin = top * size + left;
+      for (let i = 0; i < cells.length; i += 4) {
+        const at = origin + cells[i];
+        words[at] = mixed(words[at], cells[i + 1], cells[i + 2], cells[i + 3]);
       }
     }
   }
 
-  // The stamp of a style with offsets into the pixels and covers of 0 … 256, kept until the size changes.
-  prepare(style, size) {
-    const key = `${style.radius.toFixed(2)} ${style.alpha} ${size}`;
+  // The stamp of a style as [offset into the words, what it keeps of them, its red and blue, its green] a pixel.
+  prepare(style) {
+    const { size } = this;
+    const [red, green, blue] = style.colour;
+    const key = `${style.radius.toFixed(2)} ${style.alpha} ${style.colour} ${size}`;
     if (!this.stamps.has(key)) {
       if (this.stamps.size > 60) this.stamps.clear();
       const { reach, all } = stamps(style.radius);
       const flat = all.map((cells) => {
-        const numbers = new Int32Array(2 * cells.length);
+        const numbers = new Int32Array(4 * cells.length);
         cells.forEach(([x, y, cover], i) => {
-          numbers[2 * i] = 4 * (y * size + x);
-          numbers[2 * i + 1] = Math.round(256 * cover * style.alpha);
+          const share = Math.round(256 * cover * style.alpha);
+          numbers.set([y * size + x, 256 - share, Math.imul((blue << 16) | red, share) + HALVES, green * share + 128], 4 * i);
         });
         return numbers;
       });
       this.stamps.set(key, { reach: reach + 1, all: flat });
     }
-    const [red, green, blue] = style.colour;
-    return { ...this.stamps.get(key), red, green, blue };
+    return this.stamps.get(key);
   }
 }

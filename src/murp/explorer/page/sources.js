@@ -24,14 +24,26 @@ class Server {
     return answer;
   }
 
-  // As get, remembering the last answers.
-  async once(path, parameters = {}) {
+  // As get, remembering the last answers, those on their way included.
+  once(path, parameters = {}) {
     const key = path + JSON.stringify(parameters);
     if (!this.kept.has(key)) {
       if (this.kept.size > 300) this.kept.clear();
-      this.kept.set(key, await this.get(path, parameters));
+      const answer = this.get(path, parameters);
+      this.kept.set(key, answer);
+      answer.catch(() => this.kept.delete(key));
     }
     return this.kept.get(key);
+  }
+
+  // The last relation's edges, unpacked: every view of the map asks for them.
+  async edges(relation) {
+    if (this.relation !== relation) {
+      const answer = await this.once("/api/edges", { relation });
+      this.relation = relation;
+      this.unpacked = unpack(answer.edges);
+    }
+    return this.unpacked;
   }
 
   about = () => this.get("/api/run");
@@ -39,7 +51,6 @@ class Server {
   search = async (q, k) => (await this.get("/api/search", { q, k })).results;
   entity = (entity, run) => this.once("/api/entity", { entity, run });
   project = (centre, run) => this.get("/api/project", { centre: centre || null, run, k: 20, points: true });
-  edges = async (relation) => unpack((await this.once("/api/edges", { relation })).edges);
   predict = (question, run) => this.once("/api/predict", { ...question, run, k: 50 });
   question = (question, projection, run) => this.get("/api/question", { ...question, projection, run });
   metrics = (run) => this.once("/api/metrics", { run });

@@ -1,0 +1,192 @@
+"""How smoothly the explorer's disk moves: milliseconds from frame to frame while it is dragged and while it recentres.
+
+    python benchmarks/explorer_frames.py --run runs/wn18rr --out results/explorer_frames.json
+
+A headless Chromium without a GPU shows the page of ``murp explore``, at one and at two device pixels a CSS pixel,
+without edges and with those of the relation that has most. The browser's own clock is switched off: a frame begins
+when the one before is done, so that the time between two is what a frame costs, the page's JavaScript and the
+browser's own painting and compositing together. ``script_ms`` is the part of the page's JavaScript.
+
+A drag is a pointer going round, a move a frame; recentring is everything from the choice of an entity to the page
+at rest, asking the server included. The trained run matters: how far its edges reach is what they cost.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from measure import parser, result, store, toy_graph
+from murp import models
+from murp.config import Config
+from murp.runs import folder
+
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-frame-rate-limit", "--disable-gpu-vsync",
+]  # fmt: skip
+WIDTH, HEIGHT = 1360, 860
+FRAMES = 120
+CENTRES = 6
+LIMIT_MS = 1000 / 30
+
+# Counts what the page does in its frames and in answer to a pointer.
+CLOCK = """
+window.spent = 0;
+window.ownFrame = window.requestAnimationFrame.bind(window);
+window.requestAnimationFrame = (work) => ownFrame((now) => {
+  const began = performance.now();
+  work(now);
+  spent += performance.now() - began;
+});
+window.record = (step) => new Promise((done) => {
+  const frames = [];
+  let last = null;
+  const frame = () => {
+    const now = performance.now();
+    if (last !== null) frames.push([now - last, spent]);
+    last = now;
+    spent = 0;
+    if (!step(frames.length)) return done(frames);
+    spent += performance.now() - now;
+    return ownFrame(frame);
+  };
+  ownFrame(frame);
+});
+"""
+DRAG = """(frames) => {
+  const canvas = document.querySelector("canvas.overlay");
+  const box = canvas.getBoundingClientRect();
+  return record((n) => {
+    if (n >= frames) return false;
+    const [turn, reach] = [(2 * Math.PI * n) / 60, 0.3 * box.width];
+    canvas.dispatchEvent(new PointerEvent("pointermove", {
+      clientX: box.left + box.width / 2 + reach * Math.sin(turn),
+      clientY: box.top + box.height / 2 + reach * (Math.cos(turn) - 1),
+    }));
+    return true;
+  });
+}"""
+# To the last of the entities near the middle, as a click on its name does.
+RECENTRE = """() => record((n) => {
+  if (n === 0) [...document.querySelectorAll("#near .name")].at(-1).click();
+  return n === 0 || !("ready" in document.body.dataset);
+})"""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = parser(__doc__)
+    options.add_argument("--run", help="a trained run; of none, random weights on a toy graph (--quick)")
+    chosen = options.parse_args(arguments)
+    if chosen.run is None and not chosen.quick:
+        options.error("name a trained run: --run RUN, or --quick for a toy.")
+    frames, centres = (5, 1) if chosen.quick else (FRAMES, CENTRES)
+    with tempfile.TemporaryDirectory() as scratch, sync_playwright() as engine:
+        run = chosen.run or toy_run(Path(scratch))
+        browser = engine.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
+        with exploring(run) as address:
+            about = json.load(urlopen(f"{address}api/run"))
+            most = max(about["relations"], key=lambda relation: relation["facts"])
+            figures = {
+                f"{sharpness}×, {'edges' if edges else 'no edges'}": moving(
+                    browser, f"{address}#relation={most['id']}&edges={edges}", sharpness, frames, centres
+                )
+                for sharpness in (1, 2)
+                for edges in (0, 1)
+            }
+        version = browser.version
+        browser.close()
+    settings = {
+        "data": about["graph"]["name"],
+        "points": about["drawn"],
+        "relation": most["id"],
+        "edges": most["facts"],
+        "model": about["runs"][0]["model"],
+        "dim": about["runs"][0]["dim"],
+        "viewport": [WIDTH, HEIGHT],
+        "browser": f"Chromium {version}, headless, --disable-gpu",
+    }
+    what = "milliseconds a frame of the explorer's disk in motion"
+    store(result(what, settings, {"limit_ms": LIMIT_MS, "frame_ms": figures}), chosen.out)
+
+
+def moving(browser: Browser, address: str, sharpness: int, frames: int, centres: int) -> dict[str, Any]:
+    """A page's drag and its recentring, each done once before it is measured: the page learns what it can move."""
+    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, device_scale_factor=sharpness)
+    page.add_init_script(CLOCK)
+    page.goto(address)
+    page.wait_for_selector("#metrics table")  # until these are computed the machine is not at rest
+    page.wait_for_selector("body[data-ready]")
+    found = {
+        "drag": spread([drag(page, frames) for _ in range(2)][1]),
+        "recentre": spread(list(chain(*[page.evaluate(RECENTRE) for _ in range(1 + centres)][1:]))),
+    }
+    page.close()
+    return found
+
+
+def drag(page: Page, frames: int) -> list[list[float]]:
+    box = page.locator("canvas.overlay").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    found: list[list[float]] = page.evaluate(DRAG, frames)
+    page.mouse.up()
+    return found
+
+
+def spread(frames: list[list[float]]) -> dict[str, Any]:
+    """Of [milliseconds, of these the script's] a frame."""
+    whole, script = (sorted(column) for column in zip(*frames, strict=True))
+    return {
+        "median": statistics.median(whole),
+        "p95": whole[int(0.95 * len(whole))],
+        "most": whole[-1],
+        "script_median": statistics.median(script),
+        "script_p95": script[int(0.95 * len(script))],
+        "frames": len(whole),
+    }
+
+
+def chromium() -> str | None:
+    return os.environ.get("MURP_CHROMIUM") or shutil.which("chromium")
+
+
+def toy_run(scratch: Path) -> Path:
+    """Random weights on a toy graph."""
+    graph, config = toy_graph(), Config(dim=5)
+    model = models.from_config(config, graph.num_entities, graph.num_relations)
+    model.initialise(0)
+    model.parameters["entity"].mul_(50)
+    folder.create(scratch / "run", config, graph, model, {"epoch": 0, "best_mrr": None, "best_epoch": None}, "torch")
+    return scratch / "run"
+
+
+@contextmanager
+def exploring(run: Path | str) -> Iterator[str]:
+    """The address of an explorer of a run."""
+    command = [sys.executable, "-m", "murp", "explore", str(run), "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[1]
+    finally:
+        process.terminate()
+        process.wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""φ(s, r, ·) of one question in one compiled pass, by the scores that evaluation ranks.
+
+One question is too little work for operations that are called one by one: calling them would take longer than they do.
+Every object's product is summed in the same order, wherever it stands, so that equal objects tie.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from murp.evaluation.numba_ranks import EXACT, ball_scores, flat_scores
+
+_TILE = 1024
+
+
+@njit(**EXACT)
+def ball(
+    subject: Any, stretch: Any, r: Any, vr: Any, columns: Any, entities: Any, c: float, set_back: float, form: Any
+) -> Any:
+    """Scores (N) less the subject's bias; ``columns`` (d, N) are the points of all objects v.
+
+    ``vr`` (N) and ``entities`` (3, N) as in :meth:`murp.evaluation.fused.Kernel.ball`.
+    """
+    x = _stretched(subject, stretch, c, set_back)
+    xx, rr, xr = _product(x, x), _product(r, r), _product(x, r)
+    of_query = np.empty(5, columns.dtype)
+    scale = c / ((1 - c * xx) * (1 - c * rr))
+    of_query[0] = scale * (xx - 2 * xr + rr)
+    of_query[1] = scale * (1 + 2 * c * xr + c * c * xx * rr)
+    of_query[2] = scale * -2 * (1 + c * rr)
+    of_query[3] = scale * 2 * (1 + c * xx)
+    of_query[4] = scale * -4 * c
+    scores = products(x, columns)
+    ball_scores(scores, vr, of_query, entities, 1 / c, form)
+    return scores
+
+
+@njit(**EXACT)
+def flat(subject: Any, stretch: Any, r: Any, columns: Any, entities: Any) -> Any:
+    """Scores (N) less the subject's bias; ``entities`` (2, N) as in :meth:`murp.evaluation.fused.Kernel.flat`."""
+    y = stretch * subject - r
+    scores = products(y, columns)
+    flat_scores(scores, columns.dtype.type(_product(y, y)), entities)
+    return scores
+
+
+@njit(**EXACT)
+def products(x: Any, columns: Any) -> Any:
+    """⟨x,v⟩ of a point (d) and all objects, whose coordinates are ``columns`` (d, N): (N)."""
+    result = np.zeros(columns.shape[1], columns.dtype)
+    for start in range(0, len(result), _TILE):
+        tile = result[start : start + _TILE]
+        for j in range(len(x)):
+            column = columns[j, start : start + _TILE]
+            for i in range(len(tile)):
+                tile[i] += x[j] * column[i]
+    return result
+
+
+@njit(**EXACT)
+def _stretched(x: Any, m: Any, c: float, set_back: float) -> Any:
+    """diag(m) ⊗ x = exp₀(m · log₀(x)), see :func:`murp.geometry.poincare.mobius_diagonal`."""
+    smallest = 1e-150  # below it both quotients are 1
+    radius = max(math.sqrt(c * _product(x, x)), smallest)
+    moved = m * x * x.dtype.type(math.atanh(radius) / radius)
+    radius = max(math.sqrt(c * _product(moved, moved)), smallest)
+    return moved * x.dtype.type(min(math.tanh(radius), set_back) / radius)
+
+
+@njit(**EXACT)
+def _product(x: Any, y: Any) -> float:
+    total = 0.0
+    for j in range(len(x)):
+        total += np.float64(x[j]) * np.float64(y[j])
+    return total
