@@ -181,6 +181,7 @@ class Scores:
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("c", [0.3, 1.0, 2.5])
 @pytest.mark.parametrize("asked", [[0], [3, 0, 0], [1, 3, 2, 0]])
+@pytest.mark.filterwarnings("error")  # PyTorch warns where the room for a product has another shape
 def test_a_kernel_is_given_what_makes_the_scores(name: str, c: float, asked: list[int]) -> None:
     model = model_of(name, [0, 1, 2, 3, 4], 2, 3, 1, c)
     subjects, relations = torch.arange(len(asked)), np.array(asked)
@@ -195,6 +196,34 @@ def test_a_kernel_is_given_what_makes_the_scores(name: str, c: float, asked: lis
 def test_memory_holds_two_products_and_a_row_more(rows: float, size: int) -> None:
     model = model_of("murp", [0] * 100, 1, 2, 0, 1.0)
     assert fused.batch_size(model, int(rows * 2 * 100 * 8)) == size
+
+
+@pytest.mark.parametrize("entities", [1, 1000, 10**6, 10**9])
+def test_a_cpu_makes_no_larger_products_than_it_gains_from(entities: int) -> None:
+    model = model_of("murp", [0], 1, 2, 0, 1.0)
+    model.num_entities = entities
+    size = fused.batch_size(model, 2**80)
+    assert size >= fused.CPU_ROWS
+    assert size * entities <= max(fused.CPU_CELLS, fused.CPU_ROWS * entities)
+
+
+@pytest.mark.parametrize(("size", "rows"), [(3, 3), (10, 10), (500, 10)])
+def test_there_is_room_for_a_batch_and_for_no_more_queries_than_are_asked(
+    size: int, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[fused.Rows] = []
+    through_kernel = fused.Rows.through_kernel
+
+    def noting(self: fused.Rows, *asked: Any) -> Tensor:
+        made.append(self)
+        return through_kernel(self, *asked)
+
+    monkeypatch.setattr(fused.Rows, "through_kernel", noting)
+    graph, queries = graph_of(4, 1, test=[(0, 0, 1)]), np.zeros(10, dtype=np.int64)
+    model = model_of("murp", [0, 1, 2, 3], 1, 2, 0, 1.0)
+    fused.fused_ranks(numba_ranks, model, KnownFacts.of(graph), queries, queries, queries + 1, queries - 1, size)
+    assert {rows.room.shape for rows in made} == {(rows, 4)}
+    assert len(made) == math.ceil(10 / size)
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,17 @@ def test_same_as_a_set_of_facts(
     assert list(zip(rows.tolist(), objects.tolist(), strict=True)) == expected
 
 
+@given(facts=facts_among(SMALL[0], SMALL[1]))
+def test_facts_lie_under_their_keys_in_order(facts: list[Fact]) -> None:
+    """The layout that other readers of the columns rely on: the objects under s·2R + r, keys and objects ascending."""
+    known = known_facts(facts, NUM_RELATIONS)
+    expected = sorted({(s * 2 * NUM_RELATIONS + r, o) for s, r, o in facts})
+    assert known.keys.tolist() == sorted({key for key, _ in expected})
+    assert known.objects.tolist() == [o for _, o in expected]
+    spans = zip(known.keys.tolist(), np.diff(known.offsets).tolist(), strict=True)
+    assert [key for key, count in spans for _ in range(count)] == [key for key, _ in expected]
+
+
 def test_nothing_is_known_of_an_empty_graph() -> None:
     known = known_facts([], 1)
     rows, objects = known.objects_of([0, 1], [0, 1])
@@ -79,3 +90,16 @@ def test_pairs_stay_apart_where_one_number_just_overflows() -> None:
     keys, objects = np.array([key, 0, key]), np.array([2, 1, 2], dtype=np.int32)
     found = _sorted_distinct(keys, objects)
     assert [column.tolist() for column in found] == [[0, key], [1, 2]]
+
+
+@given(
+    largest=st.integers(2**63 - 4, 2**63 + 4),
+    most=st.sampled_from([0, 1, 2, 6]),
+    rows=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 6)), max_size=8),
+)
+def test_distinct_pairs_about_the_largest_int64(largest: int, most: int, rows: list[tuple[int, int]]) -> None:
+    """Whether the largest pair, as one number, just fits an int64 or just does not."""
+    highest = min((largest - most) // (most + 1), 2**63 - 1)
+    pairs = [(highest, most), *[(highest - below, min(o, most)) for below, o in rows]]
+    found = _sorted_distinct(np.array([k for k, _ in pairs]), np.array([o for _, o in pairs], dtype=np.int32))
+    assert list(zip(*(column.tolist() for column in found), strict=True)) == sorted(set(pairs))

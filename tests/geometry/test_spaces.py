@@ -42,6 +42,16 @@ def test_laws_of_a_space(space: Geometry) -> None:
 
 
 @every_space
+def test_distances_are_symmetric_to_the_bit(space: Geometry) -> None:
+    x, y = some_points(space, 13), some_points(space, 14)
+    assert torch.equal(space.distance(x, y), space.distance(y, x))
+    assert torch.equal(space.squared_distance(x, y), space.squared_distance(y, x))
+    xx, yy, xy = dot(x, x), dot(y, y), dot(x, y)
+    there, back = ((xx, yy, xy), (yy, xx, xy))
+    assert torch.equal(space.squared_distance_from_products(*there), space.squared_distance_from_products(*back))
+
+
+@every_space
 def test_products_agree_with_vectors(space: Geometry) -> None:
     x, v, r = (some_points(space, seed) for seed in (4, 5, 6))
     total = space.add(v, r)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import mutation_check
 import pytest
-from mutants import mutants, mutated
+from mutation_operators import mutants, mutated
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = '''"""A docstring - nothing to mutate."""
@@ -54,21 +56,38 @@ def test_mutants_are_programs_and_differ(name: str) -> None:
     assert len(texts) == len(every) + 1
 
 
-def test_the_harness_tells_the_killed_from_the_survivors(tmp_path: Path) -> None:
+def test_the_harness_tells_the_killed_from_the_survivors_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
     out = tmp_path / "it.json"
-    command = [sys.executable, ROOT / "reliability" / "mutation.py", "--quick", "--out", out]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+
+    def run(*options: str) -> int:
+        command = [sys.executable, ROOT / "reliability" / "mutation_check.py", "--quick", "--out", out, *options]
+        environment = {**os.environ, "TMPDIR": str(tmp_path)}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        assert done.returncode in (0, mutation_check.UNFINISHED), done.stderr
+        return done.returncode
+
+    assert run("--seconds", "0") == mutation_check.UNFINISHED
+    assert not out.exists()
+    assert run() == 0
     stored = json.loads(out.read_text(encoding="utf-8"))
     (module,) = stored["figures"]["modules"].values()
     assert module["exist"] > module["tried"] == module["killed"] + len(module["survivors"]) == 2
     assert stored["figures"]["together"]["all"]["killed"] >= 1
     assert {"what", "settings", "machine", "date"} <= stored.keys()
+    out.unlink()
+    assert run("--seconds", "0") == 0, "all verdicts are known"
+    assert json.loads(out.read_text(encoding="utf-8"))["figures"] == stored["figures"]
 
 
 def test_every_module_that_is_mutated_exists_and_so_do_its_tests() -> None:
-    import mutation
-
-    for name, tests in mutation.MODULES.items():
+    for name, tests in mutation_check.MODULES.items():
         assert (ROOT / "src" / "murp" / f"{name}.py").is_file()
         assert all((ROOT / test).exists() for test in tests if test.startswith("tests/"))
+
+
+def test_every_explanation_is_of_a_mutant_that_exists() -> None:
+    keys = set()
+    for name in mutation_check.MODULES:
+        text = mutation_check.source(name)
+        keys |= {mutation_check.key_of(name, mutant, text.splitlines()) for mutant in mutants(text)}
+    assert mutation_check.explanations().keys() <= keys

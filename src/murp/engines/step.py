@@ -78,13 +78,18 @@ class RowUpdater:
         """Move every touched row of every table by one step."""
         for table in self.model.tables:
             parts = touched[table.name]
-            where = parts[0][0] if len(parts) == 1 else torch.cat([index for index, _ in parts])
-            gradient = parts[0][1] if len(parts) == 1 else torch.cat([value for _, value in parts])
+            where = _joined(*(index for index, _ in parts))
+            gradient = _joined(*(value for _, value in parts))
             claim = self.claim[table.of]
             claim[where] = torch.arange(len(where), device=where.device)
-            owner = claim.index_select(0, where)
+            owner = claim[where]
             summed = torch.zeros_like(gradient).index_add_(0, owner, gradient)
             values = self.model.parameters[table.name]
             moved = table.geometry.step(values.index_select(0, where), summed, lr)
             # Every occurrence of a row writes its owner's value: the same bits, whatever the order.
             values.index_copy_(0, where, moved.index_select(0, owner))
+
+
+def _joined(first: Tensor, *others: Tensor) -> Tensor:
+    """One after the other; a single one as it is, since joining would copy it."""
+    return torch.cat([first, *others]) if others else first

@@ -140,7 +140,7 @@ class Rows:
         distinct, group = np.unique(relations, return_inverse=True)
         indices = torch.from_numpy(np.concatenate([distinct, group])).to(queries.device)
         distinct_r = self.model.parameters["translation"].index_select(0, indices[: len(distinct)])
-        vr = _products(distinct_r, self.entity, self.entity.new_empty(max(2, len(distinct)), len(self.entity)))
+        vr = _products(distinct_r, self.entity)
         xv = self._with_entities(x)
         return self.kernel.ball(xv, vr, indices[len(distinct) :], of_query, self.entities, c, asked, objects)
 
@@ -148,13 +148,12 @@ class Rows:
         return _products(points, self.entity, self.room)
 
 
-def _products(points: Tensor, entity: Tensor, room: Tensor) -> Tensor:
-    """⟨x,v⟩ of points (B, d) and all entities (N, d), in the first rows of ``room``: (B, N).
+def _products(points: Tensor, entity: Tensor, room: Tensor | None = None) -> Tensor:
+    """⟨x,v⟩ of points (B, d) and all entities (N, d): (B, N), in the first rows of ``room`` if that is given.
 
     One point is multiplied twice: the product of a matrix and a single vector rounds equal entities differently,
     depending on where they stand, and they would no longer tie.
     """
-    if len(points) == 1:
-        points = points.repeat(2, 1)
-        return torch.mm(points, entity.T, out=room[:2])[:1]
-    return torch.mm(points, entity.T, out=room[: len(points)])
+    factors = points.repeat(2, 1) if len(points) == 1 else points
+    out = None if room is None else room[: len(factors)]
+    return torch.mm(factors, entity.T, out=out)[: len(points)]
