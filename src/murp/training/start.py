@@ -109,7 +109,7 @@ def check_usable(graph: KnowledgeGraph, config: Config) -> None:
         raise MurpError(
             f"{graph.name} has no valid facts to validate on (where one file is given, nearly every fact of it is the "
             "only one with its head, relation or tail, and none can be held out). Add facts, or train on all of them "
-            "with --validate-every 0."
+            "with validate_every=0 (--validate-every 0)."
         )
     if config.tensorboard and importlib.util.find_spec("tensorboard") is None:
         raise ConfigError("tensorboard is not installed: pip install 'murp[tensorboard]'.")
