@@ -29,7 +29,7 @@ import measure  # noqa: E402
 TESTS = [
     "tests/models", "tests/graph/test_reading.py", "tests/graph/test_storage.py", "tests/training/test_training.py",
     "tests/runs/test_checkpoints.py", "tests/runs/test_format.py", "tests/evaluation/test_ranks.py",
-    "tests/evaluation/test_fused_ranks.py", "tests/prediction/test_asking.py",
+    "tests/evaluation/test_fused_ranks.py", "tests/prediction/test_asking.py", "tests/explorer/test_quick.py",
 ]  # fmt: skip
 VERSIONS = """
 import importlib.metadata, json, platform, sys
