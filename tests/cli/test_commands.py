@@ -168,7 +168,8 @@ def test_a_tree_with_nothing_to_hold_out_can_be_audited_and_trained_whole(tmp_pa
     tree.write_text("animal\thas\tbird\nanimal\thas\tcat\nbird\thas\towl\nbird\thas\thawk\n")
     assert "4 train, 0 valid, 0 test" in ok("data", "audit", tree)
     assert "--validate-every 0" in refused("train", "--data", tree, "--out", tmp_path / "run")
-    ok("train", "--data", tree, "--out", tmp_path / "run", "--epochs", "2", "--dim", "2", "--validate-every", "0")
+    whole = ["--epochs", "2", "--dim", "2", "--validate-every", "0"]
+    assert "next: murp explore" in ok("train", "--data", tree, "--out", tmp_path / "run", *whole)
     assert "test split has no triples" in refused("evaluate", tmp_path / "run")
     assert "owl" in ok("predict", tmp_path / "run", "--head", "bird", "--relation", "has")
 

@@ -74,7 +74,8 @@ def run(options: argparse.Namespace) -> None:
     if state["best_mrr"] is not None:
         best = f"MRR {figure(state['best_mrr'])} in epoch {state['best_epoch']}"
         print(f"best validation: {best} (valid, protocol standard)")
-    print(f"saved in {result.path}\nnext: murp evaluate {result.path}")
+    further = f"evaluate {result.path}" if len(result.graph.test) else f"explore {result.path}"
+    print(f"saved in {result.path}\nnext: murp {further}")
 
 
 def _refuse_settings(options: argparse.Namespace, given: dict[str, Any]) -> None:
