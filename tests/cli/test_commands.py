@@ -171,7 +171,6 @@ def test_a_tree_with_nothing_to_hold_out_can_be_audited_and_trained_whole(tmp_pa
     whole = ["--epochs", "2", "--dim", "2", "--validate-every", "0"]
     assert "next: murp explore" in ok("train", "--data", tree, "--out", tmp_path / "run", *whole)
     assert "test split has no triples" in refused("evaluate", tmp_path / "run")
-    assert "owl" in ok("predict", tmp_path / "run", "--head", "bird", "--relation", "has")
 
 
 def test_config_file_repeats_a_run_and_options_override_it(run: Path, tmp_path: Path) -> None:
