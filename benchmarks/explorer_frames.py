@@ -17,11 +17,8 @@ import json
 import os
 import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -29,6 +26,7 @@ from urllib.request import urlopen
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from exploring import exploring
 from measure import parser, result, store, toy_graph
 from murp import models
 from murp.config import Config
@@ -97,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as engine:
         run = chosen.run or toy_run(Path(scratch))
         browser = engine.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
-        with exploring(run) as address:
+        with exploring(str(run)) as address:
             about = json.load(urlopen(f"{address}api/run"))
             most = max(about["relations"], key=lambda relation: relation["facts"])
             figures = {
@@ -173,19 +171,6 @@ def toy_run(scratch: Path) -> Path:
     model.parameters["entity"].mul_(50)
     folder.create(scratch / "run", config, graph, model, {"epoch": 0, "best_mrr": None, "best_epoch": None}, "torch")
     return scratch / "run"
-
-
-@contextmanager
-def exploring(run: Path | str) -> Iterator[str]:
-    """The address of an explorer of a run."""
-    command = [sys.executable, "-m", "murp", "explore", str(run), "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        yield process.stdout.readline().split()[1]
-    finally:
-        process.terminate()
-        process.wait()
 
 
 if __name__ == "__main__":

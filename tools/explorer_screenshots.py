@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
 import small_png
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
+
+from exploring import exploring
 
 ASIA = "entity=asia.n.01&relation=has_part"
 # name: (what of the page, width, height, dark, both runs)
@@ -29,19 +30,6 @@ PICTURES = {
     "phone": (f"{ASIA}&view=question", 390, 844, False, False),
 }
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-
-
-@contextmanager
-def exploring(*runs: str) -> Iterator[str]:
-    """The address of an explorer of these runs."""
-    command = [sys.executable, "-m", "murp", "explore", *runs, "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        yield process.stdout.readline().split()[1]
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def take(browser: Browser, address: str, name: str, folder: Path) -> None:

@@ -82,7 +82,7 @@ class RowUpdater:
             gradient = _joined(*(value for _, value in parts))
             claim = self.claim[table.of]
             claim[where] = torch.arange(len(where), device=where.device)
-            owner = claim[where]
+            owner = claim.index_select(0, where)
             summed = torch.zeros_like(gradient).index_add_(0, owner, gradient)
             values = self.model.parameters[table.name]
             moved = table.geometry.step(values.index_select(0, where), summed, lr)
