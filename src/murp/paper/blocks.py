@@ -10,13 +10,17 @@ from pathlib import Path
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; }
-body { font: 16px/1.55 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 16px/1.55 system-ui, sans-serif; max-width: 80rem; margin: 2rem auto; padding: 0 1rem; }
 h1, h2, h3 { line-height: 1.2; } h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; } img { max-width: 100%; background: white; border-radius: 4px; }
+th:first-child, td:first-child { text-align: left; }
+td.long { text-align: left; white-space: normal; } p { max-width: 62rem; }
+img { max-width: 100%; background: white; border-radius: 4px; }
 figcaption { opacity: .8; font-size: .9rem; } code { font-size: .92em; }
 """
+
+LONG = 18  # characters of a table's cell that is prose and not a figure
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ def page(title: str, blocks: Sequence[Block]) -> str:
                 parts.append(f"<p>{_text(text)}</p>")
             case Table(header, rows):
                 head = "".join(f'<th scope="col">{_text(cell)}</th>' for cell in header)
-                body = "".join("<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+                body = "".join("<tr>" + "".join(map(_table_data, row)) + "</tr>" for row in rows)
                 parts.append(
                     f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
                 )
@@ -104,6 +108,11 @@ def page(title: str, blocks: Sequence[Block]) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
+
+
+def _table_data(content: str) -> str:
+    """A figure stands at the right and whole; a sentence or a list of figures runs on over lines."""
+    return f"<td{' class=long' if len(content) > LONG else ''}>{_text(content)}</td>"
 
 
 def _text(text: str) -> str:
