@@ -2,7 +2,7 @@
 # make test         set up, then lint, type-check and run every test
 # make bench        measure on the CPU into results/ (MURP_DATA names the folder with WN18RR); make bench-gpu: on a GPU
 # make figures      write the figures of README.md and of the pages under docs/ from results/
-# make audit        look every pinned package up among the known vulnerabilities (needs the network)
+# make audit        ask about every pinned package: withdrawn, behind, known vulnerabilities (needs the network)
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -65,10 +65,11 @@ figures: .venv/installed
 	$(BIN)/python tools/guides.py
 	$(BIN)/murp paper report
 
-# pip-audit has a folder of its own: what it needs is no part of what is audited.
-audit:
-	test -x .venv-audit/bin/pip-audit || { $(PYTHON) -m venv .venv-audit && .venv-audit/bin/pip install --quiet pip-audit; }
-	.venv-audit/bin/python tools/audit.py .venv-audit/bin/pip-audit
+# The tools have a folder of their own: what they need is no part of what is audited.
+audit: .venv/installed
+	test -x .venv-audit/bin/pip-audit || \
+		{ $(PYTHON) -m venv .venv-audit && .venv-audit/bin/pip install --quiet --upgrade pip pip-audit; }
+	$(BIN)/python tools/audit.py .venv-audit/bin --out results/reliability_audit.json
 
 clean:
 	rm -rf .venv .venv-audit
