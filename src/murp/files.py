@@ -10,8 +10,8 @@ import math
 import os
 import re
 import reprlib
+import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import UnionType
@@ -27,24 +27,17 @@ def replacing(path: Path) -> Iterator[Path]:
     If the block raises, or the disk is full when flushing, the temporary file is removed and
     whatever stood at ``path`` before still stands.
     """
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
-    part = Path(name)
+    part = _new_part(path)
+    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         yield part
         with part.open("rb+") as file:
             os.fsync(file.fileno())
-        # mkstemp makes files private to the user; a finished file follows the umask like any other.
-        part.chmod(0o666 & ~_umask())
         part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    _flush_folder(path.parent)
 
 
 @contextlib.contextmanager
@@ -58,10 +51,13 @@ def new_folder(path: Path, error: type[MurpError]) -> Iterator[Path]:
     try:
         if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
             raise error(f"{path} exists already. Choose another folder, or remove it first.")
+        if path.resolve() == Path.cwd():
+            raise error(f"{path} is the folder you are in, which cannot be replaced. Name a new folder within it.")
         path.parent.mkdir(parents=True, exist_ok=True)
         for left in parts(path):
             _remove_abandoned(left)
-        part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
+        part = _new_part(path)
+        part.mkdir()
         held = os.open(part, os.O_RDONLY)
     except OSError as refusal:
         raise error(f"{path} cannot be made: {refusal.strerror}. Choose a folder that can be written.") from refusal
@@ -72,7 +68,9 @@ def new_folder(path: Path, error: type[MurpError]) -> Iterator[Path]:
             if file.is_file():
                 with file.open("rb+") as written:
                     os.fsync(written.fileno())
-        part.chmod(0o777 & ~_umask())
+            elif file.is_dir():
+                _flush_folder(file)
+        _flush_folder(part)
         part.replace(path)
     except OSError as refusal:
         shutil.rmtree(part, ignore_errors=True)
@@ -82,6 +80,7 @@ def new_folder(path: Path, error: type[MurpError]) -> Iterator[Path]:
         raise
     finally:
         os.close(held)
+    _flush_folder(path.parent)
 
 
 def parts(path: Path) -> list[Path]:
@@ -165,8 +164,19 @@ def _try_lock(handle: int) -> bool:
     return True
 
 
-def _umask() -> int:
-    # The only way to read it is to set it.
-    umask = os.umask(0)
-    os.umask(umask)
-    return umask
+def _new_part(path: Path) -> Path:
+    """A name for a temporary file or folder of ``path``, which :func:`parts` finds.
+
+    It is made with the permissions of any other file: the system applies the umask, which no process can read without
+    setting it for all its threads.
+    """
+    return path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
+
+
+def _flush_folder(folder: Path) -> None:
+    """Flush the names in ``folder`` to disk: a renamed file is safe only then."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

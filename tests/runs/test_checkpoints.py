@@ -72,8 +72,28 @@ def test_any_changed_bit_is_found(data: st.DataObject, written: Path) -> None:
     damaged = written.with_name("damaged.safetensors")
     damaged.write_bytes(content)
     for reader in (checkpoint.read, verify):
-        with pytest.raises(RunError, match=r"damaged\.safetensors"):
+        with pytest.raises(DamagedError, match=r"damaged\.safetensors"):
             reader(damaged)
+
+
+def test_the_format_of_a_newer_version_is_told_from_a_damaged_one(written: Path, tmp_path: Path) -> None:
+    """A newer file is not damaged: nothing older may take its place."""
+    content = written.read_bytes()
+    newer = tmp_path / "newer.safetensors"
+    newer.write_bytes(content.replace(b'"format": "1"', b'"format": "9"'))
+    with pytest.raises(DamagedError, match="format cannot be '9'"):
+        verify(newer)
+    text = '{"epoch": 3, "best_mrr": 0.25, "format": 9}'
+    tensors = safetensors.torch.load_file(written)
+    metadata = {
+        "format": "9", "state": text, "state_checksum": tensor_file._text_checksum(text),
+        "checksum": tensor_file.checksum(tensors),
+    }  # fmt: skip
+    safetensors.torch.save_file(tensors, newer, metadata)
+    for reader in (checkpoint.load, verify, checkpoint.recover):
+        with pytest.raises(RunError, match="Use the version of murp that wrote it") as caught:
+            reader(newer)
+        assert not isinstance(caught.value, DamagedError)
 
 
 @given(data=st.data())

@@ -6,6 +6,9 @@ The command line in processes of its own, on real file systems.
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
+import os
 import shutil
 import signal
 import subprocess
@@ -18,7 +21,7 @@ from typing import Any
 import pytest
 
 import murp
-from murp.errors import RunError
+from murp.errors import ConfigError, RunError
 from murp.files import new_folder
 from murp.graph import KnowledgeGraph
 from murp.runs import checkpoint
@@ -216,3 +219,32 @@ def test_the_command_line_warns_of_a_damaged_checkpoint(small_tree: KnowledgeGra
     assert result.stderr.startswith(f"murp: warning: {last} is damaged: ")
     assert result.stderr.endswith("Using the checkpoint before it, last.previous.safetensors, of epoch 1.\n")
     assert "epoch 1 of 2" in result.stdout
+
+
+def test_a_file_system_without_locks_is_warned_of(
+    small_tree: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = murp.train(small_tree, out=tmp_path / "run", **QUICK).path
+
+    def no_locks(handle: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    with pytest.warns(UserWarning, match="cannot be locked.*nothing stops a second training"), locked(run):
+        pass
+
+
+def test_a_lost_file_of_metrics_stops_no_one(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    run = murp.train(small_tree, out=tmp_path / "run", **QUICK).path
+    (run / "metrics.jsonl").unlink()
+    assert [record["epoch"] for record in murp.resume(run, epochs=3).metrics()] == [3]
+
+
+def test_a_fault_in_the_settings_is_told_though_the_environment_is_lost(
+    small_tree: KnowledgeGraph, tmp_path: Path
+) -> None:
+    run = murp.train(small_tree, out=tmp_path / "run", **QUICK).path
+    (run / "environment.json").unlink()
+    (run / "config.toml").write_text("dim = -3\n")
+    with pytest.raises(ConfigError, match="dim must be"):
+        murp.load(run)

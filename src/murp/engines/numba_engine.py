@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from murp.compiling import say
 from murp.engines import numba_math, numba_mure, numba_murp
 from murp.engines.engine import Chunk
 from murp.geometry import PoincareBall
@@ -105,13 +107,14 @@ def _compile(model: MultiRelational) -> None:
     cache = Path(kernel.stats.cache_path)
     sources = [Path(str(part.__file__)).stat() for part in (module, numba_math)]
     state = "-".join(f"{source.st_mtime_ns}-{source.st_size}" for source in sources)
-    versions = f"{numba.__version__}-{sys.version_info[0]}{sys.version_info[1]}-{state}"
+    # Numba keeps what it compiled for one kind of processor apart from what it compiled for another.
+    processor = zlib.crc32(repr(kernel.targetctx.codegen().magic_tuple()).encode())
+    versions = f"{numba.__version__}-{sys.version_info[0]}{sys.version_info[1]}-{processor:08x}-{state}"
     done = cache / f"murp-{kind}-{model.dtype}-{versions}.compiled"
     if done.exists():
         return
     _drop_older(cache, f"{module.__name__.rpartition('.')[2]}.{kernel.__name__}-*", max(s.st_mtime for s in sources))
-    if sys.stderr.isatty():
-        print("compiling the training step for this machine, once …", file=sys.stderr)
+    say("the training step")
     code = f"from murp.engines.numba_engine import compile_here; compile_here({kind!r}, {str(model.dtype)!r})"
     subprocess.run([sys.executable, "-c", code], check=True)
     with contextlib.suppress(OSError):  # a cache that cannot be written: every process compiles, all alike

@@ -20,6 +20,22 @@ def softplus_and_sigmoid(phi: float) -> tuple[float, float]:
     return max(phi, 0.0) + math.log1p(e), (1.0 if phi >= 0 else e) / (1.0 + e)
 
 
+@njit(cache=True, fastmath=FLAGS, inline="always")
+def fetch(entity: Any, object_bias: Any, true: int, false: Any) -> float:
+    """Read a number of every 64 bytes of the candidates' rows; their sum, which is of no use.
+
+    These loads do not wait for each other, as the arithmetic on the rows makes them; after it the rows are at hand.
+    The sum has to be written somewhere, or the compiler leaves the loads out.
+    """
+    touch: float = entity.dtype.type(0)
+    for k in range(1 + false.shape[0]):
+        o = true if k == 0 else false[k - 1]
+        touch += object_bias[o]
+        for j in range(0, entity.shape[1], 16):
+            touch += entity[o, j]
+    return touch
+
+
 @njit(cache=True, fastmath=FLAGS)
 def link(positives: Any, negatives: Any, head: Any, following: Any, rows: Any) -> int:
     """Chain the occurrences of each entity; the number of distinct entities, listed in ``rows``.

@@ -6,7 +6,7 @@ from typing import Any
 
 from numba import get_thread_id, njit, prange
 
-from murp.engines.numba_math import FLAGS, link, link_relations, softplus_and_sigmoid
+from murp.engines.numba_math import FLAGS, fetch, link, link_relations, softplus_and_sigmoid
 
 
 @njit(cache=True, fastmath=FLAGS, parallel=True)
@@ -27,13 +27,7 @@ def mure_steps(
             s, r, true = positives[step, i, 0], positives[step, i, 1], positives[step, i, 2]
             h, m, rv, y, gy = entity[s], stretch[r], translation[r], target[i], r_gradient[i]
             zero = entity.dtype.type(0)
-            touch = zero  # as in murp_steps
-            for k in range(candidates):
-                o = true if k == 0 else negatives[step, i, k - 1]
-                touch += object_bias[o]
-                for j in range(0, dim, 16):
-                    touch += entity[o, j]
-            losses[i] = touch
+            losses[i] = fetch(entity, object_bias, true, negatives[step, i])
             for j in range(dim):
                 y[j] = m[j] * h[j] - rv[j]
                 gy[j] = zero

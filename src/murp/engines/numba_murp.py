@@ -17,7 +17,7 @@ from typing import Any
 
 from numba import get_thread_id, njit, prange
 
-from murp.engines.numba_math import FLAGS, ball_step, link, link_relations, softplus_and_sigmoid
+from murp.engines.numba_math import FLAGS, ball_step, fetch, link, link_relations, softplus_and_sigmoid
 
 
 @njit(cache=True, fastmath=FLAGS, parallel=True)
@@ -46,14 +46,7 @@ def murp_steps(
             s, r, true = positives[step, i, 0], positives[step, i, 1], positives[step, i, 2]
             h, m, rv, x = entity[s], stretch[r], translation[r], moved[i]
             zero = entity.dtype.type(0)
-            # Touch every row first: these loads do not wait for each other, as the arithmetic below would make them.
-            touch = zero
-            for k in range(candidates):
-                o = true if k == 0 else negatives[step, i, k - 1]
-                touch += object_bias[o]
-                for j in range(0, dim, 16):
-                    touch += entity[o, j]
-            losses[i] = touch
+            losses[i] = fetch(entity, object_bias, true, negatives[step, i])
             # x = exp0(m log0(h)) = far · near · m h
             hh = zero
             for j in range(dim):

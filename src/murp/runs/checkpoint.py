@@ -99,7 +99,7 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         return tables, tensor_file.checked_state(path, metadata, tensor_file.checksum(tables))
     except FileNotFoundError:
         raise DamagedError(f"there is no checkpoint at {path}.") from None
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise DamagedError(f"{path} is damaged: it cannot be read ({error}).") from error
 
 
@@ -111,7 +111,10 @@ def _before(path: Path, error: DamagedError) -> Path:
     except DamagedError as another:
         too = f" The one before it does not help: {another}" if older.exists() else ""
         others = [name for name in ("best", "last") if name != path.stem and exists(path.with_name(name + SUFFIX))]
-        advice = f" Try the other checkpoint with `--checkpoint {others[0]}`." if others else ""
+        advice = (
+            f" {path.with_name(others[0] + SUFFIX)} is another: evaluate and predict with `--checkpoint {others[0]}`."
+        )
+        advice = advice if others else ""
         raise RunError(f"{error}{too}{advice}") from error
     warnings.warn(f"{error} Using the checkpoint before it, {older.name}, of epoch {epoch}.", stacklevel=4)
     return older

@@ -98,7 +98,10 @@ def read_config(path: Path) -> Config:
     try:
         return Config.from_mapping(Config.read(path / CONFIG), str(path / CONFIG))
     except ConfigError as error:
-        written_by = read_environment(path)["murp"]
+        try:
+            written_by = read_environment(path)["murp"]
+        except RunError:
+            raise error from None
         if written_by == murp.__version__:
             raise
         raise RunError(
@@ -158,8 +161,9 @@ def append_metrics(path: Path, records: Sequence[dict[str, Any]]) -> None:
 
 
 def rewind_metrics(path: Path, epoch: int) -> None:
-    """Drop the lines of epochs that the checkpoint to be resumed has not seen."""
-    kept = [record for record in read_metrics(path) if record["epoch"] <= epoch]
+    """Drop the lines of epochs that the checkpoint to be resumed has not seen; a lost file begins anew."""
+    records = read_metrics(path) if (path / METRICS).exists() else []
+    kept = [record for record in records if record["epoch"] <= epoch]
     _rewrite(path / METRICS, "".join(json.dumps(record) + "\n" for record in kept))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +31,12 @@ def locked(path: Path) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise _taken(path, os.read(handle, 20).decode(errors="replace").strip()) from None
+        except OSError as error:
+            warnings.warn(
+                f"{path} cannot be locked ({error.strerror}): nothing stops a second training into it. See to it that "
+                "there is none.",
+                stacklevel=3,
+            )
         try:
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)

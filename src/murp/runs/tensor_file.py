@@ -1,7 +1,8 @@
 """The file of a checkpoint, written and checked in pieces: memory beside the tables is a few megabytes.
 
 It is a safetensors file: 8 bytes with the length of a header, the header in JSON, the tables one after another. Its
-metadata are the format, the state of training as JSON text, a checksum of the tables and one of that text.
+metadata are the format, the state of training as JSON text, a checksum of the tables and one of that text, which says
+the format again: by this a damaged number is told from that of a version of murp to come.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def write(path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
 
     By hand: earlier versions of the safetensors library copy all tables before they write one.
     """
-    text = json.dumps(state)
+    text = json.dumps({**state, "format": FORMAT})
     header: dict[str, Any] = {
         "__metadata__": {
             "format": str(FORMAT),
@@ -85,7 +86,11 @@ def verify(path: Path) -> dict[str, Any]:
 
 def checked_state(path: Path, metadata: dict[str, str], tables: str) -> dict[str, Any]:
     """The state in a checkpoint's metadata; ``tables`` is the checksum of the tables found beside them."""
+    state_text = metadata["state"]
+    right = _text_checksum(state_text)
     if metadata.get("format") != str(FORMAT):
+        if metadata.get("state_checksum") == right and parse_json(state_text).get("format") == FORMAT:
+            raise DamagedError(f"{path} is damaged: its format cannot be {metadata.get('format')!r}.")
         raise RunError(
             f"{path} has format {metadata.get('format')!r}; this version of murp reads {FORMAT}. "
             "Use the version of murp that wrote it, or a newer one."
@@ -93,10 +98,11 @@ def checked_state(path: Path, metadata: dict[str, str], tables: str) -> dict[str
     if metadata.get("checksum") != tables:
         raise DamagedError(f"{path} is damaged: its checksum does not match its content.")
     # The first checkpoints of format 1 have no checksum of their state; but one under a damaged name counts.
-    found = _text_checksum(metadata["state"])
-    if set(metadata) - METADATA or metadata.get("state_checksum", found) != found:
+    if set(metadata) - METADATA or metadata.get("state_checksum", right) != right:
         raise DamagedError(f"{path} is damaged: the checksum of its state does not match its content.")
-    return fields(parse_json(metadata["state"]), {"epoch": int})
+    state = fields(parse_json(state_text), {"epoch": int})
+    state.pop("format", None)
+    return state
 
 
 def checksum(tables: dict[str, Tensor]) -> str:
