@@ -4,11 +4,11 @@
     python reliability/edges.py --out results/reliability_edges.json --part "long run"
 
 *Long run*: ten thousand epochs on a small graph; on the way the points are inside the ball and the memory is what it
-was. The other parts train a few epochs on a graph with one triple, on a small tree, on a hub with a
-million edges and on a graph with 100,000 relations, over learning rates, curvatures, dimensions, precisions and
-engines. A case ends well if every parameter is a point of its space and every score of a sample is finite, or if
-training stopped with the reason and the run folder still opens with good weights. Named parts are measured anew and
-replace what the file says of them.
+was. The other parts train a few epochs: on a graph with one triple and on a small tree over every combination of
+learning rate, curvature, dimension, precision, engine and model; on a graph with 100,000 relations and on a hub with a
+million edges over the corners of these. A case ends well if every parameter is a point of its space and every score of
+a sample is finite, or if training stopped with the reason and the run folder still opens with good weights. Named
+parts are measured anew and replace what the file says of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,8 @@ from murp.errors import NotFiniteError
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.models import Model
 from murp.runs import Run, folder
-from murp.training.loop import Lane, fit
+from murp.training.lane import Lane
+from murp.training.loop import fit
 from murp.training.progress import Silent
 from murp.training.start import configure, new_model
 from murp.training.state import State
@@ -82,30 +82,35 @@ def relations(quick: bool) -> KnowledgeGraph:
     return graph_of("relations", 1_000, len(relation), np.stack([draw[0], relation, draw[1]], 1))
 
 
-def small_cases(quick: bool, thin: int = 1) -> Iterator[Settings]:
-    """Every combination, or one of ``thin``."""
+def small_cases(quick: bool) -> Iterator[Settings]:
+    """Every combination."""
     grid = itertools.product(MODELS, ENGINES, TYPES, RATES, DIMENSIONS, CURVATURES)
-    for model, engine, dtype, lr, dim, c in itertools.islice(grid, 0, None, 47 if quick else thin):
+    for model, engine, dtype, lr, dim, c in itertools.islice(grid, 0, None, 47 if quick else 1):
         if model == "murp" or c == 1.0:
             curvature = {"curvature": c} if model == "murp" else {}
             yield {"model": model, "engine": engine, "dtype": dtype, "lr": lr, "dim": dim, "epochs": 20, **curvature}
 
 
-def large_cases(quick: bool, thin: int = 1) -> Iterator[Settings]:
-    """The corners, or one of ``thin``, in dimensions that fit the memory of a small machine.
+def large_cases(quick: bool, dimensions: tuple[int, ...] = (DIMENSIONS[0], DIMENSIONS[-1])) -> Iterator[Settings]:
+    """The corners: the lowest and the highest of everything, in float32 and float64 by turns.
 
     Large batches: a hub has the gradients of all of them at once.
     """
     common = {"epochs": 1, "batch_size": 8192, "negatives": 5}
-    corners = list(itertools.product(ENGINES, (RATES[0], RATES[-1]), (CURVATURES[0], CURVATURES[-1])))
-    cases: list[Settings] = [
-        {"model": "murp", "engine": engine, "lr": lr, "curvature": c, "dim": (1, 16)[i % 2], "dtype": TYPES[i // 2 % 2]}
-        for i, (engine, lr, c) in enumerate(corners)
-    ]
-    flat = itertools.product(ENGINES, (RATES[0], RATES[-1]))
-    cases += [{"model": "mure", "engine": engine, "lr": lr, "dim": 16} for engine, lr in flat]
-    for case in cases[::thin]:
-        yield {**case, **common}
+    ends = tuple(itertools.product(ENGINES, (RATES[0], RATES[-1]), dimensions))
+    for i, (engine, lr, dim) in enumerate(ends):
+        for j, c in enumerate((CURVATURES[0], CURVATURES[-1])):
+            here = {"engine": engine, "lr": lr, "dim": dim, "dtype": TYPES[(i + j) % 2]}
+            yield {"model": "murp", "curvature": c, **here, **common}
+        yield {"model": "mure", "engine": engine, "lr": lr, "dim": dim, **common}
+
+
+def hub_cases(quick: bool) -> Iterator[Settings]:
+    """The corners up to 16 dimensions, and one with each engine at the highest, of 2 GiB."""
+    yield from large_cases(quick, (DIMENSIONS[0], 16))
+    for case in large_cases(quick, DIMENSIONS[-1:]):
+        if (case["lr"], case.get("curvature")) == (RATES[-1], CURVATURES[-1]):
+            yield {**case, "dtype": "float32"}
 
 
 def outcome(graph: KnowledgeGraph, settings: Settings, out: Path) -> tuple[str, str]:
@@ -145,10 +150,12 @@ def grid(
             with tempfile.TemporaryDirectory() as path:
                 said.append((settings, *outcome(graph, settings, Path(path) / "run")))
         counts = Counter(what for _, what, _ in said)
+        ranges = {"learning rates": "lr", "curvatures": "curvature", "dimensions": "dim"}
         return {
             "entities": graph.num_entities,
             "relations": graph.num_relations,
             "triples": len(graph.train),
+            **{many: sorted({case[one] for case, _, _ in said if one in case}) for many, one in ranges.items()},
             "cases": len(said),
             **{what: counts[what] for what in ("finite", "stopped", "failure")},
             "stopped with the reason": [{**s, "reason": why} for s, what, why in said if what == "stopped"],
@@ -203,8 +210,8 @@ def _resident() -> float:
 PARTS: dict[str, Callable[[bool], dict[str, Any]]] = {
     "long run": long_run,
     "one triple": grid(one_triple, small_cases),
-    "tree": grid(tree, partial(small_cases, thin=7)),
-    "hub": grid(hub, partial(large_cases, thin=3)),
+    "tree": grid(tree, small_cases),
+    "hub": grid(hub, hub_cases),
     "relations": grid(relations, large_cases),
 }
 
@@ -218,8 +225,8 @@ def main() -> None:
     figures = json.loads(given.out.read_text(encoding="utf-8"))["figures"] if done else {}
     for name in given.part or PARTS:
         figures[name] = PARTS[name](given.quick)
-    ranges = {"learning rates": RATES, "curvatures": CURVATURES, "dimensions": DIMENSIONS, "seed": 0}
-    store(result("edges", ranges, figures), given.out)
+    settings = {"precisions": TYPES, "engines": ENGINES, "models": MODELS, "seed": 0}
+    store(result("edges", settings, figures), given.out)
     if failures := sum(part["failure"] for part in figures.values()):
         raise SystemExit(f"{failures} cases failed")
 

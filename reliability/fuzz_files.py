@@ -64,7 +64,7 @@ def make_checkpoint(scratch: Path) -> Attempt:
 
     def read() -> None:
         _, state = checkpoint.load(path)
-        State.from_dict(state)
+        State.from_dict(state, path)
 
     def attempt(random: Random) -> bool:
         path.write_bytes(damage(random))

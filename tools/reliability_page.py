@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks_page import machine, table
+from benchmark_results import machine, table
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "reliability.md"
@@ -79,16 +79,22 @@ def tables(figures: Values, title: str = "") -> Iterator[str]:
     plain = {name: value for name, value in figures.items() if not isinstance(value, Mapping)}
     groups = {name: value for name, value in figures.items() if isinstance(value, Mapping)}
     rows = {name: group for name, group in groups.items() if not any(isinstance(v, Mapping) for v in group.values())}
-    if plain:
-        yield table([title, "figure"], [[words(name), shown(value)] for name, value in plain.items()])
+    single = {name: value for name, value in plain.items() if not _is_table(value)}
+    if single:
+        yield table([title, "figure"], [[words(name), shown(value)] for name, value in single.items()])
     if rows:
         yield of_rows(title, [words(name) for name in rows], list(rows.values()))
     for name, value in plain.items():
-        if isinstance(value, list) and 0 < len(value) <= LONGEST and all(isinstance(row, Mapping) for row in value):
+        if _is_table(value) and 0 < len(value) <= LONGEST:
             yield of_rows(words(name), [str(number) for number in range(1, len(value) + 1)], value)
     for name, group in groups.items():
         if name not in rows:
             yield from tables(group, words(name))
+
+
+def _is_table(value: Any) -> bool:
+    """Whether it is a list of figures by name, or an empty list, whose length says nothing that is not said beside."""
+    return isinstance(value, list) and all(isinstance(row, Mapping) for row in value)
 
 
 def of_rows(title: str, names: Sequence[str], rows: Sequence[Values]) -> str:

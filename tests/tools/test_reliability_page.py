@@ -29,6 +29,7 @@ def test_a_changed_result_makes_the_page_stale(tmp_path: Path, monkeypatch: pyte
     figures: dict[str, Any] = {
         "kills": 1200,
         "what_failed": [],
+        "kinds_of_failure": [{"what": "it stopped"}],
         "slowest_ms": 12.345,
         "total": {"kills": 1200},
         "by_engine": {"torch": {"kills": 700, "runs": 3}, "numba": {"kills": 500}},
@@ -50,7 +51,8 @@ def test_a_changed_result_makes_the_page_stale(tmp_path: Path, monkeypatch: pyte
     text = (tmp_path / "reliability.md").read_text()
     for line in (
         "| kills | 1,200 |",
-        "| what failed | 0 |",
+        "| kinds of failure | what |",
+        "| 1 | it stopped |",
         "| slowest, ms | 12.3 |",
         "| by engine | kills | runs |",
         "| torch | 700 | 3 |",
@@ -59,6 +61,7 @@ def test_a_changed_result_makes_the_page_stale(tmp_path: Path, monkeypatch: pyte
         "| `a < b \\| c` | the same |",
     ):
         assert line in text
+    assert "what failed" not in text
     assert "Not measured yet" in text
     figures["kills"] = 1201
     store()
