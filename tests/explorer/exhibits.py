@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
+import uvicorn
 
 from murp import models
 from murp.config import Config
 from murp.explorer.app import create_app
 from murp.explorer.collection import Collection
+from murp.explorer.server import bind, configured
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.runs import Run, folder
 
@@ -62,3 +68,23 @@ def client_of(*runs: Run, bound: str = "127.0.0.1", host: str = "127.0.0.1:8000"
     return TestClient(
         create_app(Collection(list(runs)), bound), base_url=f"http://{host}", raise_server_exceptions=True
     )
+
+
+@contextlib.contextmanager
+def serving(app: Any) -> Iterator[tuple[str, int]]:
+    """The address at which an application is served as `murp explore` serves it, in a thread."""
+    bound = bind("127.0.0.1", 0)
+    config = configured(app)
+    config.log_level = "critical"
+    config.configure_logging()
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+    thread.start()
+    try:
+        while not server.started:
+            time.sleep(0.01)
+        yield bound.getsockname()
+    finally:
+        server.should_exit = True
+        thread.join(timeout=20)
+        bound.close()

@@ -44,14 +44,19 @@ def unpacked(packed: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("side", ["head", "tail"])
 @pytest.mark.parametrize("relation", ["parent", "next"])
-def test_predictions_are_those_of_the_library(run: Run, side: str, relation: str) -> None:
-    for entity in ("n0", "n5", "n40"):
+def test_predictions_are_those_of_the_library(run: Run, side: str, relation: str, tmp_path: Path) -> None:
+    loop = np.append(run.graph.train, np.array([[50, 1, 50]], dtype=np.int32), axis=0)
+    graph = KnowledgeGraph("loop", run.graph.entities, run.graph.relations, loop, run.graph.valid, run.graph.test)
+    run = made_run(tmp_path, graph, save=True)
+    run.calibrate()
+    for entity in ("n0", "n5", "n40", "n50"):
         answer = get(run, "/api/predict", relation=relation, k=63, **{side: entity})
         expected = run.predict(relation=relation, k=63, **{side: entity})
         assert [(p["rank"], p["id"], p["name"], p["known"]) for p in answer["predictions"]] == [
             (p.rank, p.id, p.name, p.known) for p in expected
         ]
-        for field in ("score", "probability"):
+        assert (entity in [p["id"] for p in answer["predictions"]]) == (relation == "next")
+        for field in ("score", "probability", "calibrated"):
             ours = [p[field] for p in answer["predictions"]]
             assert ours == pytest.approx([getattr(p, field) for p in expected], rel=1e-9)
         assert answer["query"][side]["id"] == entity
@@ -73,6 +78,9 @@ def test_scores_of_every_choice_of_parts(
                 np.testing.assert_allclose(values, torch.topk(expected, k).values, rtol=1e-9, atol=1e-9)
                 np.testing.assert_allclose(expected[objects], values, rtol=1e-9, atol=1e-9)
                 assert len(set(objects.tolist())) == k
+            others = scores.best(subject, relation, small_tree.num_entities - 1, without_subject=True)
+            assert sorted([*others[0].tolist(), subject]) == list(range(small_tree.num_entities))
+            np.testing.assert_allclose(expected[others[0]], others[1], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("model", ["murp", "mure"])

@@ -5,122 +5,19 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
-import uvicorn
+from browsing import BROWSER, Page, dots, expect, exploring, place, settled, visit
 from exhibits import NASTY, made_run, nasty_graph
 
-from murp.explorer.app import create_app
-from murp.explorer.collection import Collection
 from murp.explorer.export import write_page
-from murp.explorer.server import address_of, bind
 from murp.graph import KnowledgeGraph
+from murp.runs import Run
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install 'murp[dev]'")
-Page, expect = playwright.Page, playwright.expect
-
-CHROMIUM = os.environ.get("MURP_CHROMIUM") or shutil.which("chromium")
-ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(
-        CHROMIUM is None, reason="needs a browser: apt-get install chromium, or name one in MURP_CHROMIUM"
-    ),
-]
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory, make_tree: Callable[..., KnowledgeGraph]) -> list[object]:
-    graph = nasty_graph(make_tree())
-    folder = tmp_path_factory.mktemp("runs")
-    return [made_run(folder / name, graph, model=name, seed=i) for i, name in enumerate(("murp", "mure"))]
-
-
-def serving(collection: Collection) -> Iterator[str]:
-    bound = bind("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(create_app(collection), lifespan="off", log_level="error", ws="none"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
-    thread.start()
-    yield address_of(bound)
-    server.should_exit = True
-    thread.join(timeout=20)
-    bound.close()
-
-
-@pytest.fixture(scope="module")
-def one(runs: list[object]) -> Iterator[str]:
-    yield from serving(Collection(runs[:1]))  # type: ignore[arg-type]
-
-
-@pytest.fixture(scope="module")
-def two(runs: list[object]) -> Iterator[str]:
-    yield from serving(Collection(runs))  # type: ignore[arg-type]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    with playwright.sync_playwright() as engine:
-        started = engine.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield started
-        started.close()
-
-
-@pytest.fixture
-def complaints() -> list[str]:
-    """What the browser's console calls errors."""
-    return []
-
-
-@pytest.fixture
-def page(browser: object, complaints: list[str], request: pytest.FixtureRequest) -> Iterator[Page]:
-    """A fresh page that may complain of nothing, ask no other host, and run nothing that a name brought along."""
-    context = browser.new_context(viewport={"width": 1280, "height": 860})  # type: ignore[attr-defined]
-    opened = context.new_page()
-    opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    opened.on("pageerror", lambda error: complaints.append(str(error)))
-    asked: list[str] = []
-    opened.on("request", lambda sent: asked.append(sent.url))
-    yield opened
-    if folder := os.environ.get("MURP_SCREENSHOTS"):
-        opened.screenshot(path=Path(folder) / f"{request.node.name}.png")
-    assert complaints == []
-    assert all(re.match(r"http://127\.0\.0\.1:|file:|data:", url) for url in asked)
-    assert "taken" not in opened.title()
-    assert opened.locator("#panel script, #panel img, #panel b, #disks script, #completions img").count() == 0
-    context.close()
-
-
-def settled(page: Page) -> None:
-    page.wait_for_selector("body[data-ready]")
-
-
-def visit(page: Page, address: str) -> None:
-    page.goto(address)
-    settled(page)
-
-
-def dots(page: Page, number: int = 0) -> str:
-    """The picture as it is now, once nothing is left to draw."""
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    return str(page.locator("canvas.dots").nth(number).evaluate("canvas => canvas.toDataURL()"))
-
-
-def place(page: Page, x: float, y: float, number: int = 0) -> tuple[float, float]:
-    """A position of the unit disk on the screen."""
-    box = page.locator("canvas.overlay").nth(number).bounding_box()
-    assert box is not None
-    return box["x"] + (1 + x) * box["width"] / 2, box["y"] + (1 - y) * box["height"] / 2
+pytestmark = BROWSER
 
 
 def test_search_completes_and_chooses(page: Page, one: str) -> None:
@@ -251,11 +148,11 @@ def test_the_page_says_whether_probabilities_are_calibrated(
     assert "murp calibrate" in (heading.locator("[title]").get_attribute("title") or "")
     run = made_run(tmp_path / "run", nasty_graph(make_tree()), save=True)
     calibration = run.calibrate()
-    with contextmanager(serving)(Collection([run])) as address:
+    with exploring(run) as address:
         visit(page, f"{address}#{question}")
         expect(heading).to_have_text("prob. calibrated")
         best = page.request.get(f"{address}api/predict?head=n5&relation=parent&k=1").json()["predictions"][0]
-        assert best["calibrated"] == pytest.approx(float(calibration.probability(np.array(best["score"]))))
+        assert best["calibrated"] == pytest.approx(float(calibration.probability(best["score"], 1)))
         assert best["calibrated"] != pytest.approx(best["probability"], abs=1e-3)
         row = page.locator("#answers tbody tr").first
         assert f"{best['calibrated']:.3f}" in row.evaluate("e => e.textContent")
@@ -269,7 +166,7 @@ def test_a_question_names_true_and_false_positives_in_turns(page: Page, one: str
           const classes = Uint8Array.from([0, 1, 1, 3, 2, 3, 1, 0, 3]);
           const ranked = [6, 2, 5, 1, 0, 3];
           const central = () => [7, 5];
-          return labelled({ picture: { kinds: true }, classes, ranked, central, marks: [], subjectPoint: 1 });
+          return labelled({ picture: { kinds: true }, classes, ranked, central, marks: [], subject: { point: 1 } });
         }"""
     )
     # By rank 5, 3 and 6, 2, 1; 8 has none, 4 was missed, 7 lies near, and 1 is the subject, which is named by itself.
@@ -532,7 +429,10 @@ def test_motion_is_coarser_where_it_is_slow_and_rest_never(browser: object, one:
 def test_trouble_is_said(page: Page, one: str, complaints: list[str]) -> None:
     page.goto(f"{one}#entity=nobody")
     page.get_by_role("alert").wait_for()
-    assert "unknown entity 'nobody'" in page.get_by_role("alert").inner_text()
+    assert "“nobody” names no single entity" in page.get_by_role("alert").inner_text()
+    settled(page)
+    assert page.locator("#card-title").inner_text() == "tree <i>of names</i>"
+    assert "nobody" not in page.url
     page.evaluate("location.hash = 'entity=n5'")
     page.locator("#card-title", has_text="n5").wait_for()
     settled(page)
@@ -542,9 +442,9 @@ def test_trouble_is_said(page: Page, one: str, complaints: list[str]) -> None:
     complaints.clear()
 
 
-def test_the_exported_page_works_from_a_file(page: Page, runs: list[object], tmp_path: Path) -> None:
+def test_the_exported_page_works_from_a_file(page: Page, runs: list[Run], tmp_path: Path) -> None:
     file = tmp_path / "page.html"
-    write_page(runs[0], file)  # type: ignore[arg-type]
+    write_page(runs[0], file)
     visit(page, file.as_uri())
     before = dots(page)
     page.locator("#search").fill("node 12")

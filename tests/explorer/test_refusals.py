@@ -78,12 +78,23 @@ def test_an_ambiguous_name_is_told_its_ids(small_tree: KnowledgeGraph, tmp_path:
     answer = client_of(made_run(tmp_path, graph)).get("/api/neighbours", params={"entity": NASTY[0]})
     assert answer.status_code == 404
     assert "2 ids share it (n0, n1). Give the id instead." in answer.json()["error"]
+    assert answer.json()["closest"] == [f"{NASTY[0]} [n0]", f"{NASTY[0]} [n1]"]
+
+
+def test_of_many_that_share_a_name_a_few_are_told(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    graph = nasty_graph(small_tree)
+    graph.entities.names = graph.entities.names.take([40] * 63)
+    answer = client_of(made_run(tmp_path, graph)).get("/api/predict", params={"tail": "node 40", "relation": "next"})
+    assert answer.status_code == 404
+    assert answer.json()["closest"] == [f"node 40 [n{i}]" for i in range(10)]
+    assert client_of(made_run(tmp_path, graph)).get("/api/entity", params={"entity": "n40"}).status_code == 200
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
 def test_nothing_but_reading(client: TestClient, method: str) -> None:
     response = client.request(method, "/api/run", headers={"origin": "http://elsewhere.example"})
     assert response.status_code == 405
+    assert response.headers.get_list("allow") == ["GET, HEAD"]
     assert not [name for name in response.headers if name.startswith("access-control")]
     schema.Refusal.model_validate(response.json())
 

@@ -8,7 +8,9 @@ names.py       looking entities and relations up
 stated.py      the facts already known
 scores.py      φ(s, r, ·) with the subject-free parts kept; numba_scores.py: its compiled pass
 projection.py  d dimensions to the disk
+refusals.py    what is said where there is no answer
 security.py    who may ask, and what a browser may do with the answer
+protocol.py    what one connection may take: bytes, time, a place
 server.py      binding to a port
 export.py      one file without a server
 page/          the page itself: HTML, CSS and JavaScript as the browser reads them

@@ -16,6 +16,7 @@ from murp.explorer.collection import LEVELS, Collection, Exhibit
 from murp.explorer.encoding import packed
 from murp.explorer.projection import Projection, question
 from murp.geometry import PoincareBall
+from murp.prediction.candidates import places_among_new
 
 KINDS = ("true negative", "false positive", "false negative", "true positive")
 Answer = dict[str, Any]
@@ -105,10 +106,15 @@ def _nearest(collection: Collection, exhibit: Exhibit, index: int, k: int) -> li
 
 
 def predict(collection: Collection, run: int, given: int, relation: int, k: int, *, heads: bool) -> Answer:
-    """The ``k`` most probable tails of (given, relation, ?), or heads of (?, relation, given)."""
+    """The ``k`` most probable tails of (given, relation, ?), or heads of (?, relation, given).
+
+    ``given`` itself is among them only where the relation has facts of an entity with itself.
+    """
     names = collection.entities
     row = relation + len(collection.relations) if heads else relation
-    objects, scores = collection.exhibits[run - 1].scores.best(given, row, min(k, len(names)))
+    apart = collection.without_loops[row]
+    k = min(k, len(names) - apart)
+    objects, scores = collection.exhibits[run - 1].scores.best(given, row, k, without_subject=apart)
     known = collection.stated.splits(given, row, objects)
     ids, readable = names.ids, names.names
     query = {"relation": collection.relations.reference(relation), "tail" if heads else "head": names.reference(given)}
@@ -119,7 +125,8 @@ def predict(collection: Collection, run: int, given: int, relation: int, k: int,
         for rank, (i, score, p, split) in enumerate(found, start=1)
     ]
     if (calibration := collection.exhibits[run - 1].run.calibration) is not None:
-        for prediction, calibrated in zip(predictions, calibration.probability(scores).tolist(), strict=True):
+        places = places_among_new(np.array([split is None for split in known], dtype=bool))
+        for prediction, calibrated in zip(predictions, calibration.probability(scores, places).tolist(), strict=True):
             prediction["calibrated"] = calibrated
     return {"run": run, "query": query, "predictions": predictions}
 

@@ -11,23 +11,24 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from typing import Annotated, Any, Literal
 
-from fastapi import FastAPI, Query, Request
-from fastapi.exceptions import RequestValidationError
+from fastapi import FastAPI, Query
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 import murp
-from murp.errors import MurpError, UnknownNameError
+from murp.errors import UnknownNameError
 from murp.explorer import answers, schema
 from murp.explorer.collection import Collection
 from murp.explorer.encoding import to_json
 from murp.explorer.names import Names
 from murp.explorer.quick import Quick
+from murp.explorer.refusals import REFUSALS, Refused, add_refusals
 from murp.explorer.security import Guard
 
 MOST = 1000  # answers to one question
 LONGEST = 500  # characters of a name
+SHOWN = 10  # of those that share a name
 SUGGESTIONS = ThreadPoolExecutor(1, "murp-suggestions")  # slow to find, so one at a time
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
@@ -39,31 +40,35 @@ Head = Annotated[str | None, Query(max_length=LONGEST, description="asks for tai
 Tail = Annotated[str | None, Query(max_length=LONGEST, description="asks for heads")]
 
 
-class Refused(Exception):
-    """A request that cannot be answered."""
-
-    def __init__(self, status: int, error: str, advice: str, closest: list[str] | None = None) -> None:
-        self.status = status
-        self.body = {"error": error, "advice": advice, **({"closest": closest} if closest else {})}
-
-
 def create_app(collection: Collection, bound: str = "127.0.0.1") -> ASGIApp:
     """The application for a collection, to be served at the address ``bound``."""
     app = FastAPI(
         title="murp explorer",
         version=murp.__version__,
-        description="A trained run: search, predictions, neighbours, projections and figures. Every answer is JSON.",
+        description="A trained run: search, predictions, neighbours, projections and figures. Every answer is JSON; "
+        "HEAD is answered wherever GET is.",
         docs_url=None,  # their scripts would come from elsewhere
         redoc_url=None,
         redirect_slashes=False,
     )
-    _add_refusals(app)
+    add_refusals(app)
     _add_questions(app, collection)  # first, since routes are tried in order and these are asked most
     _add_lookups(app, collection)
     _add_pictures(app, collection)
     _add_page(app)
-    quick = Quick(app, collection, longest=LONGEST, most=MOST)
-    return Guard(quick, bound)  # outermost, so that no answer goes without its headers
+    quick = Quick(_with_head(app), collection, longest=LONGEST, most=MOST)
+    return Guard(quick, bound)  # outermost, so that nothing said in here goes without its headers
+
+
+def _with_head(app: ASGIApp) -> ASGIApp:
+    """``app``, answering HEAD wherever it answers GET; that the body is not sent is the server's part."""
+
+    async def answered(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "HEAD":
+            scope = {**scope, "method": "GET"}
+        await app(scope, receive, send)
+
+    return answered
 
 
 def _add_lookups(app: FastAPI, collection: Collection) -> None:
@@ -163,7 +168,8 @@ async def find(names: Names, text: str) -> int:
         try:
             return vocabulary.find(text)
         except UnknownNameError as error:
-            raise Refused(404, str(error), "The error names them.") from None
+            closest = [vocabulary.label(index) for index in names.shared[text][:SHOWN]]
+            raise Refused(404, str(error), "Ask by one of the ids.", closest) from None
     closest = await asyncio.get_running_loop().run_in_executor(SUGGESTIONS, vocabulary.closest, text)
     entity = vocabulary.kind == "entity"
     advice = "Look it up with /api/search?q=…" if entity else "/api/run lists the relations."
@@ -182,45 +188,7 @@ def _json(answer: Any) -> Response:
 
 def _answers(model: type[schema.Strict]) -> dict[str, Any]:
     """What a route documents: the shape of its answer and of its refusals."""
-    refusals = {
-        404: {"model": schema.Refusal, "description": "unknown entity, relation or run"},
-        421: {"model": schema.Refusal, "description": "a foreign host name"},
-        422: {"model": schema.Refusal, "description": "a parameter is missing, malformed or out of bounds"},
-    }
-    return {"response_model": None, "responses": {200: {"model": model, "description": "the answer"}, **refusals}}
-
-
-def _add_refusals(app: FastAPI) -> None:
-    """Errors as JSON that say what was wrong and what to do."""
-
-    def refusal(status: int, error: str, advice: str) -> Response:
-        return Response(to_json({"error": error, "advice": advice}), status, media_type="application/json")
-
-    @app.exception_handler(Refused)
-    async def refused(_: Request, error: Refused) -> Response:
-        return Response(to_json(error.body), error.status, media_type="application/json")
-
-    @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> Response:
-        wrong = "; ".join(f"{e['loc'][-1]}: {e['msg']}" for e in error.errors())
-        return refusal(422, f"{wrong}.", "/openapi.json says what each parameter may be.")
-
-    @app.exception_handler(MurpError)
-    async def failed(_: Request, error: MurpError) -> Response:
-        return refusal(500, str(error), "The run cannot answer this; what to do is said in the error.")
-
-    @app.exception_handler(Exception)
-    async def broken(_: Request, error: Exception) -> Response:
-        return refusal(
-            500, f"a mistake of murp's own: {type(error).__name__}.", "The terminal shows where; please tell us."
-        )
-
-    @app.exception_handler(HTTPException)
-    async def missing(request: Request, error: HTTPException) -> Response:
-        what = f"{request.method} {request.scope['path']}: {error.detail}."
-        response = refusal(error.status_code, what, "The page is at /, the interface at /openapi.json.")
-        response.headers.update(error.headers or {})
-        return response
+    return {"response_model": None, "responses": {200: {"model": model, "description": "the answer"}, **REFUSALS}}
 
 
 def _add_page(app: FastAPI) -> None:

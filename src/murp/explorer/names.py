@@ -28,7 +28,10 @@ class Names:
         if vocabulary.names is not None:
             self._columns.append(pc.utf8_lower(vocabulary.ids))
         self._index = {name: i for i, name in enumerate(self.names)}
-        self.shared = {name for name, count in Counter(self.names).items() if count > 1}
+        self.shared: dict[str, list[int]] = {name: [] for name, count in Counter(self.names).items() if count > 1}
+        for index, name in enumerate(self.names):
+            if name in self.shared:
+                self.shared[name].append(index)
         for name in self.shared:
             del self._index[name]
         self._index.update({id: i for i, id in enumerate(self.ids)})  # an id goes before a name
@@ -37,7 +40,7 @@ class Names:
         return len(self.ids)
 
     def known(self, text: str) -> int | None:
-        """Index of the only thing whose id or name is ``text``, None where there is none or names are ``shared``."""
+        """Index of the only thing whose id or name is ``text``, None where there is none or it is ``shared``."""
         return self._index.get(text)
 
     def reference(self, index: int) -> dict[str, str]:

@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from murp.compiling import announce
 from murp.evaluation.numba_ranks import EXACT, ball_scores, flat_scores
+
+announce(__name__, "the explorer's answers")
 
 _TILE = 1024
 

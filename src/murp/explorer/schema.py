@@ -120,7 +120,7 @@ class Prediction(Reference):
     score: float = Field(description="φ(s, r, o)")
     probability: float = Field(description="σ(φ)")
     calibrated: float | None = Field(
-        default=None, description="the probability by the run's calibration, if it has one"
+        default=None, description="the probability by the run's calibration, if it has one, for an answer that is new"
     )
     known: Split | None = Field(description="the split that states the fact; null: it is new")
 

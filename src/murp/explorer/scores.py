@@ -19,7 +19,6 @@ from murp.prediction.numba_top import keep_best
 
 KEPT = 256 * 2**20  # bytes of products held ready
 MOST_KEPT = 128  # best objects that one pass keeps; more are sorted out of all
-NOTHING_LEFT_OUT = np.array([0, -1, 0, 0])
 NO_OBJECTS = np.zeros(0, np.int32)
 
 Array = NDArray[np.floating]
@@ -53,13 +52,17 @@ class Scores:
             return scores.double().numpy()
         return self._with_bias(self._without_bias(subject, relation), subject)
 
-    def best(self, subject: int, relation: int, k: int) -> tuple[Indices, Numbers]:
-        """The ``k`` best objects (k) with their scores (k), best first."""
-        if not self._compiled or k > MOST_KEPT:
-            found = torch.topk(torch.from_numpy(self(subject, relation)), k)  # takes a NaN for the largest
+    def best(self, subject: int, relation: int, k: int, *, without_subject: bool = False) -> tuple[Indices, Numbers]:
+        """The ``k`` best objects (k) with their scores (k), best first; k counts no subject that is left out."""
+        if not self._compiled or not 0 < k <= MOST_KEPT:
+            scores = self(subject, relation)
+            if without_subject:
+                scores[subject] = -np.inf
+            found = torch.topk(torch.from_numpy(scores), k)  # takes a NaN for the largest
             return found.indices.numpy(), found.values.numpy()
         best = np.empty((k, 2))
-        keep_best(self._without_bias(subject, relation), NOTHING_LEFT_OUT, NO_OBJECTS, best)
+        query = np.array([0, subject if without_subject else -1, 0, 0])
+        keep_best(self._without_bias(subject, relation), query, NO_OBJECTS, best)
         if best[-1, 0] < 0:
             raise not_finite()
         return best[:, 0].astype(np.int64), self._with_bias(best[:, 1], subject)

@@ -10,10 +10,9 @@ from __future__ import annotations
 import ipaddress
 import socket
 
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from murp.explorer.encoding import to_json
+from murp.explorer.refusals import refusal
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -98,8 +97,9 @@ class Guard:
         if len(hosts) == 1 and allowed(hosts[0].decode("latin-1"), self.bound):
             await self.app(scope, receive, guarded)
             return
-        refusal = {
-            "error": "this server does not answer to the host name of the request.",
-            "advice": "Open the address that `murp explore` printed; for another name start it with --host.",
-        }
-        await Response(to_json(refusal), 421, media_type="application/json")(scope, receive, guarded)
+        foreign = refusal(
+            421,
+            "this server does not answer to the host name of the request.",
+            "Open the address that `murp explore` printed; for another name start it with --host.",
+        )
+        await foreign(scope, receive, guarded)

@@ -6,38 +6,13 @@ import errno
 import socket
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from starlette.types import ASGIApp
 
 from murp.errors import MurpError
 from murp.explorer.app import create_app
 from murp.explorer.collection import Collection
+from murp.explorer.protocol import CONNECTIONS, PATIENCE, Protocol
 from murp.explorer.security import is_loopback
-
-CONNECTIONS = 128  # at a time; more are told to come back
-LONGEST_HEAD = 64 * 2**10  # bytes of a request's line and headers
-
-
-class Protocol(HttpToolsProtocol):
-    """HTTP by httptools, a compiled parser.
-
-    That would keep a head of any length until its end comes; this one hangs up once ``LONGEST_HEAD`` is exceeded.
-    """
-
-    _unfinished = 0  # bytes since the last whole head or piece of a body
-
-    def data_received(self, data: bytes) -> None:
-        self._unfinished += len(data)
-        super().data_received(data)
-        if self._unfinished > LONGEST_HEAD and not self.transport.is_closing():
-            self.send_400_response("The head of the request is too long.")
-
-    def on_headers_complete(self) -> None:
-        self._unfinished = 0
-        super().on_headers_complete()
-
-    def on_body(self, body: bytes) -> None:
-        self._unfinished = 0
-        super().on_body(body)
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -71,10 +46,10 @@ def address_of(bound: socket.socket) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-def serve(collection: Collection, bound: socket.socket, host: str) -> None:
-    """Answer until Ctrl-C."""
-    config = uvicorn.Config(
-        create_app(collection, host),
+def configured(app: ASGIApp) -> uvicorn.Config:
+    """How an application is served."""
+    return uvicorn.Config(
+        app,
         http=Protocol,
         loop="auto",  # uvloop where there is one
         ws="none",
@@ -83,9 +58,13 @@ def serve(collection: Collection, bound: socket.socket, host: str) -> None:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=CONNECTIONS,
-        timeout_keep_alive=30,
+        timeout_keep_alive=PATIENCE,
     )
+
+
+def serve(collection: Collection, bound: socket.socket, host: str) -> None:
+    """Answer until Ctrl-C."""
+    config = configured(create_app(collection, host))
     for exhibit in collection.exhibits:
         exhibit.scores.best(0, 0, 1)  # compiles, before the first who asks has to wait for it
     collection.evaluate()

@@ -1,19 +1,18 @@
 // One disk: points under an isometry, drawn in two layers (dots below; edges, marks and names above).
 
 import { byClass } from "./dots.js";
-import { drawOverlay, labelled, touching } from "./overlay.js";
-import { Pace } from "./pace.js";
+import { drawOverlay, labelling, touching } from "./overlay.js";
+import { Pace, still } from "./pace.js";
 import { Raster } from "./raster.js";
-import { alignment, carry, moved } from "./spaces.js";
+import { alignment, carry, inside, moved } from "./spaces.js";
 import { DONE, drawUnderlay } from "./underlay.js";
 
-const still = matchMedia("(prefers-reduced-motion: reduce)");
 const SHARPEST = 2; // device pixels a CSS pixel; more costs time and shows nothing
 
 export class Disk {
-  // parts: {dots, overlay} canvases; look: () => colours
-  constructor(parts, space, names, look) {
-    Object.assign(this, { ...parts, space, names, look });
+  // parts: {dots, overlay} canvases; entities: {ids, names}; look: () => colours
+  constructor(parts, space, entities, look) {
+    Object.assign(this, { ...parts, space, entities, look });
     this.raster = new Raster(parts.dots);
     this.context = parts.overlay.getContext("2d");
     this.isometry = space.identity();
@@ -21,7 +20,7 @@ export class Disk {
     this.base = new Float32Array(0);
     this.classes = new Uint8Array(0);
     this.edges = null;
-    this.subject = null; // of a question: {before: [x, y], after: [x, y]}
+    this.subject = null; // of a question: {id, name, point, before: [x, y], after: [x, y]}
     this.marks = [];
     this.focused = -1;
     this.animation = 0;
@@ -143,9 +142,13 @@ export class Disk {
   }
 
   undrag() {
+    this.moveTo(this.undragged);
+  }
+
+  // Puts the picture where it was under an isometry, at once.
+  moveTo(isometry) {
     this.stop();
-    this.isometry = this.undragged;
-    this.setBase(this.picture.points);
+    this.isometry = isometry;
     this.place();
     this.settle();
   }
@@ -190,7 +193,7 @@ export class Disk {
     this.marks = points;
     if (!this.picture) return;
     this.ownEdges = this.edges ? touching(this.edges, points) : [];
-    if (!this.gliding) this.labels = labelled(this);
+    if (!this.gliding) Object.assign(this, labelling(this));
     this.ask();
   }
 
@@ -252,9 +255,4 @@ export class Disk {
     drawOverlay(this, look);
     if (this.moving) requestAnimationFrame((next) => this.pace.frame(next - now, this.sharpest));
   }
-}
-
-function inside(x, y) {
-  const radius = Math.hypot(x, y);
-  return radius > 0.96 ? [(x * 0.96) / radius, (y * 0.96) / radius] : [x, y];
 }

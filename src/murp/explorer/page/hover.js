@@ -5,7 +5,6 @@ import { element, figure } from "./dom.js";
 export class Hover {
   constructor(source, tip, run) {
     Object.assign(this, { source, tip, run });
-    this.asked = 0;
   }
 
   show(id, name, x, y) {
@@ -15,11 +14,11 @@ export class Hover {
     this.tip.hidden = false;
     this.move(x, y);
     clearTimeout(this.waiting);
-    this.waiting = setTimeout(() => this.fill(id, x, y), 70);
+    this.waiting = setTimeout(() => this.fill(id), 70);
     return undefined;
   }
 
-  async fill(id, x, y) {
+  async fill(id) {
     const card = await this.source.entity(id, this.run).catch(() => null);
     if (!card || this.id !== id) return;
     const biases = Object.entries(card.biases).map(([role, bias]) => `${role} bias ${figure(bias, 2)}`);
@@ -29,10 +28,11 @@ export class Hover {
       element("small", {}, [`norm ${figure(card.norm)}`, ...biases].join(" · ")),
       card.neighbours.length ? element("small", {}, `near ${card.neighbours.map((n) => n.name).join(", ")}`) : "",
     );
-    this.move(x, y);
+    this.move(...this.at);
   }
 
   move(x, y) {
+    this.at = [x, y];
     const { offsetWidth: width, offsetHeight: height } = this.tip;
     this.tip.style.left = `${Math.max(8, Math.min(x + 16, innerWidth - width - 8))}px`;
     this.tip.style.top = `${y + 18 + height > innerHeight ? Math.max(8, y - height - 12) : y + 18}px`;

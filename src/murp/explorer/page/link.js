@@ -4,32 +4,47 @@ const DEFAULTS = {
   entity: "", relation: "", direction: "tail", view: "map", edges: "1", projection: "distances", moment: "100",
   drag1: "", drag2: "",
 };
+const STEPS_BACK = ["entity", "relation", "direction", "view"]; // what the browser's Back undoes
+const ROUNDED = 2e-5; // what rounding may make of |a|² - |b|², a unit of |a| + |b|
+
+const fields = () => new URLSearchParams(location.hash.slice(1));
+
+// Whether the address is one of ours: "#panel" is not, an empty one is the beginning.
+export const isView = () => location.hash.length < 2 || Object.keys(DEFAULTS).some((name) => fields().has(name));
 
 export function readLink() {
-  const given = new URLSearchParams(location.hash.slice(1));
-  const state = { ...DEFAULTS };
-  for (const name of Object.keys(DEFAULTS)) if (given.has(name)) state[name] = given.get(name).slice(0, 500);
-  if (!["tail", "head"].includes(state.direction)) state.direction = "tail";
-  if (!["map", "question"].includes(state.view)) state.view = "map";
-  if (!["distances", "paper"].includes(state.projection)) state.projection = "distances";
-  state.moment = String(Math.min(100, Math.max(0, Number.parseInt(state.moment, 10) || 0)));
-  return state;
+  const given = fields();
+  const link = { ...DEFAULTS };
+  for (const name of Object.keys(DEFAULTS)) if (given.has(name)) link[name] = given.get(name).slice(0, 500);
+  if (!["tail", "head"].includes(link.direction)) link.direction = "tail";
+  if (!["map", "question"].includes(link.view)) link.view = "map";
+  if (!["distances", "paper"].includes(link.projection)) link.projection = "distances";
+  link.moment = String(Math.min(100, Math.max(0, Number.parseInt(link.moment, 10) || 0)));
+  return link;
 }
 
-export function writeLink(state) {
+// A choice is a step that Back undoes; a drag is none, and where a link was followed there is one already.
+export function writeLink(chosen, { followed = false } = {}) {
   const given = new URLSearchParams();
-  for (const [name, value] of Object.entries(DEFAULTS)) if (state[name] !== value) given.set(name, state[name]);
+  for (const [name, value] of Object.entries(DEFAULTS)) if (chosen[name] !== value) given.set(name, chosen[name]);
   const hash = given.toString();
-  history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
+  const address = hash ? `#${hash}` : location.pathname + location.search;
+  const now = readLink();
+  if (!followed && STEPS_BACK.some((name) => now[name] !== chosen[name])) history.pushState(null, "", address);
+  else history.replaceState(null, "", address);
 }
 
-// An isometry and its reflection as text, and back; null where the text is none.
+// An isometry and its reflection as text, nothing for the identity; and back, null where the text is none.
 export function packDrag(isometry, flip) {
-  return [...isometry.map((x) => Number(x.toFixed(5))), flip ? 1 : 0].join(",");
+  const numbers = [...isometry.map((x) => Number(x.toFixed(5))), flip ? 1 : 0];
+  return [1, 0, 0, 0, 0].every((x, i) => x === numbers[i]) ? "" : numbers.join(",");
 }
 
-export function unpackDrag(text) {
+export function unpackDrag(text, space) {
   const numbers = text.split(",").map(Number);
-  const whole = numbers.length === 5 && numbers.every((x) => Number.isFinite(x) && Math.abs(x) < 1e4);
-  return whole ? { isometry: numbers.slice(0, 4), flip: numbers[4] === 1 } : null;
+  if (numbers.length !== 5 || !numbers.every((x) => Number.isFinite(x) && Math.abs(x) < 1e4)) return null;
+  const isometry = numbers.slice(0, 4);
+  const size = Math.hypot(isometry[0], isometry[1]) + Math.hypot(isometry[2], isometry[3]);
+  if (Math.abs(space.determinant(isometry) - 1) > ROUNDED * (1 + size)) return null;
+  return { isometry, flip: numbers[4] === 1 };
 }

@@ -1,8 +1,10 @@
 // What lies above the dots: the edges of the chosen entity, the subject, marked points and names that do not cover each other.
 
 import { traceEdges } from "./geodesics.js";
+import { repeated } from "./names.js";
 
 const EDGES_OF_ONE = 300; // drawn in full; a hub has more
+const LONGEST = 28; // letters of a name
 
 export function drawOverlay(disk, look) {
   const { context, seen, sharpness, overlay } = disk;
@@ -30,7 +32,7 @@ export function drawOverlay(disk, look) {
   for (const point of disk.marks) ring(context, seen, point, half, look.accent, 4.5 * sharpness, 1.6 * sharpness);
   if (disk.focused >= 0) ring(context, seen, disk.focused, half, look.text, 6 * sharpness, 2 * sharpness);
   const subject = disk.subjectSeen();
-  if (subject) star(context, half + half * subject[0], half - half * subject[1], 9 * sharpness, look);
+  if (subject) star(context, half + half * subject[0], half - half * subject[1], 9 * sharpness, 1.5 * sharpness, look);
   writeNames(disk, look, half);
 }
 
@@ -51,7 +53,7 @@ function ring(context, seen, point, half, colour, radius, width) {
   context.stroke();
 }
 
-function star(context, x, y, radius, look) {
+function star(context, x, y, radius, width, look) {
   context.beginPath();
   for (let i = 0; i < 10; i += 1) {
     const [length, angle] = [i % 2 ? radius * 0.45 : radius, (i * Math.PI) / 5];
@@ -60,7 +62,7 @@ function star(context, x, y, radius, look) {
   context.closePath();
   context.fillStyle = look.subject;
   context.strokeStyle = look.halo;
-  context.lineWidth = 1.5;
+  context.lineWidth = width;
   context.fill();
   context.stroke();
 }
@@ -69,9 +71,20 @@ function star(context, x, y, radius, look) {
 export function labelled(disk) {
   if (!disk.picture.kinds) return [...new Set([...disk.marks, ...disk.central(60)])];
   const all = new Set([...disk.marks, ...answers(disk.classes, disk.ranked), ...disk.central(20)]);
-  all.delete(disk.subjectPoint); // whose name stands at the subject
+  all.delete(disk.subject?.point); // whose name stands at the subject
   return [...all];
 }
+
+// Which points are labelled and what is written, first at the subject. A name of several goes with its id.
+export function labelling(disk) {
+  const { ids, names } = disk.entities;
+  const labels = labelled(disk);
+  const all = [disk.subject ?? { id: "", name: "" }, ...labels.map((point) => ({ id: ids[point], name: names[point] }))];
+  const several = repeated(all.map(({ name }) => name));
+  return { labels, texts: all.map(({ id, name }) => shortened(name) + (several.has(name) ? ` (${shortened(id)})` : "")) };
+}
+
+const shortened = (text) => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text);
 
 // True and false positives in turns, each from its best rank on; then those without a rank, and what was missed.
 function answers(kinds, ranked) {
@@ -86,19 +99,17 @@ function answers(kinds, ranked) {
 }
 
 function writeNames(disk, look, half) {
-  const { context, seen, sharpness, names } = disk;
+  const { context, seen, sharpness } = disk;
   const height = 12 * sharpness;
   context.font = `${height}px system-ui, sans-serif`;
   context.textBaseline = "middle";
   context.lineJoin = "round";
   const taken = [];
   const subject = disk.subjectSeen();
-  const places = (disk.labels ?? []).map((point) => [names[point], seen[2 * point], seen[2 * point + 1]]);
-  if (subject && disk.subjectName) places.unshift([disk.subjectName, ...subject]);
+  const places = [subject, ...(disk.labels ?? []).map((point) => [seen[2 * point], seen[2 * point + 1]])];
   const most = Math.round(disk.width / 20);
-  for (const [name, px, py] of places) {
-    if (taken.length >= most) break;
-    const text = name.length > 28 ? `${name.slice(0, 27)}…` : name;
+  for (let i = subject ? 0 : 1; i < places.length && taken.length < most; i += 1) {
+    const [text, [px, py]] = [disk.texts[i], places[i]];
     const width = context.measureText(text).width;
     const [x, y] = [half + half * px, half - half * py];
     const gap = 7 * sharpness;

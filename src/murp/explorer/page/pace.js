@@ -1,6 +1,7 @@
 // What a moving picture leaves out, learned from how soon after one of its frames the next can begin.
 // At rest nothing is left out.
 
+export const still = matchMedia("(prefers-reduced-motion: reduce)"); // the reader wants no motion at all
 const EDGES = [300, 1500, 3000]; // those nearest to the middle: at least, to begin with, at most
 const SLOW = 20; // ms a frame; a screen shows one every 17
 const PATIENCE = 5; // slow frames before the picture is drawn coarser

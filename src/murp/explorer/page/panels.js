@@ -1,43 +1,52 @@
 // The tables beside the picture: everything it shows, for those who read rather than look.
 
 import { $, count, element, figure, table } from "./dom.js";
+import { repeated } from "./names.js";
 
-const MODELS = { murp: "MuRP", mure: "MuRE" };
+// For each of a list a button with its name, and with its id where another has the same name.
+function named(items, choose) {
+  const several = repeated(items.map(({ name }) => name));
+  return items.map(({ id, name }) =>
+    element("button", { type: "button", class: "name", title: id, onclick: () => choose(id) },
+      name, several.has(name) ? element("code", {}, ` ${id}`) : ""));
+}
 
-export const title = (run) => `${MODELS[run.model] ?? run.model} d=${run.dim}`;
+const hidden = (text) => element("span", { class: "unseen" }, text);
 
-const named = (item, choose) =>
-  element("button", { type: "button", class: "name", title: item.id, onclick: () => choose(item.id) }, item.name);
+// Fills the card. A reader who chose in a table beside the picture goes on from here: the button itself may be gone.
+function fillCard(heading, ...parts) {
+  const fromPanel = $("panel").contains(document.activeElement);
+  const top = element("h2", { id: "card-title", tabindex: "-1" }, ...heading);
+  $("card").replaceChildren(top, ...parts);
+  if (fromPanel) top.focus();
+}
 
 // One entity in every run: gloss, norm, biases, neighbours.
 export function showCard(runs, cards, choose) {
-  const first = cards[0];
+  const [{ id, name, gloss }] = cards;
   const several = runs.length > 1;
-  const rows = [
-    ["norm", (card) => card.norm],
-    ...Object.keys(first.biases).map((role) => [`bias as ${role}`, (card) => card.biases[role]]),
+  const roles = [...new Set(cards.flatMap((card) => Object.keys(card.biases)))];
+  const rows = [["norm", (card) => card.norm], ...roles.map((role) => [`bias as ${role}`, (card) => card.biases[role]])];
+  const neighbours = (card, run) => [
+    several ? `${run.title}, nearest:` : "nearest:",
+    ...named(card.neighbours, choose).map((button, j) => element("span", {}, button, j + 1 < card.neighbours.length ? "," : "")),
   ];
-  $("card").replaceChildren(
-    element("h2", { id: "card-title" }, first.name, " ", first.id === first.name ? "" : element("code", {}, first.id)),
-    first.gloss ? element("p", { class: "gloss" }, first.gloss) : "",
+  fillCard(
+    [name, " ", id === name ? "" : element("code", {}, id)],
+    gloss ? element("p", { class: "gloss" }, gloss) : "",
     table(
-      `Norm and biases of ${first.name}`, ["", ...runs.map((run) => (several ? title(run) : ""))],
-      rows.map(([name, value]) =>
-        element("tr", {}, element("th", { scope: "row" }, name), ...cards.map((card) => element("td", {}, figure(value(card)))))),
+      `Norm and biases of ${name}`, [hidden("figure"), ...runs.map((run) => (several ? run.title : hidden("value")))],
+      rows.map(([what, value]) =>
+        element("tr", {}, element("th", { scope: "row" }, what), ...cards.map((card) => element("td", {}, figure(value(card)))))),
     ),
-    ...cards.filter((card) => card.neighbours.length).map((card, i) =>
-      element(
-        "p", { class: "neighbours" }, several ? `${title(runs[i])}, nearest:` : "nearest:",
-        ...card.neighbours.map((n, j) => element("span", {}, named(n, choose), j + 1 < card.neighbours.length ? "," : "")),
-      ),
-    ),
+    ...cards.map((card, i) => (card.neighbours.length ? element("p", { class: "neighbours" }, ...neighbours(card, runs[i])) : "")),
   );
 }
 
 export function showWelcome(about) {
   const { graph } = about;
-  $("card").replaceChildren(
-    element("h2", { id: "card-title" }, graph.name),
+  fillCard(
+    [graph.name],
     element("p", {}, `${count(graph.entities)} entities, ${about.relations.length} relations, ${count(graph.train)} facts to learn from, `,
       `${count(graph.valid)} for validation, ${count(graph.test)} for the test.`),
     element("p", { class: "gloss" }, "Search an entity or click a point: it comes to the middle, and its likely facts appear here."),
@@ -45,7 +54,7 @@ export function showWelcome(about) {
 }
 
 const OWN = "σ(φ), the model's own: it ranks answers, but nothing makes it the share of them that is true before `murp calibrate`.";
-const CALIBRATED = "Calibrated on the validation facts: the probability of a fact against one random corruption of it.";
+const CALIBRATED = "Calibrated on the validation facts: the share of such answers that is true, for questions with an answer still to be found, counting as true only what held-out facts state.";
 
 // What the probabilities of an answer are worth.
 function probabilityHeading(predictions) {
@@ -55,47 +64,55 @@ function probabilityHeading(predictions) {
 }
 
 // The ranked answers of every run to one question.
-export function showAnswers(runs, question, answers, hooks) {
-  const asked = `(${question.head ?? "?"}, ${question.relation}, ${question.tail ?? "?"})`;
-  const tables = answers.map((answer, i) =>
-    element(
+export function showAnswers(runs, answers, hooks) {
+  const { head, relation, tail } = answers[0].query;
+  const asked = `(${head?.name ?? "?"}, ${relation.name}, ${tail?.name ?? "?"})`;
+  const row = (p, button) => {
+    const probability = p.calibrated ?? p.probability;
+    const on = () => hooks.mark(p.id);
+    const off = () => hooks.mark(null);
+    return element(
+      "tr", { onpointerenter: on, onpointerleave: off, onfocusin: on, onfocusout: off },
+      element("td", { class: "rank" }, String(p.rank)),
+      element("td", {}, button),
+      element("td", { class: "probability" }, element("meter", { min: 0, max: 1, value: probability, "aria-hidden": "true" }), figure(probability)),
+      element("td", {}, p.known ? element("span", { class: "known", title: `stated in ${p.known}` }, p.known) : element("span", { class: "new" }, "new")),
+    );
+  };
+  const tables = answers.map(({ predictions }, i) => {
+    const buttons = named(predictions, hooks.choose);
+    return element(
       "div", {},
-      runs.length > 1 ? element("h3", {}, title(runs[i])) : "",
+      runs.length > 1 ? element("h3", {}, runs[i].title) : "",
       table(
-        `Most probable answers to ${asked}, ${title(runs[i])}`,
-        ["", "answer", probabilityHeading(answer.predictions), ""],
-        answer.predictions.map((p) => {
-          const probability = p.calibrated ?? p.probability;
-          return element(
-            "tr", { onpointerenter: () => hooks.mark(p.id), onpointerleave: () => hooks.mark(null) },
-            element("td", { class: "rank" }, String(p.rank)),
-            element("td", {}, named(p, hooks.choose)),
-            element("td", { class: "probability" }, element("meter", { min: 0, max: 1, value: probability, "aria-hidden": "true" }), figure(probability)),
-            element("td", {}, p.known ? element("span", { class: "known", title: `stated in ${p.known}` }, p.known) : element("span", { class: "new" }, "new")),
-          );
-        }),
+        `Most probable answers to ${asked}, ${runs[i].title}`,
+        [hidden("rank"), "answer", probabilityHeading(predictions), hidden("known or new")],
+        predictions.map((p, n) => row(p, buttons[n])),
       ),
-    ),
-  );
+    );
+  });
   $("answers").replaceChildren(
-    element("h2", { id: "answers-title" }, "Answers to ", element("span", { class: "asked" }, asked)),
+    element("h2", {}, "Answers to ", element("span", { class: "asked" }, asked)),
     element("div", { class: tables.length > 1 ? "pair" : "" }, ...tables),
   );
 }
 
-export function showNear(runs, lists, choose) {
-  const tables = lists.map((nearest, i) =>
-    element(
+// near: [{entities, isTrue}] a run
+export function showNear(runs, near, choose) {
+  const tables = near.map(({ entities, isTrue }, i) => {
+    const buttons = named(entities, choose);
+    return element(
       "div", {},
-      runs.length > 1 ? element("h3", {}, title(runs[i])) : "",
+      runs.length > 1 ? element("h3", {}, runs[i].title) : "",
       table(
-        `Entities nearest to the middle of the picture, ${title(runs[i])}`, ["entity", "distance"],
-        nearest.map((n) => element("tr", {}, element("td", {}, named(n, choose)), element("td", { class: "number" }, figure(n.distance)))),
+        `Entities nearest to the middle of the picture, ${runs[i].title}`, ["entity", isTrue ? "distance" : "distance in the picture"],
+        entities.map((n, j) => element("tr", {}, element("td", {}, buttons[j]), element("td", { class: "number" }, figure(n.distance)))),
       ),
-    ),
-  );
+    );
+  });
+  const open = $("near").querySelector("details")?.open ?? false;
   $("near").replaceChildren(
-    element("details", {}, element("summary", {}, element("h2", { id: "near-title" }, "The picture as a table: nearest to the middle")),
+    element("details", { open }, element("summary", {}, element("h2", {}, "The picture as a table: nearest to the middle")),
       element("div", { class: tables.length > 1 ? "pair" : "" }, ...tables)),
   );
 }
@@ -103,7 +120,7 @@ export function showNear(runs, lists, choose) {
 // A row a relation, a column a run and a figure.
 export function showMetrics(runs, reports) {
   const several = runs.length > 1;
-  const headings = ["relation", "queries", ...reports.flatMap((_, i) => ["MRR", "H@10"].map((name) => (several ? `${name} ${title(runs[i])}` : name)))];
+  const headings = ["relation", "queries", ...reports.flatMap((_, i) => ["MRR", "H@10"].map((name) => (several ? `${name} ${runs[i].title}` : name)))];
   const row = (name, parts, attributes = {}) =>
     element(
       "tr", attributes, element("th", { scope: "row" }, name), element("td", { class: "number" }, count(parts[0].queries)),
@@ -111,7 +128,7 @@ export function showMetrics(runs, reports) {
     );
   const first = reports[0];
   $("metrics").replaceChildren(
-    element("h2", { id: "metrics-title" }, "Figures by relation"),
+    element("h2", {}, "Figures by relation"),
     element("p", { class: "note" }, `Split ${first.split}, protocol `, element("strong", {}, first.protocol), ": filtered, both directions, ties at their mean."),
     table(
       `Figures by relation, split ${first.split}, protocol ${first.protocol}`, headings,

@@ -1,12 +1,14 @@
 // Hand and keyboard on a disk.
 
 const STEP = 0.12; // of the disk, an arrow key
+const SHAKE = { mouse: 4, touch: 10 }; // CSS pixels that a click or tap may wander
 
-// on: {choose(point), hover(point, event), leave(), dragged()}
+// on: {choose(point), hover(point, x, y), leave(), dragged()}
 export function startPointer(disk, on) {
   const canvas = disk.overlay;
-  let held = null;
-  let travelled = 0;
+  let held = null; // where the disk is held
+  let pressed = [0, 0]; // where that began, on the screen
+  let isDrag = false;
 
   const position = (event) => {
     const box = canvas.getBoundingClientRect();
@@ -18,7 +20,8 @@ export function startPointer(disk, on) {
     disk.stop();
     canvas.setPointerCapture(event.pointerId);
     held = position(event);
-    travelled = 0;
+    pressed = [event.clientX, event.clientY];
+    isDrag = false;
   });
 
   canvas.addEventListener("pointermove", (event) => {
@@ -31,8 +34,9 @@ export function startPointer(disk, on) {
       else on.hover(point, event.clientX, event.clientY);
       return;
     }
-    travelled += Math.hypot(now[0] - held[0], now[1] - held[1]) * canvas.clientWidth;
-    if (travelled > 8) {
+    const away = Math.hypot(event.clientX - pressed[0], event.clientY - pressed[1]);
+    isDrag ||= away > (SHAKE[event.pointerType] ?? SHAKE.touch);
+    if (isDrag) {
       on.leave();
       disk.focused = -1;
       disk.drag(...held, ...now);
@@ -43,7 +47,7 @@ export function startPointer(disk, on) {
   canvas.addEventListener("pointerup", (event) => {
     if (!held) return;
     held = null;
-    if (travelled > 8) {
+    if (isDrag) {
       disk.settle();
       on.dragged();
       return;

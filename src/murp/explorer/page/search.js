@@ -2,15 +2,20 @@
 
 import { $, announce, element } from "./dom.js";
 
-export function startSearch(source, choose) {
+// choose(id); fail(error)
+export function startSearch(source, choose, fail) {
   const input = $("search");
   const list = $("completions");
   let results = [];
+  let answered = ""; // the text that `results` belong to
   let active = -1;
   let asked = 0;
   let waiting = 0;
 
+  // Nothing on its way may open the list again.
   const close = () => {
+    clearTimeout(waiting);
+    asked += 1;
     list.hidden = true;
     active = -1;
     input.setAttribute("aria-expanded", "false");
@@ -18,45 +23,59 @@ export function startSearch(source, choose) {
   };
 
   const take = (i) => {
-    input.value = results[i].name;
+    input.value = answered = results[i].name;
     close();
     choose(results[i].id);
   };
 
   const mark = (i) => {
+    if (!results.length) return;
     active = (i + results.length) % results.length;
     [...list.children].forEach((item, n) => item.setAttribute("aria-selected", String(n === active)));
     input.setAttribute("aria-activedescendant", `completion-${active}`);
     list.children[active].scrollIntoView({ block: "nearest" });
   };
 
-  const show = () => {
-    list.replaceChildren(
-      ...results.map((result, i) =>
-        element(
-          "li",
-          { id: `completion-${i}`, role: "option", "aria-selected": "false", onpointerdown: (event) => { event.preventDefault(); take(i); } },
-          element("strong", {}, result.name),
-          element("code", {}, result.id === result.name ? "" : result.id),
-          element("small", {}, result.gloss ?? ""),
-        ),
-      ),
+  const completion = (result, i) =>
+    element(
+      "li",
+      { id: `completion-${i}`, role: "option", "aria-selected": "false", onpointerdown: (event) => { event.preventDefault(); take(i); } },
+      element("strong", {}, result.name),
+      element("code", {}, result.id === result.name ? "" : result.id),
+      element("small", {}, result.gloss ?? ""),
     );
-    list.hidden = results.length === 0;
-    input.setAttribute("aria-expanded", String(results.length > 0));
-    announce(results.length ? `${results.length} matches` : "no match");
+
+  const show = () => {
+    const none = `no entity contains “${answered.trim()}”`;
+    active = -1;
+    input.removeAttribute("aria-activedescendant");
+    list.replaceChildren(...(results.length ? results.map(completion) : [element("li", { role: "option", "aria-disabled": "true" }, none)]));
+    list.hidden = false;
+    input.setAttribute("aria-expanded", "true");
+    announce(results.length ? `${results.length} matches` : none);
   };
 
+  // Whether what is typed now has been answered: not where it fails, or where another text was typed or chosen meanwhile.
   const ask = async () => {
+    clearTimeout(waiting);
     const mine = (asked += 1);
+    const text = input.value;
     try {
-      const found = await source.search(input.value, 12);
-      if (mine !== asked) return; // a later question has been asked meanwhile
-      results = found;
+      const found = await source.search(text, 12);
+      if (mine !== asked) return false;
+      [results, answered] = [found, text];
       show();
+      return true;
     } catch (error) {
-      announce(error.message);
+      if (mine === asked) fail(error);
+      return false;
     }
+  };
+
+  const enter = async () => {
+    const isOpen = !list.hidden && input.value === answered;
+    const isNew = input.value.trim() && input.value !== answered;
+    if ((isOpen || (isNew && (await ask()))) && results.length) take(Math.max(active, 0));
   };
 
   input.addEventListener("input", () => {
@@ -69,9 +88,9 @@ export function startSearch(source, choose) {
       event.preventDefault();
       if (list.hidden) ask();
       else mark(event.key === "ArrowDown" ? active + 1 : Math.max(active, 0) - 1);
-    } else if (event.key === "Enter" && results.length && !list.hidden) {
+    } else if (event.key === "Enter") {
       event.preventDefault();
-      take(Math.max(active, 0));
+      enter();
     } else if (event.key === "Escape") {
       close();
     }

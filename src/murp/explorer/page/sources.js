@@ -10,6 +10,14 @@ export function unpack(packed) {
   return new TYPES[packed.type](bytes.buffer);
 }
 
+// An answer that is none. closest: what may have been meant
+export class Refusal extends Error {
+  constructor(message, status, closest = []) {
+    super(message);
+    Object.assign(this, { status, closest });
+  }
+}
+
 class Server {
   constructor() {
     this.kept = new Map();
@@ -18,9 +26,13 @@ class Server {
   async get(path, parameters = {}) {
     const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined);
     const query = new URLSearchParams(given).toString();
-    const response = await fetch(query ? `${path}?${query}` : path);
-    const answer = await response.json();
-    if (!response.ok) throw new Error(`${answer.error} ${answer.advice}`);
+    const response = await fetch(query ? `${path}?${query}` : path).catch(() => {
+      throw new Error("The explorer does not answer. Is `murp explore` still running?");
+    });
+    const answer = await response.json().catch(() => {
+      throw new Error(`The explorer sent no proper answer (status ${response.status}). Try again; its terminal may tell more.`);
+    });
+    if (!response.ok) throw new Refusal(`${answer.error} ${answer.advice}`, response.status, answer.closest);
     return answer;
   }
 
@@ -73,7 +85,7 @@ class Stored {
 
   async entity(id) {
     const i = this.place.get(id);
-    if (i === undefined) throw new Error(`There is no entity ${id} in this page.`);
+    if (i === undefined) throw new Refusal(`There is no entity ${id} in this page.`, 404);
     const { names, glosses } = this.data.entities;
     const biases = Object.fromEntries(this.biases.map(([role, values]) => [role, values[i]]));
     return { id, name: names[i], gloss: glosses[i], norm: this.norms[i], biases, neighbours: [] };

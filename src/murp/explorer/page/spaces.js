@@ -25,6 +25,8 @@ export const poincare = {
   },
 
   inverse: (m) => [m[0], -m[1], -m[2], -m[3]],
+  determinant: (m) => m[0] * m[0] + m[1] * m[1] - m[2] * m[2] - m[3] * m[3], // 1
+  fromMiddle: (x, y) => 2 * Math.atanh(Math.min(Math.hypot(x, y), RIM)), // the distance, at curvature -1
 
   apply(m, points, out) {
     const [a, ai, b, bi] = m;
@@ -73,6 +75,8 @@ export const euclidean = {
     m[0] * n[3] + m[1] * n[2] + m[3],
   ],
   inverse: (m) => [m[0], -m[1], -m[0] * m[2] - m[1] * m[3], m[1] * m[2] - m[0] * m[3]],
+  determinant: (m) => m[0] * m[0] + m[1] * m[1], // 1
+  fromMiddle: (x, y) => Math.hypot(x, y),
 
   apply(m, points, out) {
     for (let i = 0; i < points.length; i += 2) {
@@ -133,4 +137,10 @@ export function alignment(points, target) {
   }
   const flip = Math.hypot(cf, sf) > Math.hypot(c, s);
   return { flip, angle: flip ? Math.atan2(sf, cf) : Math.atan2(s, c) };
+}
+
+// The position itself, or the one of its direction that a hand can still hold.
+export function inside(x, y) {
+  const radius = Math.hypot(x, y);
+  return radius > 0.96 ? [(x * 0.96) / radius, (y * 0.96) / radius] : [x, y];
 }

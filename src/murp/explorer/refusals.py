@@ -1,0 +1,73 @@
+"""Requests that get no answer: what was wrong and what to do, as JSON in one shape whoever refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from murp.errors import MurpError
+from murp.explorer import schema
+from murp.explorer.encoding import to_json
+
+# What every route documents.
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"model": schema.Refusal, "description": why}
+    for status, why in {
+        400: "not HTTP, or a head without end",
+        404: "unknown entity, relation or run",
+        405: "a method other than GET and HEAD",
+        421: "a foreign host name",
+        422: "a parameter is missing, malformed or out of bounds",
+        500: "the run cannot answer this, or a mistake of murp's own",
+        503: "too many connections at a time",
+    }.items()
+}
+
+
+class Refused(Exception):
+    """A request that cannot be answered."""
+
+    def __init__(self, status: int, error: str, advice: str, closest: list[str] | None = None) -> None:
+        self.response = refusal(status, error, advice, closest)
+
+
+def refusal(status: int, error: str, advice: str, closest: list[str] | None = None) -> Response:
+    """The answer that there is none; ``closest`` is what may have been meant."""
+    body = {"error": error, "advice": advice, **({"closest": closest} if closest else {})}
+    return Response(to_json(body), status, media_type="application/json")
+
+
+def add_refusals(app: FastAPI) -> None:
+    """Errors as refusals."""
+
+    @app.exception_handler(Refused)
+    async def refused(_: Request, error: Refused) -> Response:
+        return error.response
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        wrong = "; ".join(f"{e['loc'][-1]}: {e['msg']}" for e in error.errors())
+        return refusal(422, f"{wrong}.", "/openapi.json says what each parameter may be.")
+
+    @app.exception_handler(MurpError)
+    async def failed(_: Request, error: MurpError) -> Response:
+        return refusal(500, str(error), "The run cannot answer this; what to do is said in the error.")
+
+    @app.exception_handler(Exception)
+    async def broken(_: Request, error: Exception) -> Response:
+        return refusal(
+            500, f"a mistake of murp's own: {type(error).__name__}.", "The terminal shows where; please tell us."
+        )
+
+    @app.exception_handler(HTTPException)
+    async def missing(request: Request, error: HTTPException) -> Response:
+        what = f"{request.method} {request.scope['path']}: {error.detail}."
+        response = refusal(error.status_code, what, "The page is at /, the interface at /openapi.json.")
+        response.headers.update(error.headers or {})
+        if error.status_code == 405:
+            response.headers["allow"] = "GET, HEAD"  # the routes do not know that HEAD is answered for them
+        return response
