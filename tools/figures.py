@@ -13,12 +13,14 @@ import argparse
 import json
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from murp.paper.evidence import METRICS, decimals
+from murp.paper.lab import published
+
 ROOT = Path(__file__).resolve().parent.parent
-# The paper's Table 1, MRR, Hits@10, Hits@3, Hits@1.
-PAPER = {"murp": (0.477, 0.555, 0.489, 0.438), "mure": (0.459, 0.528, 0.474, 0.429)}
 
 
 def result(name: str) -> dict[str, Any]:
@@ -27,21 +29,22 @@ def result(name: str) -> dict[str, Any]:
     return values
 
 
-def decimals(values: list[float]) -> str:
-    """As the literature prints them: .477"""
-    return " | ".join(f"{value:.3f}".removeprefix("0") for value in values)
+def cells(values: Iterable[float]) -> str:
+    """Figures as cells of a table's row."""
+    return " | ".join(map(decimals, values))
 
 
 def wn18rr() -> str:
     """Both models under both protocols, beside the paper's row."""
     lines = ["| WN18RR, d=40, test | protocol | MRR | H@10 | H@3 | H@1 | training |", "|---|---|---|---|---|---|---|"]
+    paper = published()["table1"]["WN18RR"]
     for model, label in (("murp", "MuRP"), ("mure", "MuRE")):
         stored = result(f"gpu_wn18rr-{model}-d40")
         for protocol in ("standard", "paper"):
             test = stored["figures"]["test"][protocol]
-            figures = decimals([test[name] for name in ("mrr", "hits@10", "hits@3", "hits@1")])
+            figures = cells(test[name] for name in METRICS)
             lines.append(f"| {label} | `{protocol}` | {figures} | {stored['figures']['training_seconds']:.1f} s |")
-        lines.append(f"| {label}, as the paper prints it | (`paper`) | {decimals(list(PAPER[model]))} | |")
+        lines.append(f"| {label}, as the paper prints it | (`paper`) | {cells(paper[model]['40'])} | |")
     settings, machine = stored["settings"], stored["machine"]
     lines += [
         "",
@@ -74,7 +77,7 @@ def quickstart() -> str:
     test, config = stored["test"], stored["config"]
     return (
         f"*Asia's parts as asia sees them: `make quickstart`, {config['model']} d={config['dim']}, {config['epochs']} "
-        f"epochs, seed {config['seed']}; test MRR {decimals([test['mrr']])}, H@10 {decimals([test['hits@10']])}, "
+        f"epochs, seed {config['seed']}; test MRR {decimals(test['mrr'])}, H@10 {decimals(test['hits@10'])}, "
         f"protocol {test['protocol']}. A point's distance from the centre is its true hyperbolic distance.*"
     )
 

@@ -3,16 +3,41 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from murp.graph import SPLITS, KnowledgeGraph
+from murp.graph.indexing import table_of
 from murp.paper import ITEMS, Lab
 
 
 @pytest.fixture(scope="session")
-def toys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small() -> KnowledgeGraph:
+    """The bundled graph within three steps of Asia: enough for every item, and a seventh of it."""
+    whole = KnowledgeGraph.load("wordnet-mini")
+    facts = whole.facts()
+    near = np.arange(whole.num_entities) == whole.entities.find("asia.n.01")
+    for _ in range(3):
+        touched = facts[near[facts[:, 0]] | near[facts[:, 2]]]
+        near[touched[:, [0, 2]]] = True
+    parts = [part[near[part[:, 0]] & near[part[:, 2]]] for part in map(whole.split, SPLITS)]
+    names = {f"{v.kind}_names": v.table() for v in (whole.entities, whole.relations) if v.names is not None}
+    return KnowledgeGraph.from_tables(whole.name, *(table_of(whole, part) for part in parts), **names)
+
+
+@pytest.fixture(scope="session")
+def toys(tmp_path_factory: pytest.TempPathFactory, small: KnowledgeGraph) -> Path:
     out = tmp_path_factory.mktemp("paper")
     lab = Lab(out, device="cpu", quick=True)
+    lab.graphs[small.name] = small
     for item in ITEMS.values():
         item(lab)
     return out
+
+
+@pytest.fixture
+def on_small(small: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every lab takes the small graph for the bundled one, as the toys did."""
+    monkeypatch.setattr("murp.paper.lab.KnowledgeGraph", SimpleNamespace(load=lambda name: small))

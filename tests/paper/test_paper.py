@@ -10,19 +10,15 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from murp.cli.main import main
 from murp.errors import ConfigError, RunError
-from murp.paper import ITEMS, Lab, lab
-from murp.paper.evidence import METRICS, Evidence, Spread, decimals, signed
-from murp.paper.lab import Wanted, published, read_settings
-from murp.paper.pictures import near
+from murp.paper import ITEMS, Lab
+from murp.paper.evidence import METRICS, decimals
+from murp.paper.lab import published, read_settings
 from murp.paper.report import write
-from murp.training.progress import Silent
+from murp.paper.wanted import Wanted
 
 
 def test_every_item_is_stored_with_its_version(toys: Path) -> None:
@@ -40,6 +36,9 @@ def test_a_run_says_all_that_is_needed_to_judge_it(toys: Path) -> None:
         run = json.loads(file.read_text())
         assert run["settings"]["data"] in file.name
         assert "seed" in run["settings"]
+        if "failed" in run:
+            assert "became NaN or infinite" in run["failed"]
+            continue
         assert run["environment"]["device"]
         for split in ("valid", "test"):
             by = {protocol: run["metrics"][split][protocol] for protocol in ("standard", "paper")}
@@ -47,38 +46,6 @@ def test_a_run_says_all_that_is_needed_to_judge_it(toys: Path) -> None:
             assert by["paper"]["mrr"] >= by["standard"]["mrr"]
             assert all(0 <= by["paper"][metric] <= 1 for metric in METRICS)
         assert "/" not in run["settings"]["data"] + run["settings"]["data_dir"]
-
-
-def test_what_is_stored_is_not_repeated(toys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def train_all(*_: object) -> None:
-        raise AssertionError("trained again")
-
-    monkeypatch.setattr(lab, "train_all", train_all)
-    before = {file: file.stat().st_mtime_ns for file in (toys / "runs").iterdir()}
-    again = Lab(toys, device="cpu", quick=True)
-    for name in ("table1", "figure3a", "table2", "table3", "nell", "figure4"):
-        ITEMS[name](again)
-    assert before == {file: file.stat().st_mtime_ns for file in (toys / "runs").iterdir()}
-
-
-class Stop(Silent):
-    """Interrupts training for good after an epoch."""
-
-    def epoch(self, record: dict[str, object]) -> None:
-        raise KeyboardInterrupt
-
-
-def test_an_interrupted_run_continues_where_it_stopped(toys: Path, tmp_path: Path) -> None:
-    wanted = Wanted("wordnet-mini", "murp", 5, 50)
-    with pytest.raises(KeyboardInterrupt):
-        Lab(tmp_path, device="cpu", quick=True, progress=Stop()).results([wanted])
-    assert not (tmp_path / "runs").exists()
-    said: list[str] = []
-    [result] = Lab(tmp_path, device="cpu", quick=True, say=said.append).results([wanted])
-    assert any(line.startswith("continuing") for line in said)
-    undisturbed = json.loads((toys / "runs" / f"{wanted.name}.json").read_text())
-    assert result["metrics"] == undisturbed["metrics"]
-    assert result["valid_curve"] == undisturbed["valid_curve"]
 
 
 def test_a_run_that_diverged_is_shown_and_never_chosen(toys: Path, tmp_path: Path) -> None:
@@ -179,37 +146,6 @@ def test_the_papers_figures_agree_with_each_other() -> None:
     settings = read_settings()
     assert set(settings["nell"]["data"]) == set(paper["nell"])
     assert set(settings["table2"]["transformations"]) == set(paper["table2"]["transformations"])
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=9))
-def test_spread_is_the_mean_and_the_sample_deviation(values: list[float]) -> None:
-    spread = Spread.of(values)
-    assert spread.mean == pytest.approx(np.mean(values))
-    if len(values) > 1:
-        assert spread.deviation == pytest.approx(np.std(values, ddof=1))
-    else:
-        assert spread.deviation is None
-
-
-@given(st.floats(-0.9994, 1.5))
-def test_decimals_are_read_back(value: float) -> None:
-    assert float(decimals(value)) == pytest.approx(value, abs=0.000501)
-    assert float(signed(value)) == pytest.approx(value, abs=0.000501)
-    assert signed(value)[0] in "+-"
-
-
-def test_the_first_epoch_near_its_own_best() -> None:
-    run = {"valid_curve": [[10, 0.2], [20, 0.38], [30, 0.4], [40, 0.39]]}
-    assert near([run], 0.95) == [20.0]
-    assert near([run], 1.0) == [30.0]
-
-
-def test_evidence_leaves_out_runs_that_failed(toys: Path, tmp_path: Path) -> None:
-    shutil.copytree(toys / "runs", tmp_path / "runs")
-    good = next((tmp_path / "runs").iterdir()).stem
-    (tmp_path / "runs" / "bad.json").write_text(json.dumps({"name": "bad", "failed": "NaN"}))
-    cell = {"runs": [good, "bad"]}
-    assert Evidence(tmp_path).spread(cell, "mrr", "paper").n == 1
 
 
 class TestBadInput:

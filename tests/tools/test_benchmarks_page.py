@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import benchmark_results
+import benchmark_training
+import benchmark_uses
 import benchmarks_page
 
 
@@ -15,14 +19,14 @@ def test_page_and_plot_come_from_the_stored_results() -> None:
     assert benchmarks_page.up_to_date(), "run `make figures`"
 
 
-def test_every_picture_of_the_page_is_there() -> None:
-    for name in re.findall(r"!\[.*?\]\((.*?)\)", benchmarks_page.page()):
-        assert (benchmarks_page.DOCS / name).exists()
+def test_every_picture_and_file_of_the_page_is_there() -> None:
+    for name in re.findall(r"\]\((?!http)(.*?)\)", benchmarks_page.page()):
+        assert (benchmark_results.DOCS / name).exists()
 
 
 def test_a_changed_result_makes_page_and_plot_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(benchmarks_page, "RESULTS", tmp_path)
-    monkeypatch.setattr(benchmarks_page, "DOCS", tmp_path)
+    monkeypatch.setattr(benchmark_results, "RESULTS", tmp_path)
+    monkeypatch.setattr(benchmark_results, "DOCS", tmp_path)
     spread = {"median": 1e-3, "least": 1e-3, "most": 2e-3, "repeats": 3}
     stored = {
         "what": "a step",
@@ -45,13 +49,96 @@ def test_a_changed_result_makes_page_and_plot_stale(tmp_path: Path, monkeypatch:
     assert not benchmarks_page.up_to_date()
     benchmarks_page.main()
     assert benchmarks_page.up_to_date()
-    assert "| MuRP, textbook | 50.0 ms (1.00 ms to 2.00 ms) | 50.0 s | 50 times |" in benchmarks_page.page()
+    assert (
+        "| MuRP, textbook | 50.0 ms (1.00 ms to 2.00 ms) | 50.0 s | 50 times | not trained |" in benchmarks_page.page()
+    )
     assert "| 40 times or more | 50 times | yes |" in benchmarks_page.page()
     spread["median"] = 2e-3
     store()
     assert not benchmarks_page.up_to_date()
     (tmp_path / "benchmarks.md").write_text(benchmarks_page.page())
     assert not benchmarks_page.up_to_date(), "the plot is still the old one"
+
+
+MACHINE = {"device": "a GPU", "cores": 2, "murp": "0", "torch": "2"}
+SPREAD = {"median": 1e-3, "least": 1e-3, "most": 2e-3, "repeats": 3}
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Stores a result where the page looks for them."""
+    monkeypatch.setattr(benchmark_results, "RESULTS", tmp_path)
+
+    def store(name: str, **content: object) -> None:
+        stored = {"what": "a step", "machine": MACHINE, "date": "2026-01-01T00:00:00Z", **content}
+        (tmp_path / f"{name}.json").write_text(json.dumps(stored))
+
+    return store
+
+
+def whole_run(store: Callable[..., None], name: str, mrr: float, **settings: object) -> None:
+    quality = {"mrr": mrr, "hits@10": mrr}
+    figures = {"training_seconds": 5.0, "microseconds_a_step": 7.0, "validation_seconds": 0.1, "selected_epoch": 500}
+    figures["test"] = {"standard": quality, "paper": quality}  # type: ignore[assignment]
+    shared = {"data": "WN18RR", "model": "murp", "dim": 40, "epochs": 500, "validate_every": 50, "engine": "triton"}
+    store(name, settings={**shared, **settings}, figures=figures)
+
+
+class TestEveryEngineHasItsQuality:
+    """The MRR of a step's row is that of a stored run by the same engine, or the row says that there is none."""
+
+    def test_the_run_of_the_same_engine_model_and_dimension(self, store: Callable[..., None]) -> None:
+        whole_run(store, "gpu_wn18rr-murp-d40", 0.465)
+        whole_run(store, "gpu_wn18rr-murp-d200", 0.473, dim=200)
+        whole_run(store, "gpu_fb15k-237-mure-d40", 0.3, model="mure", data="FB15k-237")
+        reached = benchmark_training.quality
+        assert reached("murp", 40, "triton", "a GPU") == "[.465](../results/gpu_wn18rr-murp-d40.json)"
+        assert reached("murp", 40, "triton", "a CPU") == "[.465](../results/gpu_wn18rr-murp-d40.json) on a GPU"
+        assert reached("mure", 40, "triton", "a GPU") == "none stored"
+        assert reached("murp", 40, "torch compiled", "a GPU") == "none stored"
+        assert reached("murp", 40, "geoopt, dense", "a GPU") == "not trained"
+
+    def test_the_longest_run_on_the_same_device(self, store: Callable[..., None]) -> None:
+        for name, device, epochs, mrr in (
+            ("a", "a CPU", 100, 0.4),
+            ("b", "a CPU", 500, 0.46),
+            ("c", "a GPU", 900, 0.5),
+        ):
+            config = {"data": "WN18RR", "model": "murp", "dim": 40, "epochs": epochs}
+            metrics = {"test": {"standard": {"mrr": mrr}}}
+            here = {"engine": "numba", "device": device}
+            store(name, config=config, environment=here, selected_epoch=1, metrics=metrics)
+        assert benchmark_training.quality("murp", 40, "numba", "a CPU") == "[.460](../results/b.json)"
+
+    def test_a_comparison_that_was_not_made_is_named(self, store: Callable[..., None]) -> None:
+        store("gpu_step", settings={}, figures={"seconds_a_step": {"torch_compiled_murp_d40": SPREAD}})
+        page = benchmarks_page.page()
+        assert "| MuRP d=40, torch compiled | 1.00 ms (1.00 ms to 2.00 ms) | none stored |" in page
+        assert "Not measured on a GPU: geoopt and PyKEEN" in page
+
+
+def test_a_run_that_was_validated_once_says_so(store: Callable[..., None]) -> None:
+    whole_run(store, "gpu_wn18rr-murp-d40", 0.465)
+    assert "Validated once" not in benchmarks_page.page()
+    whole_run(store, "gpu_fb15k-237-murp-d40", 0.3, data="FB15k-237", validate_every=500)
+    page = benchmarks_page.page()
+    assert "epoch 500, of 10 validated" in page
+    assert "Validated once, at the end, so that nothing was chosen: MuRP d=40, FB15k-237." in page
+
+
+def test_what_was_scaled_or_measured_once_says_so(store: Callable[..., None]) -> None:
+    seconds = {"murp": SPREAD, "murp, one query at a time": SPREAD}
+    store("cpu_evaluation", settings={"queries": 100}, figures={"seconds": seconds, "times_faster": 1.0})
+    store(
+        "gpu_evaluation",
+        settings={"queries": 100},
+        figures={"seconds": {"murp": SPREAD}, "textbook_seconds_a_query": SPREAD},
+    )
+    text = "\n".join(benchmark_uses.evaluations())
+    assert "| CPU: MuRP | 1.00 ms" in text
+    assert "| CPU: MuRP, one query at a time (scaled) | 1.00 ms" in text
+    assert "| GPU: MuRP, one query at a time (scaled) | 100 ms (100 ms to 200 ms)" in text
+    assert benchmark_results.spread({**SPREAD, "repeats": 1}) == "1.00 ms (once)"
 
 
 @pytest.mark.parametrize(
@@ -68,4 +155,4 @@ def test_a_changed_result_makes_page_and_plot_stale(tmp_path: Path, monkeypatch:
     ],
 )
 def test_times_have_their_unit(seconds: float, shown: str) -> None:
-    assert benchmarks_page.time(seconds) == shown
+    assert benchmark_results.time(seconds) == shown

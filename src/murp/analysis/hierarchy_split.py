@@ -50,7 +50,8 @@ def hierarchy_split(
     test: int = 10_000,
     seed: int = 0,
 ) -> list[Subset]:
-    """A subset for each of ``shares``, the same for the same ``seed``; ``hierarchical`` are relations' numbers."""
+    """A subset for each of ``shares``, named twice or not, the same for the same ``seed``; ``hierarchical`` are
+    relations' numbers."""
     generator = np.random.default_rng(seed)
     parts = _draw(graph, valid, test, generator)
     kept = np.unique(np.asarray(hierarchical, dtype=np.int64))
@@ -58,7 +59,7 @@ def hierarchy_split(
         raise DataError(f"{graph.name}: no relation is hierarchical ({AUTO}). Name them: --hierarchical relation,…")
     others = generator.permutation(np.setdiff1d(np.arange(graph.num_relations), kept))
     subsets = []
-    for share in shares:
+    for share in dict.fromkeys(shares):
         chosen = others[: _how_many(graph, len(kept), len(others), share)]
         wanted = np.isin(np.arange(graph.num_relations), np.concatenate([kept, chosen]))
         tables = [table_of(graph, part[wanted[part[:, 1]]]) for part in parts]

@@ -22,6 +22,8 @@ def add(commands: Commands) -> None:
     _add_out(verb)
     verb.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: auto")
     verb.add_argument("--seeds", type=whole(least=1), default=3, metavar="N", help="runs of each cell; default: 3")
+    again = "run what is stored already, too; runs that were trained with other settings are trained anew"
+    verb.add_argument("--again", action="store_true", help=again)
     verb.add_argument("--quick", action="store_true", help="a toy of it on the bundled graph, within a minute")
     verb.set_defaults(run=run_items)
 
@@ -53,6 +55,7 @@ def run_items(options: argparse.Namespace) -> None:
     """Run the items in the paper's order."""
     from murp.errors import ConfigError
     from murp.paper import ITEMS, Lab
+    from murp.paper.done import is_done
     from murp.paper.lab import stored
     from murp.training.progress import for_terminal
 
@@ -65,10 +68,25 @@ def run_items(options: argparse.Namespace) -> None:
         if found is not None and found["quick"] != options.quick:
             kind = "quick toys" if found["quick"] else "real results"
             raise ConfigError(f"{out} holds {kind}: keep the two kinds apart, choose another --out.")
-    lab = Lab(out, device=options.device, seeds=options.seeds, quick=options.quick, progress=for_terminal(), say=print)
-    for name, item in ITEMS.items():
-        if name in options.items or "all" in options.items:
-            item(lab)
+    lab = Lab(
+        out,
+        device=options.device,
+        seeds=options.seeds,
+        quick=options.quick,
+        again=options.again,
+        progress=for_terminal(),
+        say=print,
+    )
+    try:
+        for name, item in ITEMS.items():
+            if name not in options.items and "all" not in options.items:
+                continue
+            if not options.again and is_done(lab, name):
+                print(f"{name}: stored already in {out / name}.json; --again runs it again")
+            else:
+                item(lab)
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt("stopped; what is done is kept. Give the same command to go on.") from stop
 
 
 def run_report(options: argparse.Namespace) -> None:

@@ -1,17 +1,14 @@
-"""The report's account of itself: how it was measured, what the protocol and the data's flaws are worth, the claims."""
+"""The report's account of itself: how it was measured, what the protocol and the data's flaws are worth."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable
 from typing import Any
 
 from murp.paper.blocks import Block, Heading, Table, Text
-from murp.paper.evidence import NAMES, Evidence, Spread, decimals, signed
+from murp.paper.evidence import NAMES, Evidence, Spread, counted, decimals, signed
 from murp.paper.lab import read_settings
-from murp.paper.pictures import difference, near
-
-ITEMS = ("table1", "figure3a", "figure3b", "table2", "table3", "nell")
-
 
 # Relations that mirror each other are no flaw of a file; `murp data audit` has them too.
 SERIOUS = ("duplicate_rows", "shared_facts", "triples_with_unseen_entities", "merged_ids")
@@ -19,51 +16,95 @@ SERIOUS = ("duplicate_rows", "shared_facts", "triples_with_unseen_entities", "me
 
 def method(evidence: Evidence) -> list[Block]:
     """Protocol, seeds, selection, hardware, version."""
-    runs = [run for run in every_run(evidence) if "failed" not in run]
+    items = {name: item for name in read_settings() if (item := evidence.item(name)) is not None}
+    runs = [run for run in evidence.every_run() if "failed" not in run]
     if not runs:
         return [Text("Nothing is stored yet: `murp paper run all`.")]
     machines = sorted({run["environment"]["device"] for run in runs})
     sources = sorted({run["source"] for run in runs})
     settings = runs[0]["settings"]
-    missing = [item for item in read_settings() if item != "training" and evidence.item(item) is None]
+    missing = [name for name in read_settings() if name != "training" and name not in items]
     epochs = sorted({run["settings"]["epochs"] for run in runs})
-    seeds = sorted({run["settings"]["seed"] for run in runs})
+    every = settings["validate_every"]
+    quick = any(item["quick"] for item in items.values())
     return [
+        *([Text("**A toy**, to try the code: what follows says nothing about the paper.")] if quick else []),
         Text(
-            f"{len(runs)} runs on {', '.join(machines)}, seeds {', '.join(map(str, seeds))}, "
-            f"{' or '.join(map(str, epochs))} epochs, batches of {settings['batch_size']}, {settings['negatives']} "
-            f"negatives, {settings['dtype']}. murp {runs[0]['murp']}, source {', '.join(sources)}. Every "
-            "figure below is "
-            "read from the stored results; `murp paper report` writes this page from them, `murp paper run "
-            "all` makes them."
+            f"{counted(len(runs), 'run')} on {', '.join(machines)}, {' or '.join(map(str, epochs))} epochs, batches "
+            f"of {settings['batch_size']}, {settings['negatives']} negatives, {settings['dtype']}; murp "
+            f"{runs[0]['murp']}, source {', '.join(sources)}. Every figure below is read from stored results, which "
+            f"come of {_commands(items)}; `murp paper report` writes this page from them."
+        ),
+        *_diverged(evidence),
+        Text(
+            f"**Seeds.** {_seeds(evidence, items)} A figure with ± is the mean and the sample deviation over the seeds "
+            "that reached their end; where some did not, the row says so, and its mean is of the others. Of two or "
+            "three seeds a deviation is a rough figure itself. That of a difference is the root of the sum of the "
+            "squares of both."
         ),
         Text(
-            "**Selection.** Of each run the weights with the best MRR on valid (protocol `standard`, every "
-            f"{settings['validate_every']} epochs) are evaluated on test, once. The learning rate of table 1 "
-            "is chosen on "
-            "valid from the paper's grid. Nothing is chosen on test. A figure with ± is the mean and the "
-            "sample deviation "
-            "over seeds."
+            "**Selection.** Of each run the weights with the best MRR on valid (protocol `standard`, "
+            f"{'after every epoch' if every == 1 else f'every {every} epochs'}) are evaluated on test, once. The "
+            "learning rate of table 1 is chosen on valid from the paper's grid; that of the other items is set, not "
+            "chosen. Nothing is chosen on test."
         ),
         Text(
-            "**Protocols.** `standard`: filtered ranks among all entities, ties at the mean of the best and "
-            "the worst rank, "
-            "both directions, test triples with unseen entities kept, NaN an error. `paper`: the same, with "
-            "the subject "
-            "itself taken out of its own ranking, as the authors' code does and the paper does not say. The paper's "
-            "figures stand beside ours under `paper`."
+            "**Protocols.** `standard`: filtered ranks among all entities, ties at the mean of the best and the worst "
+            "rank, both directions, test triples with unseen entities kept, NaN an error. `paper`: the same, with the "
+            "subject itself taken out of its own ranking, as the authors' code does and the paper does not say. The "
+            "paper's figures stand beside ours under `paper`."
         ),
         *([Text(f"**Not stored yet**, so not on this page: {', '.join(missing)}.")] if missing else []),
     ]
 
 
-def every_run(evidence: Evidence) -> list[dict[str, Any]]:
-    """The runs that stored items rest on, each once."""
-    names: dict[str, None] = {}
-    for item in filter(None, map(evidence.item, ITEMS)):
-        for cell in [*item.get("grid", []), *item["cells"]]:
-            names.update(dict.fromkeys(cell["runs"]))
-    return [evidence.run(name) for name in names]
+def _diverged(evidence: Evidence) -> list[Block]:
+    """Which stored runs did not reach their end, and when they stopped."""
+    failed = {run["name"]: run["failed"] for run in evidence.every_run() if "failed" in run}
+    if not failed:
+        return []
+    when = {name: re.search(r"epoch \d+", text) for name, text in failed.items()}
+    names = ", ".join(f"{name} ({found[0]})" if found else name for name, found in when.items())
+    return [
+        Text(f"**Diverged.** {counted(len(failed), 'further run')}, stopped where a parameter was no number: {names}.")
+    ]
+
+
+def run_names(item: dict[str, Any]) -> list[str]:
+    """The runs an item's table or picture rests on; the runs that chose a learning rate are not among them."""
+    cells = [name for cell in item.get("cells", []) for name in cell["runs"]]
+    return list(dict.fromkeys(cells or [model["run"] for model in item.get("models", {}).values()]))
+
+
+def _seeds(evidence: Evidence, items: dict[str, dict[str, Any]]) -> str:
+    """Which seeds each item was run with, items alike together."""
+    alike: dict[tuple[int, ...], list[str]] = {}
+    for name, item in items.items():
+        seeds = sorted({evidence.run(run)["settings"]["seed"] for run in run_names(item)})
+        if seeds:
+            alike.setdefault(tuple(seeds), []).append(name)
+    parts = [
+        f"{', '.join(names)}: {'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}"
+        for seeds, names in alike.items()
+    ]
+    return "; ".join(parts) + "."
+
+
+def _commands(items: dict[str, dict[str, Any]]) -> str:
+    """What makes the stored items again, each with as many seeds as it has."""
+    by_seeds: dict[int, list[str]] = {}
+    free = [name for name, item in items.items() if not item.get("cells")]  # no seeds to choose
+    for name in (name for name in items if name not in free):
+        by_seeds.setdefault(max(len(cell["runs"]) for cell in items[name]["cells"]), []).append(name)
+    most = max(by_seeds, key=lambda seeds: len(by_seeds[seeds]), default=1)
+    by_seeds.setdefault(most, []).extend(free)
+    if len(by_seeds) == 1 and set(items) == set(read_settings()) - {"training"}:
+        by_seeds = {most: ["all"]}
+    quick = any(item["quick"] for item in items.values())
+    return " and ".join(
+        f"`murp paper run {' '.join(names)} {'--quick' if quick else f'--seeds {seeds}'}`"
+        for seeds, names in by_seeds.items()
+    )
 
 
 def subject_removed(evidence: Evidence) -> list[Block]:
@@ -107,120 +148,39 @@ def flaws(evidence: Evidence) -> list[Block]:
                 )
     if rows:
         text = (
-            "Test triples with an entity that training never saw cannot be ranked better than by chance; "
-            "some libraries "
-            "leave them out. MuRP, MRR, protocol `standard`:"
+            "An entity that training never saw is drawn as a false object now and then and stated as nothing, so that "
+            "its vector says what it is far from, never what it is near. What is left to rank by is the other entity, "
+            "the relation and the biases: on some graphs next to nothing, on others a good deal, as the column `on "
+            "them` shows. Some libraries leave such triples out. MuRP, MRR on test, protocol `standard`:"
         )
         blocks += [Text(text), Table(["", "triples with unseen entities", "without them", "on them", "all"], rows)]
     leaky = evidence.item("nell")
     if leaky is not None:
         rows = [
             [
-                f"{data}, {row['run']}",
+                _run_in_words(evidence.run(row["run"])["settings"]),
                 f"{row['leaked']:,} of {row['test']:,}",
                 decimals(row["standard"]["mrr"], 4),
                 decimals(row["standard"]["mrr_without_leaks"], 4),
             ]
-            for data, row in leaky["flaws"].items()
+            for row in leaky["flaws"].values()
         ]
-        text = "Test facts that are in train too, and MRR (protocol `standard`) with and without them:"
+        text = "Test facts that are in train too, and MRR (protocol `standard`) with and without them, of one run each:"
         blocks += [Text(text), Table(["", "leaked", "MRR", "MRR without them"], rows)]
     audited = evidence.item("flaws")
     if audited is not None:
-        rows = [
-            [data, "; ".join(finding["text"] for finding in found if finding["check"] in SERIOUS)]
-            for data, found in audited["found"].items()
-        ]
+        rows = [[data, findings(found) or "none of these"] for data, found in audited["found"].items()]
         text = "What `murp data audit` finds in the published files; nothing was repaired for these figures."
-        blocks += [Text(text), Table(["", "findings"], [[data, found or "none of these"] for data, found in rows])]
+        blocks += [Text(text), Table(["", "findings"], rows)]
     return blocks if len(blocks) > 1 else []
 
 
-def claims(evidence: Evidence) -> list[Block]:
-    """The paper's ordering claims with our numbers, MRR under protocol paper."""
-    rows = [*_ahead(evidence), *_sooner(evidence), *_ablations(evidence), *_shrinking(evidence)]
-    return (
-        [Heading("The paper's claims"), Table(["claim", "holds", "numbers (MRR, protocol paper)"], rows)]
-        if rows
-        else []
-    )
+def _run_in_words(settings: dict[str, Any]) -> str:
+    return f"{settings['data']}, {NAMES[settings['model']]} d={settings['dim']}, seed {settings['seed']}"
 
 
-def _ahead(evidence: Evidence) -> list[list[str]]:
-    item = evidence.item("figure3a")
-    if item is None:
-        return []
-    dims, data = item["settings"]["dims"], item["settings"]["data"]
-    cells = {"cells": [{**cell, "data": data} for cell in item["cells"]]}
-    leads = [difference(evidence, cells, data, dim) for dim in dims]
-    numbers = ", ".join(f"d={dim} {_lead(lead)}" for dim, lead in zip(dims, leads, strict=True))
-    low, high = leads[0].mean, leads[-1].mean
-    return [
-        [f"MuRP ahead of MuRE on {data} at every dimension", _holds([lead.mean > 0 for lead in leads]), numbers],
-        ["more so at low dimension", _holds([low > high]), f"d={dims[0]} {signed(low)}, d={dims[-1]} {signed(high)}"],
-    ]
-
-
-def _sooner(evidence: Evidence) -> list[list[str]]:
-    item = evidence.item("figure3b")
-    if item is None:
-        return []
-    cells = {cell["model"]: evidence.runs(cell) for cell in item["cells"]}
-    if not all(cells.values()):
-        return []
-    own = {model: Spread.of(near(cells[model], 0.95)) for model in NAMES}
-    level = [Spread.of([max(mrr for _, mrr in run["valid_curve"]) for run in cells["mure"]]).mean]
-    passed = [
-        float(next((epoch for epoch, mrr in run["valid_curve"] if mrr >= level[0]), float("inf")))
-        for run in cells["murp"]
-    ]
-    epochs = [run["settings"]["epochs"] for run in cells["mure"]]
-    numbers = f"95 % of its best on valid after {own['murp'].mean:.0f} epochs, MuRE after {own['mure'].mean:.0f}"
-    passing = f"after {Spread.of(passed).mean:.0f} epochs MuRP has the MRR that is MuRE's best of {epochs[0]}"
-    return [
-        [
-            "MuRP converges in fewer epochs, each to 95 % of its own best",
-            _holds([own["murp"].mean < own["mure"].mean]),
-            numbers,
-        ],
-        ["MuRP needs fewer epochs for MuRE's best", _holds([value < epochs[0] for value in passed]), passing],
-    ]
-
-
-def _ablations(evidence: Evidence) -> list[list[str]]:
-    item = evidence.item("table2")
-    if item is None:
-        return []
-    rows = []
-    for model, name in NAMES.items():
-        cells = [cell for cell in item["cells"] if cell["model"] == model]
-        ours = {cell["part"]: evidence.spread(cell, "mrr", "paper") for cell in cells}
-        best = ours.pop("published")
-        ours.pop("both", None)
-        numbers = f"published {best}; " + ", ".join(f"{part} {spread}" for part, spread in ours.items())
-        holds = _holds([not spread.mean >= best.mean for spread in ours.values()])  # diverged is not ahead
-        rows.append([f"the published {name} ahead of every ablation", holds, numbers])
-    return rows
-
-
-def _shrinking(evidence: Evidence) -> list[list[str]]:
-    item = evidence.item("nell")
-    if item is None:
-        return []
-    rows = []
-    for dim in item["settings"]["dims"]:
-        leads = {data: difference(evidence, item, data, dim) for data in item["settings"]["data"]}
-        numbers = ", ".join(f"{data.rpartition('-')[2]} {_lead(lead)}" for data, lead in leads.items())
-        first, *_, last = (lead.mean for lead in leads.values())
-        ends = [data.rpartition("-")[2] for data in leads]
-        name = f"the lead shrinks from {ends[0]} to {ends[-1]}, d={dim}"
-        rows.append([name, _holds([first > last]), numbers])
-    return rows
-
-
-def _lead(lead: Spread) -> str:
-    return signed(lead.mean) if lead.deviation is None else f"{signed(lead.mean)} ± {decimals(lead.deviation)}"
-
-
-def _holds(conditions: Sequence[bool]) -> str:
-    return "yes" if all(conditions) else f"no ({sum(conditions)} of {len(conditions)})" if len(conditions) > 1 else "no"
+def findings(found: Iterable[dict[str, Any]]) -> str:
+    """The serious findings in a line of their own: `such entities` names what the audit's line before was about."""
+    texts = [finding["text"] for finding in found if finding["check"] in SERIOUS]
+    whole = (text.replace("hold such entities", "hold entities that training never saw") for text in texts)
+    return "; ".join(re.sub(r"^1 (fact|duplicate row)s\b", r"1 \1", text) for text in whole)

@@ -13,14 +13,20 @@ STYLE = """
 body { font: 16px/1.55 system-ui, sans-serif; max-width: 80rem; margin: 2rem auto; padding: 0 1rem; }
 h1, h2, h3 { line-height: 1.2; } h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
-td.long { text-align: left; white-space: normal; } p { max-width: 62rem; }
-img { max-width: 100%; background: white; border-radius: 4px; }
+th, td { padding: .25rem .5rem; border-bottom: 1px solid var(--line); text-align: right; }
+th { vertical-align: bottom; } td { vertical-align: top; white-space: nowrap; }
+.text { text-align: left; } td.long { white-space: normal; min-width: 11rem; } p { max-width: 62rem; }
+th:first-child, td:first-child { position: sticky; left: 0; background: Canvas; }
+figure { margin: 0; overflow-x: auto; } img { max-width: 100%; background: white; border-radius: 4px; }
 figcaption { opacity: .8; font-size: .9rem; } code { font-size: .92em; }
+@media (max-width: 40rem) {
+  th:first-child, td:first-child { white-space: normal; overflow-wrap: anywhere; min-width: 7rem; max-width: 8rem; }
+  img { max-width: none; width: 40rem; }
+}
 """
 
 LONG = 18  # characters of a table's cell that is prose and not a figure
+WRAPPED = 30  # characters of a cell that may run on over lines
 
 
 @dataclass(frozen=True)
@@ -40,10 +46,14 @@ class Text:
 
 @dataclass(frozen=True)
 class Table:
-    """A header and rows of cells, ready to print; the first column is set left, the others right."""
+    """A header and rows of cells, ready to print: columns of figures are set right, those of words left."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
+
+    def words(self) -> list[bool]:
+        """Which columns hold words: the first, and those with a cell that is too long for a figure."""
+        return [i == 0 or any(len(row[i]) > LONG for row in self.rows) for i in range(len(self.header))]
 
 
 @dataclass(frozen=True)
@@ -67,7 +77,7 @@ def markdown(blocks: Sequence[Block], folder: Path) -> str:
             case Text(text):
                 parts.append(text)
             case Table(header, rows):
-                aligned = ["---", *["---:"] * (len(header) - 1)]
+                aligned = ["---" if words else "---:" for words in block.words()]
                 lines = [header, aligned, *rows]
                 parts.append("\n".join("| " + " | ".join(_cell(c) for c in line) + " |" for line in lines))
             case Picture(path, caption):
@@ -89,8 +99,9 @@ def page(title: str, blocks: Sequence[Block]) -> str:
             case Text(text):
                 parts.append(f"<p>{_text(text)}</p>")
             case Table(header, rows):
-                head = "".join(f'<th scope="col">{_text(cell)}</th>' for cell in header)
-                body = "".join("<tr>" + "".join(map(_table_data, row)) + "</tr>" for row in rows)
+                words = block.words()
+                head = "".join(map(_table_head, header, words))
+                body = "".join("<tr>" + "".join(map(_table_data, row, words)) + "</tr>" for row in rows)
                 parts.append(
                     f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
                 )
@@ -110,14 +121,19 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _table_data(content: str) -> str:
+def _table_head(content: str, words: bool) -> str:
+    return f'<th scope="col"{" class=text" if words else ""}>{_text(content)}</th>'
+
+
+def _table_data(content: str, words: bool) -> str:
     """A figure stands at the right and whole; a sentence or a list of figures runs on over lines."""
-    return f"<td{' class=long' if len(content) > LONG else ''}>{_text(content)}</td>"
+    kinds = [kind for kind, is_so in (("text", words), ("long", len(content) > WRAPPED)) if is_so]
+    return f'<td class="{" ".join(kinds)}">{_text(content)}</td>' if kinds else f"<td>{_text(content)}</td>"
 
 
 def _text(text: str) -> str:
     """Escaped, with what stands between backticks as code and between ** as strong."""
-    pieces = html.escape(text).split("`")
+    pieces = html.escape(text).replace(" ± ", "&nbsp;±&nbsp;").split("`")
     marked = [f"<code>{piece}</code>" if i % 2 else _strong(piece) for i, piece in enumerate(pieces)]
     return "".join(marked)
 

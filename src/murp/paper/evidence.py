@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,16 +18,42 @@ NAMES = {"mure": "MuRE", "murp": "MuRP"}
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean and sample deviation of one figure over ``n`` seeds; a single seed has no deviation, and none no mean."""
+    """Mean and sample deviation of one figure over ``n`` of ``wanted`` seeds; the others diverged.
+
+    A single seed has no deviation, and none no mean.
+    """
 
     mean: float
     deviation: float | None
     n: int
+    wanted: int
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Spread:
-        deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
-        return cls(float(np.mean(values)) if values else math.nan, deviation, len(values))
+    def of(cls, values: Sequence[float], wanted: int | None = None) -> Spread:
+        """Over what the runs that reached their end have; ``wanted`` is how many there should be."""
+        mean = float(np.mean(values)) if values else math.nan
+        deviation = float(np.std(values, ddof=1)) if len(values) > 1 and math.isfinite(mean) else None
+        return cls(mean, deviation, len(values), len(values) if wanted is None else wanted)
+
+    def less(self, other: Spread | float) -> Spread:
+        """The difference of two independent figures: deviations add in squares, and it rests on the fewer runs.
+
+        A plain number, as the paper prints them, has no deviation to add.
+        """
+        if not isinstance(other, Spread):
+            return Spread(self.mean - other, self.deviation, self.n, self.wanted)
+        known = self.deviation is not None and other.deviation is not None
+        deviation = math.hypot(self.deviation or 0.0, other.deviation or 0.0) if known else None
+        return Spread(self.mean - other.mean, deviation, min(self.n, other.n), max(self.wanted, other.wanted))
+
+    def __neg__(self) -> Spread:
+        return Spread(-self.mean, self.deviation, self.n, self.wanted)
+
+    @property
+    def seeds(self) -> str:
+        """``3``; ``2 of 3, 1 diverged``."""
+        lost = self.wanted - self.n
+        return f"{self.n} of {self.wanted}, {lost} diverged" if lost else str(self.n)
 
     def __str__(self) -> str:
         if self.n == 0:
@@ -56,15 +82,39 @@ class Evidence:
         """The runs of a cell that reached their end."""
         return [run for run in map(self.run, cell["runs"]) if "failed" not in run]
 
+    def every_run(self) -> list[dict[str, Any]]:
+        """Every stored run, those that diverged and no item names included."""
+        return [self.run(file.stem) for file in sorted((self.out / "runs").glob("*.json"))]
+
     def spread(self, cell: dict[str, Any], metric: str, protocol: str, split: str = "test") -> Spread:
         """One metric of a cell over its seeds."""
-        return Spread.of([run["metrics"][split][protocol][metric] for run in self.runs(cell)])
+        return self.over(cell, lambda run: run["metrics"][split][protocol][metric])
+
+    def over(self, cell: dict[str, Any], figure: Callable[[dict[str, Any]], float]) -> Spread:
+        """Any figure of a cell's runs over its seeds."""
+        return Spread.of([figure(run) for run in self.runs(cell)], len(cell["runs"]))
 
     def by_relation(self, cell: dict[str, Any], relation: str, metric: str, protocol: str) -> Spread | None:
         """One metric of one relation over the cell's seeds; None where the split has no such fact."""
         groups = [run["metrics"]["test"][protocol]["by_relation"].get(relation) for run in self.runs(cell)]
         found = [group[metric] for group in groups if group is not None]
-        return Spread.of(found) if found else None
+        return Spread.of(found, len(cell["runs"])) if found else None
+
+    def lead(self, item: dict[str, Any], **which: Any) -> Spread:
+        """Test MRR of MuRP less that of MuRE under protocol paper, of the item's cells that are as ``which`` says."""
+        cells = {
+            cell["model"]: cell for cell in item["cells"] if all(cell[name] == value for name, value in which.items())
+        }
+        mure, murp = (self.spread(cells[model], "mrr", "paper") for model in ("mure", "murp"))
+        return murp.less(mure)
+
+
+def seeds_of(spreads: Mapping[str, Spread]) -> str:
+    """How many seeds the figures of a row rest on: once where all have as many, else model by model."""
+    found = {model: spread.seeds for model, spread in spreads.items()}
+    if len(set(found.values())) == 1:
+        return next(iter(found.values()))
+    return "; ".join(f"{NAMES[model]} {seeds}" for model, seeds in found.items())
 
 
 def decimals(value: float, digits: int = 3) -> str:
@@ -75,7 +125,26 @@ def decimals(value: float, digits: int = 3) -> str:
     return text.replace("0.", ".", 1) if abs(value) < 1 and text.lstrip("-").startswith("0.") else text
 
 
+def below_one(value: float, digits: int) -> str:
+    """A share that reads 1.000 only where it is 1: further digits where rounding would hide that it is not."""
+    while digits < 9 and value < 1 and float(f"{value:.{digits}f}") == 1:
+        digits += 1
+    return decimals(value, digits)
+
+
 def signed(value: float, digits: int = 3) -> str:
-    """A difference with its sign."""
+    """A difference with its sign; what rounds to nothing has none."""
     shown = round(value, digits) + 0.0  # no negative zero
-    return ("+" if shown >= 0 else "") + decimals(shown, digits)
+    return ("+" if shown > 0 else "") + decimals(shown, digits)
+
+
+def signed_spread(spread: Spread) -> str:
+    """``+.012 ± .002``."""
+    if spread.n == 0:
+        return "diverged"
+    return signed(spread.mean) + ("" if spread.deviation is None else f" ± {decimals(spread.deviation)}")
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 seed``, ``2 seeds``."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

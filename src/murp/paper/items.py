@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -12,17 +11,16 @@ import numpy as np
 from murp.analysis import relation_edges, relation_profiles, spearman
 from murp.analysis.embedding import entity_norms
 from murp.evaluation import PROTOCOLS, KnownFacts, Metrics, rank
-from murp.files import write_text
-from murp.graph import KnowledgeGraph, Split
+from murp.graph import KnowledgeGraph
 from murp.graph.audit import audit_source
 from murp.graph.keys import fact_keys
-from murp.paper.lab import Lab, Wanted, rounded
+from murp.paper.curve import curve
+from murp.paper.lab import Lab
+from murp.paper.wanted import Wanted
 from murp.plots import ask
 from murp.runs import Run, folder
-from murp.training.start import resume, train
 
 MODELS = ("mure", "murp")
-CURVE_SPLITS: tuple[Split, ...] = ("train", "valid")
 
 
 def table1(lab: Lab) -> None:
@@ -62,28 +60,11 @@ def figure3b(lab: Lab) -> None:
     curves, cells = {}, []
     for model in MODELS:
         chosen = Wanted(items["data"], model, items["dim"], items["lr"])
-        curves[model] = _curve(lab, chosen, items["epochs"])
+        curves[model] = curve(lab, chosen, items["epochs"])
         runs = [dataclasses.replace(chosen, seed=seed) for seed in range(lab.seeds)]
         lab.results(runs)
         cells.append({"model": model, "runs": [run.name for run in runs]})
     lab.store("figure3b", {"settings": items, "curves": curves, "cells": cells})
-
-
-def _curve(lab: Lab, wanted: Wanted, epochs: list[int]) -> dict[str, Any]:
-    """MRR of train and valid after each of ``epochs``; what is measured is kept, so that it can be interrupted."""
-    path = lab.work(f"curve-{wanted.name}")
-    file = path.with_suffix(".json")
-    points = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
-    settings = {**lab.training, **wanted.settings(), "validate_every": 0}
-    for epoch in epochs[len(points) :]:
-        if (path / folder.CONFIG).exists():
-            run = resume(path, epochs=epoch, progress=lab.progress)
-        else:
-            run = train(lab.graph(wanted.data), out=path, progress=lab.progress, **{**settings, "epochs": epoch})
-        mrr = {f"{split}_{p}": run.evaluate(split, p).mrr for split in CURVE_SPLITS for p in PROTOCOLS}
-        points.append({"epoch": epoch, **rounded(mrr)})
-        write_text(file, json.dumps(points) + "\n")
-    return {"points": points, "environment": folder.read_environment(path)}
 
 
 def table2(lab: Lab) -> None:
@@ -126,7 +107,7 @@ def figure4(lab: Lab) -> None:
         norms, biases = entity_norms(run), run.model.parameters["subject_bias"].double().cpu().numpy()
         chosen = np.random.default_rng(0).permutation(len(norms))[: items["points"]]
         models[model] = {
-            "run": run.path.name,
+            **_weights(run),
             "entities": len(norms),
             "spearman": spearman(norms, biases).rho,
             "norms": [float(f"{value:.4g}") for value in norms[chosen]],
@@ -144,9 +125,9 @@ def figure5(lab: Lab) -> None:
     for model in MODELS:
         run = lab.open(Wanted(items["data"], model, items["dim"], items["lr"]))
         asked = ask(run.model, graph, subject, relation, others=items["others"])
-        wrong = {kind: [asked.names[i] for i in np.flatnonzero(which)] for kind, which in asked.answers().items()}
+        answers = {kind: [asked.names[i] for i in np.flatnonzero(which)] for kind, which in asked.answers().items()}
         models[model] = {
-            "run": run.path.name,
+            **_weights(run),
             "names": list(asked.names),
             "before": np.round(asked.before, 4).tolist(),
             "after": np.round(asked.after, 4).tolist(),
@@ -155,9 +136,7 @@ def figure5(lab: Lab) -> None:
             "probabilities": np.round(asked.probabilities, 4).tolist(),
             "known": asked.known.tolist(),
             "disk": asked.disk,
-            "false positive": wrong["false positive"],
-            "false negative": wrong["false negative"],
-            "true positive": wrong["true positive"],
+            **{kind: answers[kind] for kind in ("false positive", "false negative", "true positive")},
         }
     where = {"subject": graph.entities.name(subject), "relation": graph.relations.name(relation)}
     lab.store("figure5", {"settings": items, **where, "models": models})
@@ -208,6 +187,11 @@ def _valid_mrr(result: dict[str, Any]) -> float:
     return -1.0 if "failed" in result else float(result["metrics"]["valid"]["standard"]["mrr"])
 
 
+def _weights(run: Run) -> dict[str, Any]:
+    """The run whose weights were looked at, and where those were trained: not always where its record was."""
+    return {"run": run.path.name, "environment": folder.read_environment(run.path)}
+
+
 def _hierarchy(graph: KnowledgeGraph) -> list[dict[str, Any]]:
     loops = [int((edges[:, 0] == edges[:, 1]).sum()) for edges in relation_edges(graph)]
     return [
@@ -248,7 +232,7 @@ def _without_leaks(run: Run) -> dict[str, Any]:
     graph = run.graph
     keys = fact_keys(np.concatenate([graph.test, graph.train]), graph.num_entities, graph.num_relations)
     leaked = np.isin(keys[: len(graph.test)], keys[len(graph.test) :])
-    figures: dict[str, Any] = {"run": run.path.name, "test": len(graph.test), "leaked": int(leaked.sum())}
+    figures: dict[str, Any] = {**_weights(run), "test": len(graph.test), "leaked": int(leaked.sum())}
     known = KnownFacts.of(graph)
     for protocol in PROTOCOLS:
         ranks = rank(run.model, graph.test, known, num_relations=graph.num_relations, protocol=protocol)

@@ -8,55 +8,30 @@ OUT/work/              run folders; with them an interrupted run continues where
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
-import time
+import shutil
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import murp
 from murp.analysis.hierarchy_split import hierarchical_relations, hierarchy_split
 from murp.config import Config
-from murp.errors import ConfigError, MurpError, RunError
+from murp.errors import ConfigError, MurpError, NotFiniteError, RunError
 from murp.evaluation import Report
 from murp.files import parse_json, write_text
 from murp.graph import KnowledgeGraph
-from murp.runs import Run, folder, load
+from murp.paper.stamp import stamp
+from murp.paper.wanted import Wanted, differences
+from murp.runs import Run, folder
 from murp.training.grid import train_all
 from murp.training.progress import Silent
-from murp.training.start import configure, resume
+from murp.training.start import configure
 
 HERE = Path(__file__).parent
 # Graphs with more relations than this are not stored relation by relation.
 FEW_RELATIONS = 60
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """One run of the paper: what distinguishes it from the others. ``parts`` are (transformation, bias)."""
-
-    data: str
-    model: str
-    dim: int
-    lr: float
-    seed: int = 0
-    parts: tuple[str, str] = ("published", "both")
-
-    @property
-    def name(self) -> str:
-        """``WN18RR-murp-d40-lr50-seed0``, and the parts where they are not the published ones."""
-        parts = [part for part in self.parts if part not in ("published", "both")]
-        return "-".join([self.data, self.model, f"d{self.dim}", f"lr{self.lr:g}", f"seed{self.seed}", *parts])
-
-    def settings(self) -> dict[str, Any]:
-        """As :class:`murp.Config` names them."""
-        transformation, bias = self.parts
-        chosen = {"model": self.model, "dim": self.dim, "lr": float(self.lr), "seed": self.seed}
-        return {**chosen, "transformation": transformation, "bias": bias}
+ANEW = "Train it anew with --again, or choose another --out."
 
 
 class Lab:
@@ -69,12 +44,13 @@ class Lab:
         device: str = "auto",
         seeds: int = 3,
         quick: bool = False,
+        again: bool = False,
         progress: Silent | None = None,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         if seeds < 1:
             raise ConfigError(f"seeds must be at least 1, not {seeds}.")
-        self.out, self.device, self.quick = out, device, quick
+        self.out, self.device, self.quick, self.again = out, device, quick, again
         self.seeds = 1 if quick else seeds
         self.progress, self.say = progress or Silent(), say
         self.settings = read_settings(quick)
@@ -97,20 +73,46 @@ class Lab:
                 self.graphs[name] = KnowledgeGraph.load(name)
         return self.graphs[name]
 
+    def config(self, wanted: Wanted) -> Config:
+        """The complete settings of a run."""
+        return Config.from_mapping({**self.training, **wanted.settings(), "data": wanted.data}, "settings.toml")
+
     def results(self, wanted: Iterable[Wanted]) -> list[dict[str, Any]]:
         """The stored result of each run, in order; what is missing is trained first, one shape side by side."""
         order = list(wanted)
-        missing = [run for run in dict.fromkeys(order) if not self._file(run).exists()]
+        missing = [run for run in dict.fromkeys(order) if not self._is_stored(run)]
         for data in dict.fromkeys(run.data for run in missing):
-            self._train([run for run in missing if run.data == data])
-        return [json.loads(self._file(run).read_text(encoding="utf-8")) for run in order]
+            for run, result, together in self._train([run for run in missing if run.data == data]):
+                self._store_run(run, result, together)
+        return [stored_run(self.out, run.name) for run in order]
 
     def open(self, wanted: Wanted) -> Run:
-        """The run itself, for what is not in its JSON file; trained again where its folder is gone."""
-        self.results([wanted])
+        """The run itself, for what is not in its record. Where its folder is gone it is trained again, for its
+        weights alone: the record stays."""
+        [record] = self.results([wanted])
+        if "failed" in record:
+            raise RunError(
+                f"{self._file(wanted)}: the run diverged, and has no weights to look at. Choose another learning rate "
+                "in settings.toml."
+            )
         if not (self.work(wanted.name) / folder.CONFIG).exists():
-            self._train([wanted])
-        return load(self.work(wanted.name), device=self.device, graph=self.graph(wanted.data))
+            self.say(f"{wanted.name}: stored, but its folder is gone; training it again for its weights")
+        [(_, result, _)] = self._train([wanted])
+        if isinstance(result, NotFiniteError):
+            raise result
+        return result
+
+    def begun(self, path: Path, config: Config, ignoring: tuple[str, ...] = ()) -> bool:
+        """Whether the folder holds this run, finished or not; with other settings it is refused or, with ``again``,
+        removed."""
+        if not (path / folder.CONFIG).exists():
+            return False
+        other = differences(dataclasses.asdict(folder.read_config(path)), config, ignoring)
+        if other and self.again:
+            shutil.rmtree(path)
+        elif other:
+            raise ConfigError(f"{path} holds a run with {', '.join(other)}. {ANEW}")
+        return not other
 
     def work(self, name: str) -> Path:
         """The folder of a run in work."""
@@ -118,8 +120,7 @@ class Lab:
 
     def store(self, item: str, content: dict[str, Any]) -> None:
         """Write an item's JSON file, with the version of the code that made it."""
-        stamp = {"item": item, "quick": self.quick, "murp": murp.__version__, "source": source_digest(), "date": _now()}
-        self._write(self.out / f"{item}.json", {**stamp, **content})
+        self._write(self.out / f"{item}.json", {"item": item, "quick": self.quick, **stamp(), **content})
         self.say(f"{item}: stored in {self.out / item}.json")
 
     def _write(self, path: Path, content: dict[str, Any]) -> None:
@@ -132,38 +133,55 @@ class Lab:
     def _file(self, wanted: Wanted) -> Path:
         return self.out / "runs" / f"{wanted.name}.json"
 
-    def _train(self, missing: Sequence[Wanted]) -> None:
-        graph = self.graph(missing[0].data)
-        runs = {self.work(run.name): run for run in missing}
-        configs = [(path, configure(graph, {**self.training, **run.settings()})[1]) for path, run in runs.items()]
-        for path, config in configs:
-            if (path / folder.CONFIG).exists() and not _finished(path, config):
-                self.say(f"continuing {path.name}")
-                resume(path, progress=self.progress)
-        # A shape at a time, so that what is done is stored before the next begins.
-        for shape in dict.fromkeys(_shape(run) for run in missing):
-            group = [(path, config) for path, config in configs if _shape(runs[path]) == shape]
-            self.say(f"training {len(group)} of {', '.join(str(part) for part in shape if part)}")
-            began = time.perf_counter()
-            for path, result in train_all(group, graph, self.progress).items():
-                self._store_run(runs[path], dict(group)[path], result, len(group), time.perf_counter() - began)
+    def _is_stored(self, wanted: Wanted) -> bool:
+        """Whether the run's record is there; one of a run with other settings is refused or, with ``again``, not."""
+        file = self._file(wanted)
+        if not file.exists():
+            return False
+        record = read(file)
+        if not isinstance(record.get("settings"), dict) or not ("failed" in record or "metrics" in record):
+            raise RunError(f"{file} does not hold a run. Remove it and run its item again.")
+        other = differences(record["settings"], self.config(wanted))
+        if other and not self.again:
+            raise ConfigError(f"{file} is of a run with {', '.join(other)}. {ANEW}")
+        return not other
 
-    def _store_run(self, wanted: Wanted, config: Config, result: Run | MurpError, together: int, wall: float) -> None:
+    def _train(self, missing: Sequence[Wanted]) -> Iterator[tuple[Wanted, Run | NotFiniteError, int | None]]:
+        """Each run, or how it diverged, and how many were trained with it; None where its folder was there already."""
+        graph = self.graph(missing[0].data)
+        # A shape at a time, so that what is done is stored before the next begins.
+        for shape in dict.fromkeys(run.shape for run in missing):
+            group = {self.work(run.name): run for run in missing if run.shape == shape}
+            begun = [path for path, run in group.items() if self.begun(path, self.config(run))]
+            for path in begun:
+                if _epochs_done(path) < self.training["epochs"]:
+                    self.say(f"continuing {path.name}")
+            if fresh := len(group) - len(begun):
+                self.say(f"training {shape}: {fresh} {'run' if fresh == 1 else 'runs'}")
+            configs = [(path, configure(graph, {**self.training, **run.settings()})[1]) for path, run in group.items()]
+            for path, result in train_all(configs, graph, self.progress).items():
+                if isinstance(result, MurpError) and not isinstance(result, NotFiniteError):
+                    raise result  # a full disk is no result of the paper's
+                yield group[path], result, None if path in begun else fresh
+
+    def _store_run(self, wanted: Wanted, result: Run | NotFiniteError, together: int | None) -> None:
+        config = folder.read_config(self.work(wanted.name))
         settings = {**dataclasses.asdict(config), "data": wanted.data, "data_dir": ""}
-        record: dict[str, Any] = {"name": wanted.name, "settings": settings}
-        record |= {"murp": murp.__version__, "source": source_digest(), "date": _now()}
+        record: dict[str, Any] = {"name": wanted.name, "settings": settings, **stamp()}
         if isinstance(result, Run):
+            lines = result.metrics()
             record |= {
                 "environment": folder.read_environment(result.path),
                 "selected_epoch": result.state["epoch"],
                 "selected_by": "MRR on valid, protocol standard",
-                "wall_seconds": round(wall, 2),
+                # Validation included, over all interruptions; side by side the steps' time is everyone's.
+                "training_seconds": lines[-1]["seconds"],
                 "trained_side_by_side": together,
                 "metrics": {
                     split: {protocol: self._metrics(result, split, protocol) for protocol in ("standard", "paper")}
                     for split in ("valid", "test")
                 },
-                "valid_curve": [[line["epoch"], line["valid"]["mrr"]] for line in result.metrics() if "valid" in line],
+                "valid_curve": [[line["epoch"], line["valid"]["mrr"]] for line in lines if "valid" in line],
             }
         else:
             record["failed"] = str(result)
@@ -190,17 +208,27 @@ def published() -> dict[str, Any]:
 def stored(out: Path, item: str) -> dict[str, Any] | None:
     """An item's JSON file; None where it has not been run."""
     path = out / f"{item}.json"
-    return _read(path) if path.exists() else None
+    if not path.exists():
+        return None
+    content = read(path)
+    if (
+        content.get("item") != item
+        or not isinstance(content.get("quick"), bool)
+        or not isinstance(content.get("date"), str)
+    ):
+        raise RunError(f"{path} is not as `murp paper run {item}` stores it. Remove it and run the item again.")
+    return content
 
 
 def stored_run(out: Path, name: str) -> dict[str, Any]:
     """A run's JSON file."""
     if not isinstance(name, str) or Path(name).name != name:
         raise RunError(f"{out}: a stored item rests on a run called {name!r}, which is no file's name. Run it again.")
-    return _read(out / "runs" / f"{name}.json")
+    return read(out / "runs" / f"{name}.json")
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read(path: Path) -> dict[str, Any]:
+    """A JSON file of results."""
     try:
         content = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -208,15 +236,6 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise RunError(f"{path} does not hold a result. Remove it and run its item again.")
     return content
-
-
-@cache
-def source_digest() -> str:
-    """The code itself, in twelve digits: a version number stays the same while the code changes."""
-    digest = hashlib.blake2b(digest_size=6)
-    for path in sorted(Path(murp.__file__).parent.rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 def rounded(value: Any) -> Any:
@@ -228,14 +247,5 @@ def rounded(value: Any) -> Any:
     return value
 
 
-def _shape(wanted: Wanted) -> tuple[str, str, int, tuple[str, str]]:
-    return wanted.data, wanted.model, wanted.dim, wanted.parts
-
-
-def _finished(path: Path, config: Config) -> bool:
-    records = folder.read_metrics(path)
-    return bool(records) and records[-1]["epoch"] >= config.epochs
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+def _epochs_done(path: Path) -> int:
+    return int(max((line["epoch"] for line in folder.read_metrics(path)), default=0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,11 @@ from matplotlib.figure import Figure
 
 from murp import plots
 from murp.paper.blocks import Block, Heading, Picture, Table, Text
-from murp.paper.evidence import NAMES, Evidence, Spread, decimals, signed
+from murp.paper.convergence import epochs, near, validated_every
+from murp.paper.evidence import NAMES, Evidence, Spread, counted, decimals, seeds_of, signed_spread
 from murp.paper.lab import published
-from murp.paper.tables import papers_order
+from murp.paper.relations import papers_order
+from murp.paper.wrong_answers import wrong_answers
 
 
 def draw(figure: Figure, folder: Path, name: str, caption: str) -> Picture:
@@ -37,11 +38,15 @@ def figure3a(evidence: Evidence, folder: Path) -> list[Block]:
     figure = plots.mrr_by_dimension(dims, {name: _bars(values) for name, values in spreads.items()})
     caption = f"Figure 3a: MRR on the test set of {item['settings']['data']} by dimension, protocol paper"
     rows = [
-        [str(dim), str(mure), str(murp), signed(murp.mean - mure.mean)]
+        [str(dim), str(mure), str(murp), signed_spread(murp.less(mure)), seeds_of({"mure": mure, "murp": murp})]
         for dim, mure, murp in zip(dims, spreads["MuRE"], spreads["MuRP"], strict=True)
     ]
-    table = Table(["dimension", "MuRE", "MuRP", "MuRP − MuRE"], rows)
-    return [Heading("Figure 3a: dimension"), draw(figure, folder, "figure3a", caption), table]
+    text = (
+        f"MRR on test, protocol `paper`, learning rate {item['settings']['lr']:g} for both models at every dimension. "
+        "The paper has a picture and no figures to compare with."
+    )
+    table = Table(["dimension", "MuRE", "MuRP", "MuRP − MuRE", "seeds"], rows)
+    return [Heading("Figure 3a: dimension"), draw(figure, folder, "figure3a", caption), Text(text), table]
 
 
 def figure3b(evidence: Evidence, folder: Path) -> list[Block]:
@@ -63,21 +68,16 @@ def figure3b(evidence: Evidence, folder: Path) -> list[Block]:
     cells = {cell["model"]: cell for cell in item["cells"]}
     rows = []
     for share in (0.9, 0.95, 0.99):
-        soon = {model: Spread.of(near(evidence.runs(cells[model]), share)) for model in NAMES}
-        rows.append([f"{share:.0%}", *(_epochs(soon[model]) for model in NAMES)])
+        soon = {model: near(evidence, cells[model], share) for model in NAMES}
+        rows.append([f"{share:.0%}", *(epochs(soon[model]) for model in NAMES), seeds_of(soon)])
+    steps = counted(validated_every(evidence, item), "epoch")
     text = (
-        "Epochs until the MRR on valid first reaches a share of the best that the same run ever has, mean over seeds."
+        "Epochs until the MRR on valid, protocol `standard`, first reaches a share of the best that the same run ever "
+        f"has, mean over seeds. Runs are validated in steps of {steps}, so that no figure is more exact than that. The "
+        "curves of the picture are of one run each that stopped to be evaluated and went on."
     )
-    return [Heading("Figure 3b: convergence"), picture, Text(text), Table(["share of its best", *NAMES.values()], rows)]
-
-
-def near(runs: list[dict[str, Any]], share: float) -> list[float]:
-    """The first validated epoch of each run at which its MRR on valid is ``share`` of its best."""
-    found = []
-    for run in runs:
-        best = max(mrr for _, mrr in run["valid_curve"])
-        found.append(float(next(epoch for epoch, mrr in run["valid_curve"] if mrr >= share * best)))
-    return found
+    table = Table(["share of its best", *NAMES.values(), "seeds"], rows)
+    return [Heading("Figure 3b: convergence"), picture, Text(text), table]
 
 
 def figure4(evidence: Evidence, folder: Path) -> list[Block]:
@@ -96,7 +96,10 @@ def figure4(evidence: Evidence, folder: Path) -> list[Block]:
         ]
         for model, values in item["models"].items()
     ]
-    text = f"Rank correlation of norm and bias, over all entities ({item['settings']['points']:,} of them are drawn)."
+    text = (
+        f"Rank correlation of norm and bias, over all entities ({item['settings']['points']:,} of them are drawn), of "
+        "one run each: how it varies with the seed is not known, and the paper gives no figure."
+    )
     table = Table(["", "Spearman", "entities"], rows)
     return [
         Heading("Figure 4: norms and biases"),
@@ -107,30 +110,14 @@ def figure4(evidence: Evidence, folder: Path) -> list[Block]:
 
 
 def figure5(evidence: Evidence, folder: Path) -> list[Block]:
-    """One question in the plane, and the wrong answers by name."""
+    """One question in the plane, and its wrong answers."""
     item = evidence.item("figure5")
     if item is None:
         return []
     asked = {NAMES[model]: _question(item, item["models"][model]) for model in ("murp", "mure")}
     what = f"{item['subject']} under {item['relation']}"
     picture = draw(plots.question(asked), folder, "figure5", f"Figure 5: {what}, before (light) and after the relation")
-    rows = []
-    for model, quoted in published()["figure5"].items():
-        values = item["models"][model]
-        for kind in ("false positive", "false negative"):
-            names = values[kind]
-            theirs = quoted[kind.replace(" ", "_") + "s"]
-            rows.append([f"{NAMES[model]}, {kind}s", str(len(names)), str(theirs), ", ".join(names) or "none"])
-    text = (
-        "Wrong answers, counted as the paper does: an object with a probability of one half or more that no split "
-        "states is a false positive, a stated one below it a false negative. All objects are judged, not "
-        "only those drawn. "
-        "The paper's names: "
-        + "; ".join(f"{NAMES[model]} {', '.join(quoted['named'])}" for model, quoted in published()["figure5"].items())
-        + "."
-    )
-    table = Table(["", "ours", "paper", "names"], rows)
-    return [Heading("Figure 5: one question"), picture, Heading("Wrong predictions", 3), Text(text), table]
+    return [Heading("Figure 5: one question"), picture, *wrong_answers(evidence)]
 
 
 def figure6(evidence: Evidence, folder: Path) -> list[Block]:
@@ -140,7 +127,7 @@ def figure6(evidence: Evidence, folder: Path) -> list[Block]:
         return []
     settings, paper = item["settings"], published()["nell"]
     ahead = {
-        f"d={dim}": [difference(evidence, item, data, dim) for data in settings["data"]] for dim in settings["dims"]
+        f"d={dim}": [evidence.lead(item, data=data, dim=dim) for data in settings["data"]] for dim in settings["dims"]
     }
     printed = {
         f"d={dim}": {
@@ -157,15 +144,6 @@ def figure6(evidence: Evidence, folder: Path) -> list[Block]:
     return [Heading("Figure 6: share of hierarchical relations"), draw(figure, folder, "figure6", caption)]
 
 
-def difference(evidence: Evidence, item: dict[str, Any], data: str, dim: int) -> Spread:
-    """MRR of MuRP less that of MuRE, protocol paper; independent seeds, so the deviations add in squares."""
-    found = {cell["model"]: cell for cell in item["cells"] if (cell["data"], cell["dim"]) == (data, dim)}
-    mure, murp = (evidence.spread(found[model], "mrr", "paper") for model in ("mure", "murp"))
-    deviations = [spread.deviation for spread in (mure, murp) if spread.deviation is not None]
-    deviation = math.hypot(*deviations) if len(deviations) == 2 else None
-    return Spread(murp.mean - mure.mean, deviation, min(mure.n, murp.n))
-
-
 def table3_bars(evidence: Evidence, folder: Path) -> list[Block]:
     """The picture of table 3."""
     item = evidence.item("table3")
@@ -179,17 +157,13 @@ def table3_bars(evidence: Evidence, folder: Path) -> list[Block]:
         spreads = [evidence.by_relation(cell, row["relation"], "hits@10", "paper") for row in relations]
         hits[NAMES[cell["model"]]] = [np.nan if spread is None else spread.mean for spread in spreads]
     names = [row["relation"].strip("_") for row in relations]
-    scores = [row["krackhardt"] for row in relations]
+    scores = [f"{row['krackhardt']:.2f}" for row in relations]
     caption = "Hits@10 by relation, protocol paper, in the paper's order, with Krackhardt scores"
     return [draw(plots.relation_bars(names, hits, scores), folder, "table3", caption)]
 
 
 def _bars(spreads: list[Spread]) -> tuple[list[float], list[float]]:
     return [spread.mean for spread in spreads], [spread.deviation or 0.0 for spread in spreads]
-
-
-def _epochs(spread: Spread) -> str:
-    return f"{spread.mean:.0f}" if spread.deviation is None else f"{spread.mean:.0f} ± {spread.deviation:.0f}"
 
 
 def _question(item: dict[str, Any], values: dict[str, Any]) -> plots.Question:

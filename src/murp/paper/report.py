@@ -6,7 +6,7 @@ from pathlib import Path
 
 from murp.errors import RunError
 from murp.files import write_text
-from murp.paper import account, pictures, tables
+from murp.paper import ablations, account, claims, pictures, relations, tables
 from murp.paper.blocks import Block, Heading, markdown, page
 from murp.paper.evidence import Evidence
 
@@ -38,18 +38,18 @@ def blocks(evidence: Evidence, figures: Path) -> list[Block]:
     return [
         Heading(TITLE, 1),
         *account.method(evidence),
-        *account.claims(evidence),
+        *claims.claims(evidence),
         *tables.table1(evidence),
         *pictures.figure3a(evidence, figures),
         *pictures.figure3b(evidence, figures),
-        *tables.table2(evidence),
-        *tables.table3(evidence),
+        *ablations.table2(evidence),
+        *relations.table3(evidence),
         *pictures.table3_bars(evidence, figures),
         *pictures.figure4(evidence, figures),
         *pictures.figure5(evidence, figures),
         *tables.nell(evidence),
         *pictures.figure6(evidence, figures),
-        *tables.hierarchy(evidence),
+        *relations.hierarchy(evidence),
         *account.subject_removed(evidence),
         *account.flaws(evidence),
     ]

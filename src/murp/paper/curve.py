@@ -1,0 +1,53 @@
+"""A run that stops to be evaluated and goes on: the paper's figure 3b."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from murp.errors import RunError
+from murp.evaluation import PROTOCOLS
+from murp.files import fields, write_text
+from murp.graph import Split
+from murp.paper.lab import Lab, read, rounded
+from murp.paper.wanted import Wanted
+from murp.runs import folder
+from murp.training.start import resume, train
+
+SPLITS: tuple[Split, ...] = ("train", "valid")
+
+
+def curve(lab: Lab, wanted: Wanted, epochs: list[int]) -> dict[str, Any]:
+    """MRR of train and valid after each of ``epochs``; what is measured is kept, so that it can be interrupted."""
+    path = lab.work(f"curve-{wanted.name}")
+    file = path.with_suffix(".json")
+    config = dataclasses.replace(lab.config(wanted), validate_every=0)
+    begun = lab.begun(path, config, ignoring=("epochs",))
+    points = _points(file) if begun and file.exists() else []
+    if begun and [point["epoch"] for point in points] != epochs[: len(points)]:
+        # The weights of an epoch that has passed are gone.
+        shutil.rmtree(path)
+        begun, points = False, []
+    for epoch in epochs[len(points) :]:
+        if begun:
+            run = resume(path, epochs=epoch, progress=lab.progress)
+        else:
+            settings = {**lab.training, **wanted.settings(), "validate_every": 0, "epochs": epoch}
+            run = train(lab.graph(wanted.data), out=path, progress=lab.progress, **settings)
+            begun = True
+        mrr = {f"{split}_{p}": run.evaluate(split, p).mrr for split in SPLITS for p in PROTOCOLS}
+        points.append({"epoch": epoch, **rounded(mrr)})
+        write_text(file, json.dumps({"points": points}) + "\n")
+    return {"points": points, "environment": folder.read_environment(path)}
+
+
+def _points(file: Path) -> list[dict[str, Any]]:
+    try:
+        return [fields(point, {"epoch": int}) for point in fields(read(file), {"points": list})["points"]]
+    except ValueError as error:
+        raise RunError(
+            f"{file} does not hold the points of a curve: {error}. Remove it and run its item again."
+        ) from error

@@ -1,0 +1,60 @@
+"""One run of the paper: what it is called, its settings, and whether a stored run has the same."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from murp.config import Config
+
+PUBLISHED = ("published", "both")
+# Where a run's data lay and how it was computed; what it is does not depend on them. Its name holds the dataset's.
+NOT_COMPARED = ("data", "data_dir", "device", "engine", "save_every", "tensorboard")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One run of the paper: what distinguishes it from the others. ``parts`` are (transformation, bias)."""
+
+    data: str
+    model: str
+    dim: int
+    lr: float
+    seed: int = 0
+    parts: tuple[str, str] = PUBLISHED
+
+    @property
+    def name(self) -> str:
+        """``WN18RR-murp-d40-lr50-seed0``, and the parts where they are not the published ones."""
+        return "-".join(
+            [self.data, self.model, f"d{self.dim}", f"lr{self.lr:g}", f"seed{self.seed}", *self._other_parts()]
+        )
+
+    @property
+    def shape(self) -> str:
+        """``murp d=40, swapped, on WN18RR``: what runs that are trained side by side have in common."""
+        return ", ".join([f"{self.model} d={self.dim}", *self._other_parts(), f"on {self.data}"])
+
+    def settings(self) -> dict[str, Any]:
+        """As :class:`murp.Config` names them."""
+        transformation, bias = self.parts
+        chosen = {"model": self.model, "dim": self.dim, "lr": float(self.lr), "seed": self.seed}
+        return {**chosen, "transformation": transformation, "bias": bias}
+
+    def _other_parts(self) -> list[str]:
+        return [part for part in self.parts if part not in PUBLISHED]
+
+
+def differences(stored: Mapping[str, Any], wanted: Config, ignoring: tuple[str, ...] = ()) -> list[str]:
+    """The settings, ``epochs = 500, not 400``, in which a stored run is another than the one that is wanted.
+
+    A setting that the stored run does not know is newer than the run, which was trained as its default says.
+    """
+    known = {**dataclasses.asdict(Config()), **stored}
+    return [
+        f"{name} = {known[name]!r}, not {value!r}"
+        for name, value in dataclasses.asdict(wanted).items()
+        if name not in (*NOT_COMPARED, *ignoring) and known[name] != value
+    ]

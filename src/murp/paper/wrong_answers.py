@@ -1,0 +1,82 @@
+"""The wrong answers to figure 5's question: how many, which, and what became of those the paper names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from murp.paper.blocks import Block, Heading, Table, Text
+from murp.paper.evidence import NAMES, Evidence, decimals
+from murp.paper.lab import published
+
+KINDS = ("false positive", "false negative")
+THRESHOLD = 0.5
+NEAR = 0.1  # a probability this close to the threshold could fall on its other side with another seed
+
+
+def wrong_answers(evidence: Evidence) -> list[Block]:
+    """Counts and names beside the paper's, how close to the threshold they are, and the paper's names one by one."""
+    item = evidence.item("figure5")
+    if item is None:
+        return []
+    paper = published()["figure5"]
+    rows = []
+    for model in paper:
+        for kind in KINDS:
+            names = item["models"][model][kind]
+            theirs = paper[model][_key(kind)]["count"]
+            rows.append([f"{NAMES[model]}, {kind}s", str(len(names)), str(theirs), ", ".join(names) or "none"])
+    seeds = sorted({evidence.run(item["models"][model]["run"])["settings"]["seed"] for model in paper})
+    text = (
+        "An object with a probability of one half or more that no split states is a false positive, a stated one below "
+        "it a false negative. All objects are judged here, not only those drawn; the paper does not say whether it "
+        f"counted among all. One run a model (seed {', '.join(map(str, seeds))}): how the counts vary with the seed is "
+        "not known, and so not why they differ from the paper's. Whether a false positive is true of the world is for "
+        "the reader: nothing here computes it."
+    )
+    near = ". ".join(_near(item["models"][model], NAMES[model]) for model in paper)
+    fates = [
+        [f"{NAMES[model]}: {name}", kind, _fate(item["models"][model], name)]
+        for model in paper
+        for kind in KINDS
+        for name in paper[model][_key(kind)]["named"]
+    ]
+    return [
+        Heading("Wrong predictions", 3),
+        Text(text),
+        Table(["", "ours", "paper", "names"], rows),
+        Text(f"{near}. Counts this small that rest on probabilities this close to a half are weak evidence."),
+        Text("The objects that the paper's text names, by the same name here:"),
+        Table(["", "in the paper", "here"], fates),
+    ]
+
+
+def _key(kind: str) -> str:
+    return kind.replace(" ", "_") + "s"
+
+
+def _probabilities(values: dict[str, Any]) -> dict[str, float]:
+    return dict(zip(values["names"], values["probabilities"], strict=True))
+
+
+def _near(values: dict[str, Any], model: str) -> str:
+    """How many of a model's positive answers, false and true, would change with a slightly higher threshold."""
+    found = _probabilities(values)
+    parts = []
+    for kind in ("false positive", "true positive"):
+        close = sum(found[name] < THRESHOLD + NEAR for name in values[kind])
+        parts.append(f"{close} of {len(values[kind])} {kind}s")
+    return f"{model}: {' and '.join(parts)} have a probability below {decimals(THRESHOLD + NEAR, 1)}"
+
+
+def _fate(values: dict[str, Any], name: str) -> str:
+    """What an object of the paper's is here; a WordNet id is its name, part of speech and number."""
+    found = {full: p for full, p in _probabilities(values).items() if full.split(".")[0] == name}
+    known = dict(zip(values["names"], values["known"], strict=True))
+    if not found:
+        return "no object of that name has a probability of one half or more, or is stated"
+    told = []
+    for full, probability in found.items():
+        right = known[full] == (probability >= THRESHOLD)
+        kind = ("true " if right else "false ") + ("positive" if probability >= THRESHOLD else "negative")
+        told.append(f"{full}: {kind}, probability {decimals(probability, 4)}")
+    return "; ".join(told)

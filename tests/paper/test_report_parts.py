@@ -1,0 +1,114 @@
+"""What the report says of itself, of far ablations, of relations and of flawed data, from results made by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from shelf import Shelf
+
+from murp.paper.ablations import table2
+from murp.paper.account import findings, method
+from murp.paper.blocks import Block, Table, Text, markdown, page
+from murp.paper.pictures import figure3a
+from murp.paper.relations import hierarchy
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Shelf:
+    return Shelf(tmp_path / "paper")
+
+
+def texts(blocks: list[Block]) -> str:
+    return "\n".join(block.text for block in blocks if isinstance(block, Text))
+
+
+def test_seeds_commands_and_diverged_runs_are_those_of_the_stored_items(shelf: Shelf) -> None:
+    three = [shelf.cell([0.4, None, 0.4], model=model, dim=5) for model in ("mure", "murp")]
+    two = [shelf.cell([0.4, 0.4], kind="biases", part="norm", model=model) for model in ("mure", "murp")]
+    shelf.item("figure3a", settings={}, cells=three)
+    shelf.item("table2", settings={}, cells=two)
+    shelf.item("figure4", settings={}, models={"mure": {"run": two[0]["runs"][0]}})
+    shelf.item("hierarchy", settings={}, graphs={})
+    said = texts(method(shelf.evidence))
+    assert said.startswith("8 runs on a GPU, 500 epochs")
+    assert "figure3a: seeds 0, 1, 2; table2: seeds 0, 1; figure4: seed 0." in said
+    assert "`murp paper run figure3a figure4 hierarchy --seeds 3` and `murp paper run table2 --seeds 2`" in said
+    assert "2 further runs, stopped" in said
+    assert f"{three[0]['runs'][1]} (epoch 3)" in said
+
+
+def test_a_row_with_a_diverged_seed_says_so(shelf: Shelf, tmp_path: Path) -> None:
+    cells = [shelf.cell([0.08, None, 0.09], model="mure", dim=5), shelf.cell([0.1, 0.1, 0.1], model="murp", dim=5)]
+    shelf.item("figure3a", settings={"data": "WN18RR", "dims": [5], "lr": 50}, cells=cells)
+    [table] = [block for block in figure3a(shelf.evidence, tmp_path / "figures") if isinstance(block, Table)]
+    assert table.rows == [
+        ["5", ".085 ± .007", ".100 ± .000", "+.015 ± .007", "MuRE 2 of 3, 1 diverged; MuRP 3"],
+    ]
+
+
+class TestFarAblations:
+    """An account belongs to its own cell, and lists what was run."""
+
+    def stored(self, shelf: Shelf, part: str, kind: str, mrr: float) -> str:
+        near = {"published": [0.459, 0.477], "both": [0.459, 0.477]}
+        cells = []
+        for place, own in (("transformations", "published"), ("biases", "both"), (kind, part)):
+            for i, model in enumerate(("mure", "murp")):
+                score = near[own][i] if own in near else mrr if model == "mure" else 0.367
+                lr = 20.0 if (own, model) == (part, "mure") else 50.0
+                cells.append(shelf.cell([score, score], kind=place, part=own, model=model, lr=lr) | {"lr": lr})
+        shelf.cell([None, None], kind=kind, part=part, model="mure", lr=50.0)  # tried first; no item names it
+        parts = {"transformations": ["published"], "biases": ["both"]}
+        parts[kind].append(part)
+        shelf.item("table2", settings={"lr": [50, 20, 10, 5], **parts}, cells=cells)
+        return texts(table2(shelf.evidence))
+
+    def test_rates_are_those_of_stored_runs_and_no_reason_is_borrowed(self, shelf: Shelf) -> None:
+        said = self.stored(shelf, "stretch-both", "transformations", 0.309)
+        assert "**MuRE stretch-both**: -.032 at 20." in said
+        assert "50 (0 of 2 seeds reached the end), 20 (2 of 2 seeds reached the end)." in said
+        assert "not known" in said
+        assert "complete the square" not in said
+
+    def test_a_reason_that_is_known(self, shelf: Shelf) -> None:
+        assert "complete the square" in self.stored(shelf, "transformed-norm", "biases", 0.29)
+
+    def test_nothing_is_far(self, shelf: Shelf) -> None:
+        said = self.stored(shelf, "stretch-both", "transformations", 0.341)
+        assert "Every MRR is within .020" in said
+        assert "2 seeds a cell" in said
+
+
+def test_scores_of_the_graph_that_the_paper_calls_hierarchical(shelf: Shelf) -> None:
+    relations = [{"krackhardt": score, "longest_path": path} for score, path in ((1.0, 3), (0.3, 16), (0.999996, 4))]
+    shelf.item("hierarchy", graphs={"NELL-995-h100": relations, "other": relations})
+    blocks = hierarchy(shelf.evidence)
+    [table] = [block for block in blocks if isinstance(block, Table)]
+    assert table.rows[0] == ["NELL-995-h100", "3", "1", ".77", ".30", "3", "16"]
+    assert "1 of them have it, the mean is .77 and the least .30" in texts(blocks)
+    assert "other" not in texts(blocks)
+
+
+def test_findings_can_be_read_on_their_own() -> None:
+    found = [
+        {"check": "unseen_entities", "text": "953 entities of valid never seen in training"},
+        {"check": "triples_with_unseen_entities", "text": "911 of 4,441 valid triples hold such entities"},
+        {"check": "shared_facts", "text": "1 facts of test also in valid"},
+        {"check": "shared_facts", "text": "11 facts of test also in train"},
+        {"check": "duplicate_rows", "text": "1 duplicate rows in test"},
+    ]
+    assert findings(found) == (
+        "911 of 4,441 valid triples hold entities that training never saw; 1 fact of test also in valid; "
+        "11 facts of test also in train; 1 duplicate row in test"
+    )
+
+
+def test_columns_of_words_are_set_left_and_columns_of_figures_right() -> None:
+    table = Table(["", "MRR", "seeds"], [["a", ".1 ± .2", "MuRE 2 of 3, 1 diverged; MuRP 3"], ["b", ".2", "3"]])
+    assert "| --- | ---: | --- |" in markdown([table], Path())
+    html = page("title", [table])
+    assert '<th scope="col" class=text>seeds</th>' in html
+    assert '<th scope="col">MRR</th>' in html
+    assert '<td class="text">3</td>' in html
+    assert "<td>.1&nbsp;±&nbsp;.2</td>" in html

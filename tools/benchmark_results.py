@@ -1,0 +1,61 @@
+"""Stored benchmark results: finding them under results/, and how times, ratios and machines are printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS, DOCS = ROOT / "results", ROOT / "docs"
+Result = dict[str, Any]
+NAMES = {"murp": "MuRP", "mure": "MuRE"}
+
+
+def result(name: str) -> Result | None:
+    """One stored result, None where there is none."""
+    file = RESULTS / f"{name}.json"
+    values: Result | None = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+    return values
+
+
+def results(pattern: str) -> Iterator[tuple[str, Result]]:
+    """The stored results whose names match, with their names, in order."""
+    for path in sorted(RESULTS.glob(f"{pattern}.json")):
+        values = result(path.stem)
+        assert values is not None
+        yield path.stem, values
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows))
+
+
+def time(seconds: float) -> str:
+    """With its unit, three digits: 9.31 µs, 1.20 ms, 6.40 s."""
+    shown = float(f"{seconds:.3g}")  # first, so that 0.9996 s are not 1000 ms
+    if shown >= 100:
+        return f"{seconds:.0f} s"
+    unit, size = next(scale for scale in (("s", 1.0), ("ms", 1e-3), ("µs", 0.0)) if shown >= scale[1])
+    return f"{shown / (size or 1e-6):#.3g} {unit}".replace(". ", " ")
+
+
+def spread(values: Result) -> str:
+    """The median, least and most in brackets; what was measured once says so."""
+    if values.get("repeats") == 1:
+        return f"{time(values['median'])} (once)"
+    return f"{time(values['median'])} ({time(values['least'])} to {time(values['most'])})"
+
+
+def times(number: float) -> str:
+    return f"{number:.0f}" if number >= 10 else f"{number:.2f}" if number < 3 else f"{number:.1f}"
+
+
+def machine(stored: Result) -> str:
+    """One line on where and with what a result was measured."""
+    here = stored["machine"]
+    packages = ("torch", "numba", "triton", "geoopt", "pykeen", "pyarrow")
+    versions = ", ".join(f"{name} {here[name]}" for name in packages if name in here)
+    return f"*{here['device']}, {here['cores']} cores; murp {here['murp']}, {versions}; {stored['date'][:10]}.*"

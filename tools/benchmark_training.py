@@ -1,0 +1,216 @@
+"""The sections of docs/benchmarks.md on training: whole runs, steps, many runs at once, and the MRR behind each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmark_results import NAMES, Result, machine, result, results, spread, table, time, times
+from murp.paper.evidence import decimals
+
+ENGINES = ("triton", "numba", "torch", "torch compiled")
+QUALITY = "MRR of a whole run"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A stored whole run on WN18RR: which engine reached which quality."""
+
+    file: str
+    model: str
+    dim: int
+    engine: str
+    device: str
+    epochs: int
+    mrr: float
+
+
+def trained() -> Iterator[Trained]:
+    """Every whole run that is stored, by a benchmark or as a reference."""
+    for name, run in results("gpu_*-d*"):
+        settings, figures = run["settings"], run["figures"]
+        if settings["data"] == "WN18RR":
+            how = (settings["engine"], run["machine"]["device"], settings["epochs"])
+            yield Trained(name, settings["model"], settings["dim"], *how, figures["test"]["standard"]["mrr"])
+    for name, run in reference_runs():
+        settings, here = run["config"], run["environment"]
+        if settings["data"] == "WN18RR":
+            how = (here.get("engine", "torch"), here["device"], settings["epochs"])
+            yield Trained(name, settings["model"], settings["dim"], *how, run["metrics"]["test"]["standard"]["mrr"])
+
+
+def reference_runs() -> Iterator[tuple[str, Result]]:
+    """What benchmarks/reference_run.py stored."""
+    return ((name, run) for name, run in results("*") if "selected_epoch" in run and "metrics" in run)
+
+
+def quality(model: str, dim: int, engine: str, device: str) -> str:
+    """The MRR that a stored run of the same engine, model and dimension reached, linked; or that there is none.
+
+    The run on the same device is taken where there is one, else one on another; of several the longest.
+    """
+    if engine not in ENGINES:
+        return "not trained"
+    found = [run for run in trained() if (run.model, run.dim, run.engine) == (model, dim, engine)]
+    if not found:
+        return "none stored"
+    best = max(found, key=lambda run: (run.device == device, run.epochs))
+    elsewhere = "" if best.device == device else f" on {best.device}"
+    return f"[{decimals(best.mrr)}](../results/{best.file}.json){elsewhere}"
+
+
+def gpu_runs() -> list[str]:
+    """Whole runs with the quality they reached."""
+    stored = [run for _, run in results("gpu_*-d*")]
+    rows, once = [], []
+    for run in stored:
+        settings, figures = run["settings"], run["figures"]
+        test, validated = figures["test"], settings["epochs"] // settings["validate_every"]
+        name = f"{NAMES[settings['model']]} d={settings['dim']}, {Path(settings['data']).name}"
+        once += [name] if validated == 1 else []
+        rows.append(
+            [
+                name,
+                str(settings["epochs"]),
+                time(figures["training_seconds"]),
+                time(figures["microseconds_a_step"] / 1e6),
+                time(figures["validation_seconds"]),
+                f"epoch {figures['selected_epoch']}, of {validated} validated",
+                *(f"{decimals(test[p]['mrr'])}, {decimals(test[p]['hits@10'])}" for p in ("standard", "paper")),
+            ]
+        )
+    if not rows:
+        return []
+    head = ["run", "epochs", "training", "a step", "validation", "checkpoint", "MRR, H@10 `standard`"]
+    note = (
+        "One run each, batch 128, 50 negatives, float32, seed 0; training time is after a warm-up epoch in the same "
+        "process and without validation; the checkpoint is chosen by MRR on valid among the epochs validated, and "
+        "evaluated on test."
+    )
+    if once:
+        note += f" Validated once, at the end, so that nothing was chosen: {'; '.join(once)}."
+    return ["## Whole runs on a GPU", table([*head, "MRR, H@10 `paper`"], rows), note, machine(stored[0])]
+
+
+def gpu_steps() -> list[str]:
+    """A step by every engine that runs on a GPU."""
+    stored = result("gpu_step")
+    if stored is None:
+        return []
+    rows, makers = [], set()
+    for key, values in stored["figures"]["seconds_a_step"].items():
+        model, dim, maker = _parts(key)
+        makers.add(maker)
+        reached = quality(model, dim, maker, stored["machine"]["device"])
+        rows.append([step_words(key), spread(values), reached])
+    note = f"{stored['what'].capitalize()}. {_about_quality()}"
+    absent = [name for name in ("geoopt", "PyKEEN") if name.lower() not in makers]
+    if absent:
+        note += f" Not measured on a GPU: {' and '.join(absent)}; nothing here compares with them."
+    return ["## A step on a GPU", note, table(["", "a step", QUALITY], rows), machine(stored)]
+
+
+def _about_quality() -> str:
+    return (
+        f"{QUALITY}: on the test set of WN18RR, protocol `standard`, with the stored run as a link. Where none is "
+        "stored, what that engine reaches with that model is not shown by a run; that it computes the same step as "
+        "`torch` is what the tests of the engines hold it to."
+    )
+
+
+def _parts(key: str) -> tuple[str, int, str]:
+    """torch_compiled_murp_d40 → murp, 40, torch compiled"""
+    *engine, model, dim = key.split("_")
+    return model, int(dim.removeprefix("d")), " ".join(engine)
+
+
+def step_words(key: str) -> str:
+    """triton_murp_d40 → MuRP d=40, triton"""
+    model, dim, engine = _parts(key)
+    return f"{NAMES[model]} d={dim}, {engine}"
+
+
+def sweeps() -> list[str]:
+    """Many runs side by side on one GPU."""
+    stored = result("gpu_sweep")
+    if stored is None:
+        return []
+    figures = stored["figures"]
+    rows = []
+    for name, label in (("one", "one run alone"), ("all", f"{figures['runs']} runs side by side")):
+        walls = figures[f"wall_seconds_{name}_each"]
+        wall = {"median": figures[f"wall_seconds_{name}"], "least": min(walls), "most": max(walls)}
+        rows.append([label, spread(wall), time(figures[f"microseconds_a_step_{name}"] / 1e6)])
+    found = [value for value in figures["valid_mrr_standard"].values() if value is not None]
+    text = (
+        f"Medians of {len(walls)} repeats. Side by side they cost {times(figures['wall_ratio'])} of {figures['runs']} "
+        f"runs one after another, {times(figures['step_ratio'])} by the step. {_profile()}MRR on valid, protocol "
+        f"`standard`, over the grid: {decimals(min(found))} to {decimals(max(found))}."
+    )
+    return ["## Many runs on one GPU", table(["", "in all", "a step"], rows), text, machine(stored)]
+
+
+def _profile() -> str:
+    """What hardware counters say bounds the step of many runs."""
+    stored = result("gpu_profile")
+    if stored is None:
+        return ""
+    counters = stored["figures"]["update_kernel, 16 runs"]
+    return (
+        "Counters of an intermediate version showed what bounds it: with sixteen runs the update kernel issued an "
+        f"instruction in {counters['One or More Eligible']:.0f} of 100 cycles, with the L2 cache at "
+        f"{counters['L2 Cache Throughput']:.0f} and the memory at {counters['DRAM Throughput']:.0f} % of what they can "
+        "do. So it is instructions and waiting for rows, not bandwidth; rows in parts that stay within a thread, and "
+        "half of the runs on a second stream, followed from that. "
+    )
+
+
+def cpu_steps() -> list[str]:
+    """A step by every engine that runs on a CPU, and by others' code."""
+    stored = result("cpu_step")
+    if stored is None:
+        return []
+    figures, settings = stored["figures"], stored["settings"]
+    rows = []
+    for key, values in figures["seconds_a_step"].items():
+        model, _, maker = key.partition(", ")
+        against: Any = figures["times_faster"].get(f"numba against {maker}")
+        rows.append(
+            [
+                f"{NAMES[model]}, {maker}",
+                spread(values),
+                time(figures["epoch_seconds"][key]),
+                "" if against is None else f"{times(against)} times",
+                quality(model, settings["dim"], maker, stored["machine"]["device"]),
+            ]
+        )
+    missing = [f"Left out: {name} ({why})." for name, why in figures["left_out"].items()]
+    what = f"{stored['what'].capitalize()}; {settings['data']}, d={settings['dim']}, batch {settings['batch_size']}."
+    return [
+        "## A step on the CPU",
+        f"{what} {_about_quality()}",
+        table(["", "a step", "an epoch", "numba is faster", QUALITY], rows),
+        *missing,
+        machine(stored),
+        "![Step times](benchmarks-step.svg)",
+    ]
+
+
+def references() -> list[str]:
+    """Stored reference runs: every engine with the quality it reached."""
+    rows = []
+    for _, stored in reference_runs():
+        config, test, here = stored["config"], stored["metrics"]["test"], stored["environment"]
+        run = f"{NAMES[config['model']]} d={config['dim']}, {Path(config['data']).name}"
+        reached = (f"{decimals(test[p]['mrr'])}, {decimals(test[p]['hits@10'])}" for p in ("standard", "paper"))
+        how = [str(config["epochs"]), here.get("engine", "torch"), here["device"], time(stored["wall_seconds"])]
+        rows.append([run, *how, *reached])
+    if not rows:
+        return []
+    head = ["run", "epochs", "engine", "device", "in all", "MRR, H@10 `standard`", "MRR, H@10 `paper`"]
+    note = (
+        "One run each, by `python benchmarks/reference_run.py`; the time is that of a single run, validation included."
+    )
+    return ["## Reference runs", note, table(head, rows)]

@@ -1,0 +1,110 @@
+"""The sections of docs/benchmarks.md on everything but training: evaluation, size, start, reading, pictures."""
+
+from __future__ import annotations
+
+from benchmark_results import NAMES, machine, result, spread, table, time, times
+
+
+def evaluations() -> list[str]:
+    """Whole test sets ranked, and one query at a time for comparison."""
+    rows, machines = [], []
+    for where, name in (("CPU", "cpu_evaluation"), ("GPU", "gpu_evaluation")):
+        stored = result(name)
+        if stored is None:
+            continue
+        figures = stored["figures"]
+        seconds = dict(figures["seconds"])
+        if "textbook_seconds_a_query" in figures:
+            one, queries = figures["textbook_seconds_a_query"], stored["settings"]["queries"]
+            seconds[f"murp, {ONE_BY_ONE}"] = {key: one[key] * queries for key in ("median", "least", "most")}
+        for key, values in seconds.items():
+            model, _, rest = key.partition(", ")
+            label = NAMES.get(model, model) + (f", {rest} (scaled)" if rest == ONE_BY_ONE else "")
+            rows.append([f"{where}: {label}", spread(values)])
+        machines.append(machine(stored))
+    if not rows:
+        return []
+    note = (
+        "Scaled: measured on the first few queries of the test set, in turn with the others, and multiplied up to all "
+        "of them, both directions."
+    )
+    return ["## Filtered evaluation of the WN18RR test set", table(["d=40", "both directions"], rows), note, *machines]
+
+
+ONE_BY_ONE = "one query at a time"
+
+
+def many_entities() -> list[str]:
+    rows, machines = [], []
+    for where in ("cpu", "gpu"):
+        stored = result(f"{where}_many_entities")
+        if stored is None:
+            continue
+        by = stored["figures"]["by"]
+        for size in by.values() if isinstance(by, dict) else by:
+            key = "peak_over_parameters" if where == "gpu" else "peak_less_constant_over_parameters"
+            row = [where.upper(), f"{size['entities']:,}", spread(size["seconds_a_step"])]
+            rows.append([*row, f"{size['parameter_bytes'] / 2**20:,.0f} MiB", f"{times(size[key])} times"])
+        machines.append(machine(stored))
+    if not rows:
+        return []
+    note = (
+        "MuRP d=40, random triples, float32. The peak is that of training against the parameters' bytes, on the CPU "
+        "less that of a process with hardly any entities; of few entities it tells little."
+    )
+    head = ["", "entities", "a step", "parameters", "peak"]
+    return ["## Many entities", note, table(head, rows), *machines]
+
+
+def start_up() -> list[str]:
+    stored = result("cpu_start_up")
+    if stored is None:
+        return []
+    rows = [[f"`{name}`" if " -" in name else name, spread(v)] for name, v in stored["figures"]["seconds"].items()]
+    note = "From the start of the process; first steps are those of a second start on WN18RR, imports included."
+    return ["## Start", note, table(["", "seconds"], rows), machine(stored)]
+
+
+def reading() -> list[str]:
+    stored = result("cpu_reading")
+    if stored is None:
+        return []
+    names = ("parsed", "parsed and kept", "from the cache")
+    loads = [(name, stored["figures"][name]) for name in names]
+    rows = [[name, spread(load["seconds"]), f"{load['peak_bytes'] / 2**30:.2f} GiB"] for name, load in loads]
+    settings = stored["settings"]
+    note = f"{settings['triples']:,} triples in one file of {settings['file_bytes'] / 2**20:,.0f} MiB, split by murp."
+    return ["## Reading", note, table(["", "seconds", "peak memory"], rows), machine(stored)]
+
+
+def pictures() -> list[str]:
+    stored = result("cpu_plots")
+    if stored is None:
+        return []
+    rows = [[name, spread(values)] for name, values in stored["figures"]["seconds"].items()]
+    settings = stored["settings"]
+    note = f"The whole command on {settings['data']}, {settings['entities']:,} points; edges: {settings['edges']}."
+    return ["## Pictures", note, table(["`murp plot`", "seconds"], rows), machine(stored)]
+
+
+def frames() -> list[str]:
+    """The explorer's disk in motion."""
+    stored = result("explorer_frames")
+    if stored is None:
+        return []
+    settings, figures = stored["settings"], stored["figures"]["frame_ms"]
+    rows = [
+        [case, motion, str(part["frames"]), *(time(part[key] / 1e3) for key in ("median", "p95", "script_median"))]
+        for case, motions in figures.items()
+        for motion, part in motions.items()
+    ]
+    window = " × ".join(str(pixels) for pixels in settings["viewport"])
+    note = (
+        f"The page of a trained run, {settings['data']}, {settings['points']:,} points, {settings['edges']:,} edges of "
+        f"{settings['relation']}, in a window of {window} CSS pixels, at one and two device pixels each; "
+        f"{settings['browser']}, so that the CPU paints as well. From one frame to the next with the browser's clock "
+        "off; `recentre` includes asking the server. A moving picture leaves out what the machine is too slow for: "
+        "edges far from the middle, and the second device pixel. At rest everything is drawn."
+    )
+    head = ["", "", "frames", "a frame, median", "95 of 100", "of the median, the page's script"]
+    return ["## The explorer's disk in motion", note, table(head, rows), machine(stored)]
