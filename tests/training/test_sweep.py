@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+import gc
 import json
+import os
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 import murp
-from murp.errors import ConfigError, NotFiniteError
+from murp.errors import ConfigError, MurpError, NotFiniteError, RunError
 from murp.graph import KnowledgeGraph
-from murp.runs import Run, checkpoint
-from murp.training import sweep
+from murp.models import Model
+from murp.runs import Run, checkpoint, folder
+from murp.training import Interrupted, sweep
 from murp.training.grid import grid, run_names
+from murp.training.progress import Silent
 
 SETTINGS = {"dim": [5], "epochs": [2], "batch_size": [8], "negatives": [3], "device": ["cpu"], "validate_every": [1]}
 
@@ -64,6 +71,127 @@ def test_a_run_that_diverges_does_not_take_the_others_along(small_tree: Knowledg
     assert "failed" in json.loads((tmp_path / "sweep.json").read_text())[0]
     tables, _ = checkpoint.load(tmp_path / "lr1e+25" / "last.safetensors")
     assert all(values.isfinite().all() for values in tables.values())
+
+
+def times(out: Path) -> dict[str, int]:
+    return {path.parent.name: path.stat().st_mtime_ns for path in out.glob("*/last.safetensors")}
+
+
+def test_runs_that_stopped_early_are_finished(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    settings = grid({**SETTINGS, "lr": [5.0, 10.0], "epochs": [200], "patience": [1]})
+    runs = sweep(small_tree, settings, out=tmp_path)
+    assert all(isinstance(run, Run) and len(run.metrics()) < 200 for run in runs)
+    before = times(tmp_path)
+    again = sweep(small_tree, settings, out=tmp_path)
+    assert all(isinstance(run, Run) and run.graph is small_tree for run in again)
+    assert times(tmp_path) == before
+
+
+def test_a_sweep_goes_on_with_what_was_interrupted(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    settings = grid({**SETTINGS, "lr": [0.5, 1.0, 2.0], "epochs": [4]})
+    whole = sweep(small_tree, settings, out=tmp_path / "whole")
+
+    class Stop(Silent):
+        def epoch(self, record: dict[str, object]) -> None:
+            if record["lr"] == 1.0 and record["epoch"] == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Interrupted, match=r"--resume .*lr1\.0"):
+        sweep(small_tree, settings, out=tmp_path / "parts", progress=Stop())
+    first = times(tmp_path / "parts")
+    assert sorted(first) == ["lr0.5", "lr1.0"]
+    parts = sweep(small_tree, settings, out=tmp_path / "parts")
+    assert times(tmp_path / "parts")["lr0.5"] == first["lr0.5"]
+    for one, other in zip(whole, parts, strict=True):
+        assert isinstance(one, Run)
+        assert isinstance(other, Run)
+        assert all(torch.equal(v, other.model.parameters[k]) for k, v in one.model.parameters.items())
+
+
+def test_a_run_that_diverged_is_reported_again(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    settings = grid({**SETTINGS, "model": ["mure"], "lr": [1e25, 1.0], "epochs": [6]})
+    first = sweep(small_tree, settings, out=tmp_path)
+    summary = (tmp_path / "sweep.json").read_text()
+    again = sweep(small_tree, settings, out=tmp_path)
+    assert isinstance(again[0], NotFiniteError)
+    assert str(again[0]) == str(first[0])
+    assert isinstance(again[1], Run)
+    assert (tmp_path / "sweep.json").read_text() == summary
+
+
+def test_a_run_that_cannot_be_made_does_not_stop_the_others(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    settings = grid({**SETTINGS, "dim": [4, 10**12, 8]})
+    for _ in range(2):  # the same command again
+        first, huge, last = sweep(small_tree, settings, out=tmp_path)
+        assert isinstance(first, Run)
+        assert isinstance(huge, MurpError)
+        assert "smaller --dim" in str(huge)
+        assert isinstance(last, Run)
+        rows = json.loads((tmp_path / "sweep.json").read_text())
+        assert ["failed" in row for row in rows] == [False, True, False]
+
+
+def test_the_summary_is_written_where_no_run_could_be_made(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    (only,) = sweep(small_tree, grid({**SETTINGS, "dim": [10**12]}), out=tmp_path / "new" / "grid")
+    assert isinstance(only, MurpError)
+    assert "failed" in json.loads((tmp_path / "new" / "grid" / "sweep.json").read_text())[0]
+
+
+def test_a_folder_that_cannot_be_made_is_that_runs_failure(
+    small_tree: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = folder.create
+
+    def full(path: Path, *given: Any, **more: Any) -> None:
+        if path.name == "lr1.0":
+            raise RunError("the disk is full")
+        create(path, *given, **more)
+
+    monkeypatch.setattr(folder, "create", full)
+    settings = grid({**SETTINGS, "lr": [0.5, 1.0, 2.0]})
+    first, refused, last = sweep(small_tree, settings, out=tmp_path)
+    assert isinstance(first, Run)
+    assert isinstance(refused, RunError)
+    assert isinstance(last, Run)
+    monkeypatch.undo()
+    assert all(isinstance(run, Run) for run in sweep(small_tree, settings, out=tmp_path))
+
+
+def test_a_sweep_on_data_that_changed_is_refused(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    settings = grid({**SETTINGS, "lr": [0.5, 1.0]})
+    sweep(small_tree, settings[:1], out=tmp_path)
+    (tmp_path / "run").rename(tmp_path / "lr0.5")
+    changed = dataclasses.replace(small_tree, train=small_tree.train[::-1])
+    with pytest.raises(ConfigError, match=r"lr0\.5 holds a run on other data"):
+        sweep(changed, settings, out=tmp_path)
+    assert not (tmp_path / "lr1.0").exists()
+
+
+def test_an_error_in_the_settings_speaks_of_the_sweep(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^sweep: lr must be above 0"):
+        sweep(small_tree, grid({**SETTINGS, "lr": [1.0, -1.0]}), out=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def live_models() -> int:
+    gc.collect()
+    return sum(issubclass(type(thing), Model) for thing in gc.get_objects())
+
+
+def test_a_model_is_built_when_its_turn_comes_and_gone_when_it_fails(
+    small_tree: KnowledgeGraph, tmp_path: Path
+) -> None:
+    before, found = live_models(), []
+
+    class Count(Silent):
+        def start(self, *told: Any) -> None:
+            found.append(live_models() - before)
+
+    settings = grid({**SETTINGS, "model": ["mure"], "lr": [1e25, 1e26, 1.0, 2.0], "epochs": [6]})
+    broken, *_ = sweep(small_tree, settings, out=tmp_path, progress=Count())
+    assert isinstance(broken, NotFiniteError)
+    # The one in training, and those of the runs that are done and handed back.
+    assert found == [1, 1, 1, 2]
 
 
 @pytest.mark.gpu

@@ -101,6 +101,37 @@ def test_resuming_gives_the_bits_of_a_run_that_never_stopped(
     assert figures(tmp_path / "whole") == figures(tmp_path / "parts")
 
 
+class DieAt(Silent):
+    """Ends training without a word after so many chunks, as a power cut does: only what lies on the disk is left."""
+
+    def __init__(self, chunks: int) -> None:
+        self.left = chunks
+
+    def advance(self, state: Any, chunk: Any, seconds: float, loss: float) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise MemoryError("the lights are out")
+
+
+@pytest.mark.parametrize(("chunks", "kept"), [(2, (0, 1)), (4, (0, 3)), (5, (1, 0)), (6, (1, 1))])
+def test_a_long_epoch_is_saved_on_the_way(
+    chunks: int, kept: tuple[int, int], small_tree: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What has been trained is saved when it is due, not only when an epoch ends, and goes on with the same bits."""
+    monkeypatch.setitem(STEPS_A_CHUNK, "cpu", 12)  # four chunks an epoch
+    settings = {**QUICK, "epochs": 2, "save_every": 0.0}
+    murp.train(small_tree, out=tmp_path / "whole", **settings)
+    with pytest.raises(MemoryError):
+        murp.train(small_tree, out=tmp_path / "parts", progress=DieAt(chunks), **settings)
+    state = checkpoint.verify(tmp_path / "parts" / "last.safetensors")
+    assert (state["epoch"], state["chunk"]) == kept
+    murp.resume(tmp_path / "parts")
+    assert_same_bits(weights(tmp_path / "whole"), weights(tmp_path / "parts"))
+    assert [m["loss"] for m in murp.load(tmp_path / "whole").metrics()] == [
+        m["loss"] for m in murp.load(tmp_path / "parts").metrics()
+    ]
+
+
 def test_metrics_written_after_the_last_checkpoint_are_dropped_on_resuming(
     tmp_path: Path, small_tree: KnowledgeGraph
 ) -> None:
@@ -288,6 +319,7 @@ def test_damaged_metrics_are_refused_but_for_a_last_line_cut_short(small_tree: K
     with pytest.raises(RunError, match="line 2"):
         murp.resume(run.path)
     metrics.unlink()
+    metrics.mkdir()
     with pytest.raises(RunError, match=r"metrics\.jsonl cannot be read"):
         murp.resume(run.path)
 

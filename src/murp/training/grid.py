@@ -3,7 +3,8 @@
     murp sweep --data WN18RR --lr 10 20 50 --seed 0 1 2 --out runs/grid
 
 Runs that differ only in learning rate, schedule or seed share one launch of the Triton kernels; the
-others, and all on the CPU, run one after another. Every run leaves an ordinary run folder.
+others, and all on the CPU, run one after another. Every run leaves an ordinary run folder. The same command again
+keeps the finished runs and goes on with those that were interrupted or failed.
 """
 
 from __future__ import annotations
@@ -12,22 +13,26 @@ import contextlib
 import dataclasses
 import itertools
 import json
+import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from murp import engines
 from murp.config import Config
-from murp.errors import ConfigError, MurpError
+from murp.errors import ConfigError, MurpError, RunError
 from murp.files import write_text
-from murp.graph import KnowledgeGraph
-from murp.runs import Run, folder
+from murp.graph import SPLITS, KnowledgeGraph
+from murp.runs import Run, checkpoint, folder
 from murp.runs.lock import locked
 from murp.runs.run import load
-from murp.training.loop import WRITERS, Lane, fit
+from murp.training.lane import Lane
+from murp.training.loop import WRITERS, finished, fit
 from murp.training.progress import Silent, for_terminal
-from murp.training.start import configure, new_model
+from murp.training.start import configure, new_model, resume
 from murp.training.state import State
 
 # What runs in one launch may differ in.
@@ -50,13 +55,14 @@ def sweep(
 ) -> list[Run | MurpError]:
     """Train one run for each element of ``settings`` into ``out``; the runs, or why one failed, in that order.
 
-    A run that ``out`` holds already, finished, is not repeated. ``side_by_side`` bounds how many share a launch.
+    A run that ``out`` holds already is not repeated; one that is not finished goes on from its last checkpoint.
+    ``side_by_side`` bounds how many share a launch. What came of each run is also in ``sweep.json``.
     """
     if not settings:
         raise ConfigError("a sweep needs at least one combination of settings.")
     out, shown = Path(out), progress or for_terminal()
-    loaded, config = configure(graph, settings[0])
-    configs = [config, *(configure(loaded, chosen)[1] for chosen in settings[1:])]
+    loaded, config = configure(graph, settings[0], "sweep")
+    configs = [config, *(configure(loaded, chosen, "sweep")[1] for chosen in settings[1:])]
     names = run_names(settings)
     paths = [out / name for name in names]
     results = train_all(list(zip(paths, configs, strict=True)), loaded, shown, side_by_side=side_by_side)
@@ -68,10 +74,16 @@ def sweep(
 def train_all(
     runs: Sequence[tuple[Path, Config]], graph: KnowledgeGraph, progress: Silent, *, side_by_side: int = 16
 ) -> dict[Path, Run | MurpError]:
-    """Train each configuration into its folder, those of one shape side by side; finished ones are not repeated."""
-    results: dict[Path, Run | MurpError] = {p: load(p) for p, config in runs if _finished(p, config)}
-    left = [(path, config) for path, config in runs if path not in results]
-    for group in _groups(left, side_by_side):
+    """Train each configuration into its folder, those of one shape side by side; the runs, or why one failed.
+
+    Finished runs are not repeated, unfinished ones go on alone. Raises before anything is trained where a folder holds
+    something else than the run that is to be there.
+    """
+    begun = [(path, config) for path, config in runs if os.path.exists(path)]
+    for path, config in begun:
+        _check_same(path, config, graph)
+    results = {path: _go_on(path, config, graph, progress) for path, config in begun}
+    for group in _groups([run for run in runs if run not in begun], side_by_side):
         results |= _train_group(group, graph, progress)
     return results
 
@@ -101,47 +113,86 @@ def _groups(runs: Iterable[tuple[Path, Config]], most: int) -> Iterable[list[tup
 def _train_group(
     group: Sequence[tuple[Path, Config]], graph: KnowledgeGraph, progress: Silent
 ) -> dict[Path, Run | MurpError]:
-    models = [new_model(config, graph) for _, config in group]
-    if len(group) > 1 and not engines.side_by_side(group[0][1].engine, models[0]):
-        results: dict[Path, Run | MurpError] = {}
+    results: dict[Path, Run | MurpError] = {}
+    if len(group) > 1 and not _shares_a_launch(group[0][1], graph):
         for one in group:
             results |= _train_group([one], graph, progress)
         return results
-    engine = engines.build(group[0][1].engine, models)
-    lanes = [Lane(path, config, graph, model, State()) for (path, config), model in zip(group, models, strict=True)]
+    lanes = []
+    for path, config in group:
+        try:
+            lanes.append(Lane(path, config, graph, new_model(config, graph), State()))
+        except MurpError as error:
+            results[path] = _told(error)
+    return results | (_train_together(lanes, graph, progress) if lanes else {})
 
-    def create(lane: Lane, like: Path | None = None) -> None:
-        folder.create(lane.path, lane.config, graph, lane.model, lane.state.to_dict(), engine.name, like=like)
 
-    create(lanes[0])
-    with ThreadPoolExecutor(WRITERS) as disk:
-        list(disk.map(create, lanes[1:], itertools.repeat(lanes[0].path)))
+def _shares_a_launch(config: Config, graph: KnowledgeGraph) -> bool:
+    """Whether runs of one shape can; the model that is built to ask is gone when training begins."""
     try:
+        return engines.side_by_side(config.engine, new_model(config, graph))
+    except MurpError:
+        return False  # each of them will say why it cannot even be built
+
+
+def _train_together(lanes: Sequence[Lane], graph: KnowledgeGraph, progress: Silent) -> dict[Path, Run | MurpError]:
+    try:
+        engine = engines.build(lanes[0].config.engine, [lane.model for lane in lanes])
+
+        def create(lane: Lane, like: Path | None = None) -> None:
+            folder.create(lane.path, lane.config, graph, lane.model, lane.state.to_dict(), engine.name, like=like)
+
+        create(lanes[0])
+        with ThreadPoolExecutor(WRITERS) as disk:
+            list(disk.map(create, lanes[1:], itertools.repeat(lanes[0].path)))
         with contextlib.ExitStack() as locks:
             for lane in lanes:
                 locks.enter_context(locked(lane.path))
             fit(lanes, engine, progress)
-    except MurpError:
-        if not all(lane.failure for lane in lanes):
-            raise
+    except MurpError as error:
+        return {lane.path: _told(lane.failure or error) for lane in lanes}
 
     def result(lane: Lane) -> Run | MurpError:
-        return lane.failure or load(lane.path, device=lane.config.device, graph=graph)
+        return _told(lane.failure) if lane.failure else _loaded(lane.path, lane.config, graph)
 
     with ThreadPoolExecutor(WRITERS) as disk:
         return {lane.path: found for lane, found in zip(lanes, disk.map(result, lanes), strict=True)}
 
 
-def _finished(path: Path, config: Config) -> bool:
-    if not path.exists():
-        return False
+def _go_on(path: Path, config: Config, graph: KnowledgeGraph, progress: Silent) -> Run | MurpError:
+    """A run that stands in its folder already, trained to its end where it is not; one that diverged does so again."""
+    last = path / folder.LAST
+    try:
+        if not finished(config, State.from_dict(checkpoint.load(last)[1], last)):
+            resume(path, progress=progress)
+    except MurpError as error:
+        return _told(error)
+    return _loaded(path, config, graph)
+
+
+def _loaded(path: Path, config: Config, graph: KnowledgeGraph) -> Run | MurpError:
+    try:
+        return load(path, device=config.device, graph=graph)
+    except MurpError as error:
+        return _told(error)
+
+
+def _told(error: MurpError) -> MurpError:
+    """The same without the frames it came through, which would keep the run's model in memory."""
+    return type(error)(str(error))
+
+
+def _check_same(path: Path, config: Config, graph: KnowledgeGraph) -> None:
+    """Raise unless the run folder at ``path`` holds a run with these settings on this graph."""
     stored = folder.read_config(path)
     if dataclasses.replace(stored, device=config.device, engine=config.engine) != config:
         raise ConfigError(f"{path} holds a run with other settings. Choose another --out, or remove it.")
-    records = folder.read_metrics(path)
-    if not records or records[-1]["epoch"] < config.epochs:
-        raise ConfigError(f"{path} holds an unfinished run. Continue it with `murp train --resume {path}` first.")
-    return True
+    known = folder.read_graph(path)
+    same_names = known.entities == graph.entities and known.relations == graph.relations
+    if not same_names or not all(np.array_equal(known.split(name), graph.split(name)) for name in SPLITS):
+        raise ConfigError(
+            f"{path} holds a run on other data: {config.data} has changed since. Choose another --out, or remove it."
+        )
 
 
 def _write_summary(
@@ -155,4 +206,8 @@ def _write_summary(
         else:
             row |= {"failed": str(result)}
         rows.append(row)
-    write_text(out / SUMMARY, json.dumps(rows, indent=1) + "\n")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        write_text(out / SUMMARY, json.dumps(rows, indent=1) + "\n")
+    except OSError as error:
+        raise RunError(f"could not write {out / SUMMARY}: {error.strerror}. Repeat the sweep to try again.") from error

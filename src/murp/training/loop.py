@@ -9,9 +9,8 @@ import contextlib
 import math
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,18 +19,14 @@ from murp.config import Config
 from murp.engines import Chunk, Engine
 from murp.errors import NotFiniteError, RunError
 from murp.evaluation import KnownFacts, evaluate
-from murp.graph import KnowledgeGraph
-from murp.models import Model
 from murp.runs import checkpoint, folder
+from murp.training import tensorboard
 from murp.training.interrupt import Interrupt
+from murp.training.lane import Lane
+from murp.training.memory import memory_of_a_step
 from murp.training.progress import Silent
-from murp.training.sampler import Sampler
 from murp.training.schedule import learning_rate
 from murp.training.state import State
-
-if TYPE_CHECKING:
-    from torch.utils.tensorboard import SummaryWriter
-
 
 # Checkpoints of runs side by side are written by so many threads.
 WRITERS = 4
@@ -41,28 +36,6 @@ METRICS_EVERY = 1.0
 
 class Interrupted(KeyboardInterrupt):
     """Training was asked to stop and has written a checkpoint; the message says how to go on."""
-
-
-class Lane:
-    """One run in training: its folder, its settings, its model and how far it has come."""
-
-    def __init__(self, path: Path, config: Config, graph: KnowledgeGraph, model: Model, state: State) -> None:
-        self.path = path
-        self.config = config
-        self.graph = graph
-        self.model = model
-        self.state = state
-        self.sampler = Sampler(
-            graph.with_reciprocals(graph.train),
-            graph.num_entities,
-            batch_size=config.batch_size,
-            negatives=config.negatives,
-            seed=config.seed,
-            device=model.device,
-        )
-        self.failure: NotFiniteError | None = None
-        self.written: Future[None] | None = None
-        self.records: list[dict[str, Any]] = []
 
 
 class Work:
@@ -95,19 +68,20 @@ def fit(lanes: Sequence[Lane], engine: Engine, progress: Silent) -> None:
     lead = lanes[0]
     config, state, sampler = lead.config, lead.state, lead.sampler
     known = KnownFacts.of(lead.graph)
-    boards = [_tensorboard(lane.path) if lane.config.tensorboard else None for lane in lanes]
+    boards = [tensorboard.writer(lane.path) if lane.config.tensorboard else None for lane in lanes]
     saved = noted = time.monotonic()
     progress.start(state, sampler.steps_before(state.chunk), sampler.steps, config.epochs)
     try:
         # Leaving the pool waits for what is still being written.
         with Interrupt() as interrupt, ThreadPoolExecutor(min(WRITERS, len(lanes)), "checkpoints") as disk:
-            while state.epoch < config.epochs and not stopped_early(config, state):
+            while not finished(config, state):
                 rates = [learning_rate(lane.config, state.epoch) for lane in lanes]
                 running: Work | None = None
                 began = time.monotonic()
                 for index in range(state.chunk, sampler.chunks):
                     chunks = [lane.sampler.chunk(state.epoch, index) for lane in lanes]
-                    work = Work(index, chunks, engine.run(chunks, rates))
+                    with memory_of_a_step(lead.path, config):
+                        work = Work(index, chunks, engine.run(chunks, rates))
                     if sampler.device.type == "cuda":
                         # Drawn while the GPU is busy with this one.
                         for lane in lanes:
@@ -117,22 +91,31 @@ def fit(lanes: Sequence[Lane], engine: Engine, progress: Silent) -> None:
                     running = work
                     if interrupt.requested:
                         break
+                    # An epoch of a large graph lasts longer than one would like to lose.
+                    if index + 1 < sampler.chunks and time.monotonic() - saved >= config.save_every:
+                        _settle(lanes, running, began, progress)
+                        running = None
+                        for lane in lanes:
+                            _save_last(lane, disk)
+                        _drop_failed(lanes)
+                        began = saved = time.monotonic()
                 if running is not None:
                     _settle(lanes, running, began, progress)
                 if interrupt.requested:
                     for lane in lanes:
                         _save_last(lane, disk)
                         _wait(lane)
-                    hint = " and ".join(f"`murp train --resume {lane.path}`" for lane in lanes)
-                    raise Interrupted(f"stopped in epoch {state.epoch + 1}; go on with {hint}")
+                    raise Interrupted(f"stopped in epoch {state.epoch + 1}; {_how_to_go_on(lanes)}")
 
                 last = state.epoch + 1 == config.epochs
                 due = last or time.monotonic() - saved >= config.save_every
                 for lane, lr, board in zip(lanes, rates, boards, strict=True):
                     record = _finish_epoch(lane, lr, known, disk)
+                    if record is None:
+                        continue
                     progress.epoch(record if len(lanes) == 1 else {"run": str(lane.path), **record})
                     if board is not None:
-                        _write_board(board, record)
+                        tensorboard.write(board, record)
                 _drop_failed(lanes)
                 # After all validations: what those found best is being written meanwhile.
                 for lane in lanes:
@@ -157,6 +140,11 @@ def fit(lanes: Sequence[Lane], engine: Engine, progress: Silent) -> None:
                 board.close()
 
 
+def finished(config: Config, state: State) -> bool:
+    """Whether a run that stands at ``state`` has nothing left to do."""
+    return state.epoch >= config.epochs or stopped_early(config, state)
+
+
 def stopped_early(config: Config, state: State) -> bool:
     """Whether ``patience`` validations have passed without a better one."""
     return config.patience > 0 and state.stale >= config.patience
@@ -176,19 +164,22 @@ def _settle(lanes: Sequence[Lane], work: Work, began: float, progress: Silent) -
     return now
 
 
-def _finish_epoch(lane: Lane, lr: float, known: KnownFacts, disk: ThreadPoolExecutor) -> dict[str, Any]:
-    """Count the epoch, validate where that is due, and note the line for metrics.jsonl, which is returned."""
+def _finish_epoch(lane: Lane, lr: float, known: KnownFacts, disk: ThreadPoolExecutor) -> dict[str, Any] | None:
+    """Count the epoch, validate where that is due, and note the line for metrics.jsonl, which is returned.
+
+    A lane that has failed has none.
+    """
     state, config = lane.state, lane.config
     record: dict[str, Any] = {"epoch": state.epoch + 1, "loss": state.loss / lane.sampler.steps, "lr": lr}
     state.epoch, state.chunk, state.loss = state.epoch + 1, 0, 0.0
     if lane.failure is not None:
-        return record
+        return None
     if config.validate_every and (state.epoch % config.validate_every == 0 or state.epoch == config.epochs):
         try:
             record["valid"] = _validate(lane, known, disk)
         except NotFiniteError:
             lane.failure = _diverged(lane, state.epoch, "a score")
-            return record
+            return None
     record["seconds"] = round(state.seconds, 3)
     lane.records.append(record)
     return record
@@ -244,8 +235,14 @@ def _wait(lane: Lane) -> None:
 def _is_finite(lane: Lane) -> bool:
     """Whether every parameter is; if not, the lane fails."""
     if lane.failure is None and lane.model.broken():
-        lane.failure = _diverged(lane, max(lane.state.epoch, 1), "a parameter")
+        lane.failure = _diverged(lane, max(lane.state.epoch + bool(lane.state.chunk), 1), "a parameter")
     return lane.failure is None
+
+
+def _how_to_go_on(lanes: Sequence[Lane]) -> str:
+    """How to resume the lanes that were saved; why none was, if they all have failed."""
+    saved = [f"`murp train --resume {lane.path}`" for lane in lanes if lane.failure is None]
+    return f"go on with {' and '.join(saved)}" if saved else str(lanes[0].failure)
 
 
 def _drop_failed(lanes: Sequence[Lane]) -> None:
@@ -263,17 +260,3 @@ def _diverged(lane: Lane, epoch: int, noticed: str) -> NotFiniteError:
         f"{what} became NaN or infinite in epoch {epoch} (learning rate {lr:g}). Try a learning rate of {lr / 5:g}"
         f"{precise}. The last good checkpoint in {lane.path} is kept."
     )
-
-
-def _tensorboard(path: Path) -> SummaryWriter:
-    from torch.utils.tensorboard import SummaryWriter
-
-    return SummaryWriter(str(path / "tensorboard"))
-
-
-def _write_board(board: SummaryWriter, record: dict[str, Any]) -> None:
-    board.add_scalar("loss", record["loss"], record["epoch"])
-    board.add_scalar("lr", record["lr"], record["epoch"])
-    if "valid" in record:
-        for name in ("mrr", "hits@1", "hits@3", "hits@10"):
-            board.add_scalar(f"valid ({record['valid']['protocol']})/{name}", record["valid"][name], record["epoch"])

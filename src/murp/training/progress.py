@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from typing import Any
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 
 from murp.engines import Chunk
 from murp.training.state import State
 
+# A log gets a line at least once in so many seconds, be there a validation or not.
+LINE_EVERY = 30.0
+
 
 class Silent:
-    """Says nothing; also the interface of the other two."""
+    """Says nothing; also the interface of the others."""
+
+    begun = False  # whether there was anything to train
 
     def start(self, state: State, done: int, steps: int, epochs: int) -> None:
         """Training begins, or goes on, at ``state``; ``done`` of the epoch's ``steps`` steps are behind it."""
+        self.begun = True
 
     def advance(self, state: State, chunk: Chunk, seconds: float, loss: float) -> None:
         """The steps of ``chunk`` are done, in ``seconds``; their mean loss."""
@@ -35,23 +42,41 @@ class JsonLines(Silent):
         print(json.dumps(record), flush=True)
 
 
+class Lines(Silent):
+    """A line on standard error for every validation, and where none comes for long: what a log can use."""
+
+    def start(self, state: State, done: int, steps: int, epochs: int) -> None:
+        super().start(state, done, steps, epochs)
+        self.epochs = epochs
+        self.said = time.monotonic()
+
+    def advance(self, state: State, chunk: Chunk, seconds: float, loss: float) -> None:
+        if time.monotonic() - self.said >= LINE_EVERY:
+            speed = f"{chunk.triples / max(seconds, 1e-9):,.0f} triples/s"
+            self._say(f"in epoch {state.epoch + 1}/{self.epochs}: loss {loss:.4f}, {speed}")
+
+    def epoch(self, record: dict[str, Any]) -> None:
+        if "valid" in record:
+            run = f"{record['run']}, " if "run" in record else ""
+            figures = f"loss {record['loss']:.4f}, valid MRR {record['valid']['mrr']:.3f}"
+            self._say(f"{run}epoch {record['epoch']}/{self.epochs}: {figures}, {record['seconds']:,.0f} s")
+
+    def _say(self, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+        self.said = time.monotonic()
+
+
 class Bar(Silent):
     """A progress bar on standard error with loss, validation MRR, triples a second and time left."""
 
     def __init__(self) -> None:
         from rich.console import Console
 
-        self.bar = Progress(
-            TextColumn("epoch {task.fields[epoch]}"),
-            BarColumn(),
-            TextColumn("loss {task.fields[loss]}  valid MRR {task.fields[mrr]}  {task.fields[speed]}"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            transient=True,
-        )
+        self.bar = Progress(console=Console(stderr=True), transient=True)
 
     def start(self, state: State, done: int, steps: int, epochs: int) -> None:
-        self.steps, self.epochs = steps, epochs
+        super().start(state, done, steps, epochs)
+        self.epochs, self.width = epochs, 0
         self.loss, self.speed = "–", 0.0
         self.mrr = "–" if state.best_mrr is None else f"{state.best_mrr:.3f}"
         self.task = self.bar.add_task(
@@ -74,10 +99,43 @@ class Bar(Silent):
         self.bar.stop()
 
     def _fields(self, epoch: int) -> dict[str, Any]:
+        if self.bar.console.width != self.width:  # a terminal may be made narrower while it is watched
+            self.width = self.bar.console.width
+            self.bar.columns = columns(self.width, self.epochs)
         speed = f"{self.speed:,.0f} triples/s" if self.speed else ""
         return {"epoch": f"{epoch}/{self.epochs}", "loss": self.loss, "mrr": self.mrr, "speed": speed}
 
 
+def columns(width: int, epochs: int) -> tuple[ProgressColumn, ...]:
+    """What fits into ``width`` characters, in its order on the line; dropped first: the speed, then the bar, the MRR.
+
+    A column costs its own width and the blank before it.
+    """
+    epoch = len("epoch /") + 2 * len(str(epochs))
+    parts: list[tuple[int, int, ProgressColumn]] = [  # how soon it is dropped, its width, itself
+        (0, epoch, TextColumn("epoch {task.fields[epoch]}")),
+        (4, 21, BarColumn(bar_width=20)),
+        (2, 12, TextColumn("loss {task.fields[loss]}")),
+        (3, 17, TextColumn(" valid MRR {task.fields[mrr]}")),
+        (5, 24, TextColumn(" {task.fields[speed]}")),
+        (1, 8, TimeRemainingColumn()),
+    ]
+    kept: set[int] = set()
+    for rank, needed, _ in sorted(parts, key=lambda part: part[0]):
+        if needed > width:
+            break
+        width -= needed
+        kept.add(rank)
+    return tuple(column for rank, _, column in parts if rank in kept)
+
+
+def chosen(*, json: bool, quiet: bool) -> Silent:
+    """What a command's options of these names ask for."""
+    if json:
+        return JsonLines()
+    return Silent() if quiet else for_terminal()
+
+
 def for_terminal() -> Silent:
-    """A bar where a person watches standard error, silence otherwise."""
-    return Bar() if sys.stderr.isatty() else Silent()
+    """A bar where a person watches standard error, lines for a log otherwise."""
+    return Bar() if sys.stderr.isatty() else Lines()

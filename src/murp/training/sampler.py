@@ -13,14 +13,22 @@ from murp.graph import Triples
 
 # Small enough for Ctrl-C to be answered soon, large enough that a GPU seldom waits for Python.
 STEPS_A_CHUNK = {"cpu": 256, "cuda": 2048}
+# On the CPU, where a large step takes its time and a chunk's false objects lie in memory at once (64 MiB of them).
+OBJECTS_A_CHUNK = 2**23
+
+
+def fewer_steps(batch_size: int, negatives: int, device: torch.device) -> int | None:
+    """How many steps a new run has in a chunk where that is fewer than ``STEPS_A_CHUNK``; None where it is not."""
+    fitting = max(1, OBJECTS_A_CHUNK // (batch_size * (1 + negatives)))
+    return fitting if device.type == "cpu" and fitting < STEPS_A_CHUNK["cpu"] else None
 
 
 class Sampler:
     """Positive triples in a new random order every epoch, each with k uniform false objects.
 
     Handed out in chunks of steps. Nothing is remembered between chunks: the order depends on
-    (seed, epoch) and the negatives on (seed, epoch, chunk) alone. A false object may by chance be a
-    true one, as in the paper.
+    (seed, epoch) and the negatives on (seed, epoch, chunk) and the chunks' size alone. A false object
+    may by chance be a true one, as in the paper.
     """
 
     def __init__(
@@ -32,6 +40,7 @@ class Sampler:
         negatives: int,
         seed: int,
         device: torch.device,
+        steps_a_chunk: int | None = None,
     ) -> None:
         self.triples = torch.from_numpy(triples).to(device)
         self.num_entities = num_entities
@@ -39,7 +48,7 @@ class Sampler:
         self.negatives = negatives
         self.seed = seed
         self.device = device
-        self.steps_a_chunk = STEPS_A_CHUNK[device.type]
+        self.steps_a_chunk = steps_a_chunk or STEPS_A_CHUNK[device.type]
         self.order: tuple[int, Tensor] | None = None
         self.ahead: tuple[int, int, Chunk] | None = None
         self.stream = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]

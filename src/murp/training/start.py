@@ -7,19 +7,23 @@ import importlib.util
 import math
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from murp import engines, models
-from murp.config import Config
+from murp.config import Config, Settings
 from murp.errors import ConfigError, MurpError
 from murp.graph import KnowledgeGraph
 from murp.models import Model
 from murp.runs import Run, checkpoint, folder
 from murp.runs.lock import locked
 from murp.runs.run import load, load_model, resolve_device
-from murp.training.loop import Lane, fit, stopped_early
+from murp.training.lane import Lane
+from murp.training.loop import finished, fit
 from murp.training.progress import Silent, for_terminal
 from murp.training.state import State
+
+# Of entities, read in one step: the fused engines number them with 32 bits.
+MOST_ROWS = 2**31 - 1
 
 
 def train(
@@ -27,7 +31,7 @@ def train(
     *,
     out: str | os.PathLike[str],
     progress: Silent | None = None,
-    **settings: Any,
+    **settings: Unpack[Settings],
 ) -> Run:
     """Train a model on a graph and return the run with its best weights.
 
@@ -35,7 +39,7 @@ def train(
     folder, which must not exist yet. The other arguments are settings of :class:`murp.Config`:
     ``model="murp"``, ``dim=40``, ``epochs=100``, …
     """
-    graph, config = configure(graph, settings)
+    graph, config = configure(graph, dict(settings))
     model = new_model(config, graph)
     engine = engines.build(config.engine, [model])
     lane = Lane(Path(out), config, graph, model, State())
@@ -68,7 +72,7 @@ def _resume(path: Path, epochs: int | None, progress: Silent) -> Config:
         config = dataclasses.replace(config, epochs=epochs)
     checkpoint.recover(path / folder.LAST)
     model, values = load_model(path / folder.LAST, config, graph)
-    state = State.from_dict(values)
+    state = State.from_dict(values, path / folder.LAST)
     if epochs is not None and epochs < state.epoch:
         raise ConfigError(f"{path} has {state.epoch} epochs behind it already; {epochs} would be fewer.")
     check_usable(graph, config)
@@ -76,23 +80,27 @@ def _resume(path: Path, epochs: int | None, progress: Silent) -> Config:
         checkpoint.recover(path / folder.BEST)
     model.to(resolve_device(config.device))
     engine = engines.build(config.engine, [model])
+    lane = Lane(path, config, graph, model, state)
     folder.rewind_metrics(path, state.epoch)
     if epochs is not None:
         folder.write_config(path, config)
-    if state.epoch < config.epochs and not stopped_early(config, state):
-        fit([Lane(path, config, graph, model, state)], engine, progress)
+    if not finished(config, state):
+        fit([lane], engine, progress)
     return config
 
 
 def configure(
-    graph: KnowledgeGraph | str | os.PathLike[str], settings: dict[str, Any]
+    graph: KnowledgeGraph | str | os.PathLike[str], settings: dict[str, Any], where: str = "train"
 ) -> tuple[KnowledgeGraph, Config]:
-    """The loaded graph and the complete configuration, with what is needed to load the graph again."""
+    """The loaded graph and the complete configuration, with what is needed to load the graph again.
+
+    ``where``: what was asked to do this, for errors.
+    """
     if isinstance(graph, KnowledgeGraph):
         origin = {"data": graph.source or graph.name, "split_seed": graph.split_seed}
-        config = Config.from_mapping({**origin, **settings}, "train")
+        config = Config.from_mapping({**origin, **settings}, where)
     else:
-        config = Config.from_mapping({"data": os.fspath(graph), **settings}, "train")
+        config = Config.from_mapping({"data": os.fspath(graph), **settings}, where)
         graph = KnowledgeGraph.load(config.data, data_dir=config.data_dir or None, seed=config.split_seed)
         # As absolute paths, so that the run can be repeated from anywhere.
         data_dir = str(Path(config.data_dir).resolve()) if config.data_dir else ""
@@ -110,6 +118,12 @@ def check_usable(graph: KnowledgeGraph, config: Config) -> None:
             f"{graph.name} has no valid facts to validate on (where one file is given, nearly every fact of it is the "
             "only one with its head, relation or tail, and none can be held out). Add facts, or train on all of them "
             "with validate_every=0 (--validate-every 0)."
+        )
+    size = min(config.batch_size, 2 * len(graph.train))
+    if size * (2 + config.negatives) > MOST_ROWS:
+        raise ConfigError(
+            f"a step on {size:,} triples with {config.negatives:,} negatives each reads more rows than can be numbered "
+            f"({MOST_ROWS:,}): choose a smaller --batch-size or --negatives."
         )
     if config.tensorboard and importlib.util.find_spec("tensorboard") is None:
         raise ConfigError("tensorboard is not installed: pip install 'murp[tensorboard]'.")

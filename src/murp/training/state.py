@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import reprlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from murp.errors import RunError
@@ -17,15 +19,17 @@ _KINDS = {
     "best_mrr": int | float | None,
     "best_epoch": int | None,
     "stale": int,
+    "steps_a_chunk": int | None,
 }
+_LEAST = {"epoch": 0, "chunk": 0, "stale": 0, "steps_a_chunk": 1}
 
 
 @dataclass
 class State:
     """Epochs completed, and how far the next one has come.
 
-    Random numbers are a function of seed, epoch and chunk, and SGD remembers nothing, so that these
-    few figures and the weights continue a run bit for bit.
+    Random numbers are a function of seed, epoch, chunk and the size of a chunk, and SGD remembers nothing, so that
+    these few figures and the weights continue a run bit for bit.
     """
 
     epoch: int = 0
@@ -35,17 +39,24 @@ class State:
     best_mrr: float | None = None  # protocol standard, on valid
     best_epoch: int | None = None
     stale: int = 0  # validations since the best one
+    steps_a_chunk: int | None = None  # where it is not the sampler's STEPS_A_CHUNK
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON keeps it."""
-        return dataclasses.asdict(self)
+        """As JSON keeps it; versions that know one size of a chunk read every state that has it, and refuse others."""
+        values = dataclasses.asdict(self)
+        if self.steps_a_chunk is None:
+            del values["steps_a_chunk"]
+        return values
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> State:
-        """From a checkpoint's state."""
+    def from_dict(cls, values: dict[str, Any], file: Path) -> State:
+        """From the state in the checkpoint ``file``."""
         try:
             state = cls(**values)
-            fields(state.to_dict(), _KINDS)
+            found = fields(dataclasses.asdict(state), _KINDS)
+            for name, least in _LEAST.items():
+                if found[name] is not None and found[name] < least:
+                    raise ValueError(f"its field {name!r} cannot be {reprlib.repr(found[name])}")
         except (TypeError, ValueError) as error:
-            raise RunError(f"the checkpoint's state is not one this version knows: {error}.") from None
+            raise RunError(f"{file}: the checkpoint's state is not one this version knows: {error}.") from None
         return state

@@ -1,0 +1,29 @@
+"""A step that does not fit into memory is told as a choice of settings."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from murp.config import Config
+from murp.errors import MurpError
+
+# PyTorch has no class of its own for the CPU's; a RuntimeError about anything else is a bug of ours.
+SAYINGS = ("can't allocate memory", "out of memory")
+
+
+@contextlib.contextmanager
+def memory_of_a_step(path: Path, config: Config) -> Iterator[None]:
+    """While steps of the run at ``path`` are computed: where memory is refused, say which settings take it."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not any(saying in str(error) for saying in SAYINGS):
+            raise
+        raise MurpError(
+            f"no memory for a step on {config.batch_size:,} triples with {config.negatives:,} negatives each "
+            f"({str(error).splitlines()[0] if str(error) else 'refused by the system'}). Train into another folder "
+            "with a smaller --batch-size or --negatives, or free some memory and continue with "
+            f"`murp train --resume {path}`."
+        ) from error

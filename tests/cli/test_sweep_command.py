@@ -1,0 +1,62 @@
+"""``murp sweep`` as a user types it: what it prints, its exit status, and the same command again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from test_commands import murp, ok, refused
+
+SWEEP = [
+    "sweep", "--model", "mure", "--dim", "3", "--epochs", "4", "--batch-size", "16", "--negatives", "5", "--lr", "1",
+    "--device", "cpu", "--validate-every", "1",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "facts.tsv"
+    path.write_text("".join(f"a{i}\tr{j % 2}\ta{(3 * i + j) % 20}\n" for i in range(20) for j in range(4)))
+    return path
+
+
+def test_failed_runs_stand_last_with_their_reasons_below_and_the_status_tells(facts: Path, tmp_path: Path) -> None:
+    command = [*SWEEP, "--data", facts, "--out", tmp_path / "grid", "--lr", "1e30", "1"]
+    for _ in range(2):  # again: the finished run is kept, and the failed one told once more
+        result = murp(*command)
+        assert result.returncode == 1
+        assert "Traceback" not in result.stderr
+        assert result.stderr.splitlines()[-1] == "murp: 1 of 2 runs failed."
+        lines = result.stdout.splitlines()
+        head, good, bad = (line.split() for line in lines[2:5])
+        assert head == ["run", "MRR", "epoch"]
+        assert good[0] == "lr1.0"
+        assert 0 < float(good[1]) <= 1
+        assert bad == ["lr1e+30", "failed", "–"]
+        assert all(len(line) < 40 for line in lines[2:5])
+        assert lines[5] == ""
+        assert lines[6].startswith("lr1e+30: ")
+        assert "became NaN or infinite" in lines[6]
+
+
+def test_json_tells_of_failures_too(facts: Path, tmp_path: Path) -> None:
+    result = murp(*SWEEP, "--json", "--data", facts, "--out", tmp_path, "--dim", "3", "100000000000000")
+    assert result.returncode == 1
+    last = json.loads(result.stdout.splitlines()[-1])
+    assert last["best_mrr"]["dim3"] > 0
+    assert last["best_mrr"]["dim100000000000000"] is None
+    assert "smaller --dim" in last["failed"]["dim100000000000000"]
+
+
+def test_a_sweep_that_stopped_early_is_repeated_by_the_same_command(facts: Path, tmp_path: Path) -> None:
+    command = [*SWEEP, "--data", facts, "--out", tmp_path, "--lr", "5", "10", "--epochs", "200", "--patience", "1"]
+    assert ok(*command) == ok(*command)
+
+
+def test_a_batch_of_too_many_rows_is_refused_at_once(facts: Path, tmp_path: Path) -> None:
+    command = [*SWEEP, "--data", facts, "--out", tmp_path]
+    message = refused(*command, "--batch-size", "100", "--negatives", "5", "1000000000")
+    assert "--batch-size or --negatives" in message
+    assert "1 if any of them failed" in " ".join(ok("sweep", "--help").split())
+    assert list(tmp_path.iterdir()) == []
