@@ -4,7 +4,8 @@
 
 A run is started, killed, opened, resumed, killed again, … and then left to get to its end; its weights must be those
 of a run that nobody disturbed, bit for bit. Every second kill is aimed: it comes within milliseconds of a checkpoint
-being begun. Processes are forked from this one, which computes nothing itself, so that none has to import PyTorch.
+being begun. Every second run has long epochs, which are saved on the way. Processes are forked from this one, which
+computes nothing itself, so that none has to import PyTorch.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ SETTINGS: dict[str, Any] = {
     "dim": 8, "epochs": 40, "lr": 2.0, "batch_size": 64, "negatives": 5, "device": "cpu", "validate_every": 1,
     "save_every": 0.0,
 }  # fmt: skip
+LONG_EPOCHS = {"batch_size": 2, "epochs": 8}
 KINDS = [(engine, model) for engine in ("torch", "numba") for model in ("murp", "mure")]
 
 
@@ -105,6 +107,7 @@ def disturb(
         met = {"kill": True, "began": (run / folder.CONFIG).exists(), "left": half_written(run)}
         met["beside"] = len(list(work.glob(".run.*.part")))
         met["moved"] = met["began"] and not (run / folder.LAST).exists()
+        met["within"] = met["began"] and stands_within_an_epoch(run / folder.LAST)
         if met["began"] and Child(lambda: murp.load(run), log).wait() != 0:
             met["failure"] = f"does not open: {log.read_text()}"
         yield met
@@ -115,6 +118,15 @@ def disturb(
     elif outcome(run) != outcome(calm):
         met["failure"] = "other weights or figures than the undisturbed run"
     yield met
+
+
+def stands_within_an_epoch(last: Path) -> bool:
+    """Whether training will go on from a checkpoint that was written before an epoch's end."""
+    try:
+        state = checkpoint.verify(last)
+    except checkpoint.DamagedError:
+        state = checkpoint.verify(checkpoint.previous(last))
+    return bool(state["chunk"])
 
 
 def undisturbed(graph: KnowledgeGraph, settings: dict[str, Any], out: Path, log: Path) -> tuple[float, float]:
@@ -155,7 +167,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         count = counts[f"{engine} {model}"] = Counter()
         while count["kills"] < kills / len(KINDS):
             seed = options.seed + count["runs"]
-            settings = {**SETTINGS, "engine": engine, "model": model, "seed": seed}
+            epochs = LONG_EPOCHS if count["runs"] % 2 else {}
+            settings = {**SETTINGS, **epochs, "engine": engine, "model": model, "seed": seed}
             with tempfile.TemporaryDirectory() as work:
                 for met in disturb(graph, settings, Path(work), random.Random(f"{engine} {model} {seed}"), most):
                     tally(count, met)
@@ -164,7 +177,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     total = {what: sum(count[what] for count in counts.values()) for what in count}
     figures = {"kills": total["kills"], "failures": len(failures), "what_failed": failures}
     figures |= {"total": total, "by_engine_and_model": counts}
-    settings = {**SETTINGS, "kills": kills, "seed": options.seed, "graph": graph.name, "triples": len(graph.train)}
+    settings = {**SETTINGS, "long epochs": LONG_EPOCHS, "kills": kills, "seed": options.seed, "threads": 1}
+    settings |= {"graph": graph.name, "triples": len(graph.train)}
     measure.store(measure.result("crash safety", settings, json.loads(json.dumps(figures))), options.out)
     return 1 if failures else 0
 
@@ -180,6 +194,7 @@ def tally(count: Counter[str], met: dict[str, Any]) -> None:
     count["kills within a save"] += bool(met["left"] or met["moved"])
     count["of these with a checkpoint half-written"] += any(".safetensors." in name for name in met["left"])
     count["of these between the two renames"] += met["moved"]
+    count["kills from which training went on within an epoch"] += met["within"]
     count["temporary files met"] += len(met["left"])
     count["temporary folders met"] += met["beside"]
 

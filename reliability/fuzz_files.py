@@ -170,6 +170,8 @@ def make_results(scratch: Path) -> Attempt:
     cells = [{"data": "WN18RR", "model": model, "dim": 40, "lr": 50, "runs": ["a"]} for model in ("murp", "mure")]
     item = {
         "item": "table1",
+        "quick": False,
+        "date": "2026",
         "settings": {"data": ["WN18RR"], "grid": [50], "dims": [40]},
         "grid": cells,
         "cells": cells,

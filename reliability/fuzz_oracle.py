@@ -24,7 +24,7 @@ from murp.training.state import State
 Attempt = Callable[[Random], bool]
 Make = Callable[[Path], Attempt]
 
-KNOWN = [(f"e{i % 12}", f"r{i % 3}", f"e{(i * 5 + 1) % 12}") for i in range(40)]
+KNOWN = [(f"e{i % 12}", f"r{i % 3}", f"e{(i * 5 + 1 + i // 12) % 12}") for i in range(40)]
 FACTS = [*KNOWN, ('ü "木"', "r,0", "e1 ")]
 
 
