@@ -25,7 +25,7 @@ $(RUN)/finished: | .venv/installed
 quickstart: $(RUN)/finished
 	@echo; $(BIN)/murp evaluate $(RUN)
 	@echo; $(BIN)/murp predict $(RUN) --head asia.n.01 --relation has_part -k 10
-	@echo; $(BIN)/murp plot $(RUN) disk --head asia.n.01 --relation has_part --out $(RUN)/asia.png
+	@echo; $(BIN)/murp plot $(RUN) disk --head asia.n.01 --relation has_part --out $(RUN)/asia.png --force
 	@echo
 	@echo "Next: ask it something else     $(BIN)/murp predict $(RUN) --head chair.n.01 --relation has_part"
 	@echo "      see it in the browser     $(BIN)/murp explore $(RUN)"

@@ -20,11 +20,12 @@ from murp.config import Config
 from murp.graph import KnowledgeGraph
 from murp.runs import folder
 
-# name: arguments after the kind, and the file's ending; the relation is the graph's first
+# name: arguments and the file's ending; R and E stand for a relation and an entity of the graph
 PICTURES = {
     "the disk, PNG": ("disk", "png"),
     "the disk with the edges of a relation, PNG": ("disk --edges R", "png"),
     "the disk with the edges of a relation, SVG": ("disk --edges R", "svg"),
+    "the disk around an entity with edges and depths, PNG": ("disk --edges R --colour depth --centre E", "png"),
 }
 
 
@@ -43,8 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         folder.create(run, config, graph, model, {"epoch": 0, "best_mrr": None, "best_epoch": None}, "torch")
 
         def drawn(arguments: str, ending: str) -> float:
-            words = arguments.replace("R", relation).split()
-            command = [sys.executable, "-m", "murp", "plot", str(run), *words, "--out", f"{scratch}/a.{ending}"]
+            names = {"R": relation, "E": graph.entities.id(0)}
+            words = [names.get(word, word) for word in arguments.split()]
+            words += ["--force", "--out", f"{scratch}/a.{ending}"]
+            command = [sys.executable, "-m", "murp", "plot", str(run), *words]
             return seconds(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL))
 
         drawn(*PICTURES["the disk, PNG"])

@@ -102,12 +102,14 @@ def run(name: str, folder: Path, *, epochs: int | None = None) -> list[str]:
                     exec(compile(code, f"{name}.md", "exec"), names)
                 for line in commands(code) if block.language == "sh" else ():
                     if line.startswith("murp explore") and "--export" not in line:
-                        address = stack.enter_context(_served(line))
-                        print(f"explorer: {address}  (Ctrl-C ends it)")
+                        told = stack.enter_context(_served(line))
+                        address = told.split()[1].rstrip("/")
+                        print(told, end="")
                     elif block.output is None and line.startswith("murp train") and _trained(line):
                         continue
                     elif line.startswith("murp "):
-                        _murp(line)
+                        # A picture of an earlier run in this folder is no reason to stop.
+                        _murp(line.replace("murp plot ", "murp plot --force ", 1))
                     else:
                         print(subprocess.run(["sh", "-c", line], check=True, stdout=-1, text=True).stdout, end="")
             printed.append(out.getvalue().replace(address, SERVED))
@@ -141,12 +143,12 @@ def _murp(line: str) -> None:
 
 @contextlib.contextmanager
 def _served(line: str) -> Iterator[str]:
-    """The address of an explorer on a free port."""
+    """What an explorer on a free port prints."""
     words = shlex.split(line, comments=True)[1:]
     process = subprocess.Popen([sys.executable, "-m", "murp", *words, "--port", "0"], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        yield process.stdout.readline().split()[1].rstrip("/")
+        yield process.stdout.readline()
     finally:
         process.terminate()
         process.wait()

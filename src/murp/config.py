@@ -17,7 +17,7 @@ import math
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self, get_type_hints
+from typing import Any, Self, TypedDict, get_type_hints
 
 from murp.errors import ConfigError
 
@@ -89,14 +89,17 @@ class Config:
     tensorboard: bool = setting(False, "also write TensorBoard event files into the run folder")
 
     def __post_init__(self) -> None:
-        hints = get_type_hints(type(self))
         for knob in dataclasses.fields(self):
-            value = _checked(knob.name, getattr(self, knob.name), hints[knob.name], knob.metadata)
-            object.__setattr__(self, knob.name, value)
+            object.__setattr__(self, knob.name, self.checked(knob.name, getattr(self, knob.name)))
         if self.model == "mure" and self.curvature != 1.0:
             raise ConfigError("curvature is a setting of murp; mure lives in Euclidean space. Leave it out.")
         if self.patience and not self.validate_every:
             raise ConfigError("patience needs validations to count: set validate_every above 0.")
+
+    @classmethod
+    def checked(cls, name: str, value: Any) -> Any:
+        """A legal value of one setting, a whole number as a float where it is to be one; any other is an error."""
+        return _checked(name, value, get_type_hints(cls)[name], cls.__dataclass_fields__[name].metadata)
 
     @classmethod
     def from_mapping(cls, values: dict[str, Any], where: str) -> Self:
@@ -132,6 +135,34 @@ class Config:
             lines.append(f"# {knob.metadata['help']}" + (f" ({' | '.join(choices)})" if choices else ""))
             lines.append(f"{knob.name} = {_toml(getattr(self, knob.name))}")
         return "\n".join(lines) + "\n"
+
+
+class Settings(TypedDict, total=False):
+    """The settings as the arguments of :func:`murp.train`, for editors and type checkers; ``data`` is its graph.
+
+    A test keeps it equal to :class:`Config`.
+    """
+
+    data_dir: str
+    split_seed: int
+    model: str
+    dim: int
+    lr: float
+    epochs: int
+    batch_size: int
+    negatives: int
+    seed: int
+    device: str
+    dtype: str
+    engine: str
+    curvature: float
+    transformation: str
+    bias: str
+    lr_schedule: str
+    validate_every: int
+    patience: int
+    save_every: float
+    tensorboard: bool
 
 
 def _checked(name: str, value: Any, kind: Any, rules: Any) -> Any:

@@ -62,6 +62,20 @@ def test_trees_and_cliques_have_none():
     assert hyperbolicity(clique).largest == 0
 
 
+def test_the_diameter_of_a_sample_is_a_lower_bound_and_exact_for_trees():
+    """The farthest node from any in a tree is an end of a longest path."""
+    for seed in range(20):
+        listed = digraphs.random_edges(seed, 80, 100)
+        graph = networkx.Graph(listed.tolist())
+        part = graph.subgraph(max(networkx.connected_components(graph), key=len))
+        ends = dict(networkx.eccentricity(part))
+        found = hyperbolicity(listed, entities=4, seed=seed)
+        assert (found.entities, found.sampled) == (len(part), 4)
+        assert min(ends.values()) < found.diameter <= max(ends.values())
+        tree = networkx.random_labeled_tree(70, seed=seed)
+        assert hyperbolicity(edges(list(tree.edges)), entities=4, seed=seed).diameter == networkx.diameter(tree)
+
+
 def test_a_sample_comes_close_and_repeats():
     listed = digraphs.random_edges(3, 60, 90)
     whole = hyperbolicity(listed, entities=60, quadruples=10**6)

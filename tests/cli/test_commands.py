@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import resource
 import shutil
 import signal
@@ -97,12 +98,17 @@ def test_help_does_not_import_torch() -> None:
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-def test_train_says_where_the_run_is_and_is_quiet_in_a_pipe(dataset: Path, tmp_path: Path) -> None:
+def test_train_says_where_the_run_is_and_a_log_gets_its_validations(dataset: Path, tmp_path: Path) -> None:
     result = murp(*TRAIN, "--data", dataset, "--out", tmp_path / "run")
     assert result.returncode == 0
     assert f"saved in {tmp_path / 'run'}" in result.stdout
     assert f"next: murp evaluate {tmp_path / 'run'}" in result.stdout
-    assert result.stderr == ""
+    assert re.fullmatch(r"epoch 3/3: loss 0\.\d{4}, valid MRR 0\.\d{3}, \d+ s", result.stderr.splitlines()[-1])
+    quiet = murp(*TRAIN, "--data", dataset, "--out", tmp_path / "quiet", "--quiet")
+    assert quiet.stderr == ""
+    again = ok("train", "--resume", tmp_path / "run")
+    assert again.startswith("nothing to do: murp d=5 on family is trained, epoch 3.")
+    assert ok("train", "--resume", tmp_path / "run", "--epochs", "4").startswith("trained murp d=5 on family: epoch 4")
 
 
 def test_train_shows_progress_in_a_terminal(dataset: Path, tmp_path: Path) -> None:
@@ -308,8 +314,8 @@ class TestBadInput:
 
     def test_unknown_option_values(self, dataset: Path, out: Path) -> None:
         assert "transe" in refused("train", "--model", "transe", "--out", out, status=2)
-        assert "dim must be at least 1" in refused("train", "--data", dataset, "--dim", "0", "--out", out)
-        assert "lr must be a finite number" in refused("train", "--data", dataset, "--lr", "nan", "--out", out)
+        assert "--dim: must be at least 1" in refused("train", "--data", dataset, "--dim", "0", "--out", out, status=2)
+        assert "--lr: must be a finite" in refused("train", "--data", dataset, "--lr", "nan", "--out", out, status=2)
         assert "invalid" in refused("train", "--dim", "many", status=2)
         assert "at least 0" in refused("data", "audit", dataset, "--split-seed", "-1", status=2)
         assert "too long" in refused("data", "convert", dataset, out.parent / ("x" * 300))

@@ -10,6 +10,7 @@ import io
 import json
 import os
 import pty
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import pytest
 from test_commands import TRAIN
 
 from murp.cli.main import main
+from murp.prediction.calibration import CONDITION
 from murp.runs import checkpoint
 
 
@@ -96,7 +98,7 @@ def test_a_file_of_questions_is_answered_as_one_is(run: Path, queries: Path, tmp
     assert "exists already" in refused("predict", run, "--queries", queries, "--out", out)
     ok("predict", run, "--queries", queries, "--out", out, "-k", "63", "--new-only", "--force", "--memory", "1")
     rows = lines(out.read_text())
-    assert len(rows) == 62 + 61
+    assert len(rows) == 61 + 60
     assert not any(r["known"] for r in rows)
 
 
@@ -147,11 +149,15 @@ def test_calibrated_probabilities_are_shown_with_their_origin(run: Path, queries
     assert "calibrated" not in ok(*question)
     said = ok("calibrate", run, "--method", "isotonic", "--seed", "2")
     assert all(word in said for word in ("uncalibrated", "platt", "isotonic", "Brier", "log loss", "10 answers"))
+    assert all(word in said for word in ("the 10 best new answers", "true (isotonic)", "all candidates", CONDITION))
+    assert not any(line.endswith(" ") for line in said.splitlines())
     stored = json.loads((run / "calibration.json").read_text())
-    assert len(stored["test"]["isotonic"]["reliability"]) == 10
+    assert stored["format"] == 2
+    assert set(stored["test"]) == {"split", "shown", "all"}
     try:
         shown = ok(*question)
-        assert "calibrated: isotonic, fitted on 10 answers of valid" in shown
+        assert "calibrated: isotonic, fitted on 10 answers to 10 questions of valid" in shown
+        assert CONDITION in shown
         assert str(run / "calibration.json") in shown
         values = [p["calibrated"] for p in json.loads(ok(*question, "--json"))["predictions"]]
         assert all(0 < value < 1 for value in values)
@@ -162,9 +168,13 @@ def test_calibrated_probabilities_are_shown_with_their_origin(run: Path, queries
         other = murp(*question)
         assert "calibrated" not in other.stdout
         assert "of other weights and not used" in other.stderr
-        (run / "calibration.json").write_text("{}")
-        assert "murp calibrate" in refused(*question)
-        assert json.loads(ok("calibrate", run, "--json"))["method"] == "platt"
+        (run / "calibration.json").write_text(json.dumps({**stored, "format": 1}))
+        said = refused(*question)
+        assert "its format is 1, and this version of murp reads 2" in said
+        assert f"Run `murp calibrate {run}` again" in said
+        again = murp("calibrate", run, "--json")
+        assert json.loads(again.stdout)["method"] == "platt"
+        assert "fitted on 10 answers only" in again.stderr
     finally:
         (run / "calibration.json").unlink()
 
@@ -182,7 +192,7 @@ def test_classify_says_its_protocol_and_judges_triples(run: Path, tmp_path: Path
     for verdict in judged:
         assert verdict["threshold"] == report["by_relation"][verdict["relation"]]["threshold"]
         assert verdict["true"] == (verdict["score"] >= verdict["threshold"])
-    assert "child_of" in ok("classify", run, "--triples", tmp_path / "t.csv")
+    assert ok("classify", run, "--triples", tmp_path / "t.csv").split()[:4] == ["head", "relation", "tail", "verdict"]
     (tmp_path / "t.csv").write_text("p1,child_of,p0\np1,child_of,px\n")
     assert "t.csv, line 2: unknown entity 'px'" in refused("classify", run, "--triples", tmp_path / "t.csv")
 
@@ -203,8 +213,25 @@ def test_discover_by_relation(run: Path, tmp_path: Path) -> None:
     message = murp("discover", run, "--out", out)
     assert (message.returncode, message.stdout) == (1, "")
     assert "exists already" in message.stderr
-    assert "sibling_of" in ok("discover", run, "-k", "1")
+    shown = ok("discover", run, "--subjects", "all", "-k", "4000")
+    assert {"John Smith [p3]", "John Smith [p4]"} == set(re.findall(r"John Smith(?: \[\w+\])?", shown))
+    assert "Person 7 " in shown
+    assert "Person 7 [" not in shown
     assert "unknown relation" in refused("discover", run, "--relation", "friend_of")
+
+
+def test_where_nothing_is_new_discover_says_so(tmp_path: Path) -> None:
+    folder = tmp_path / "full"
+    folder.mkdir()
+    for name, rows in (("train", "a\tr\tb\nb\tr\ta\na\ts\tb\n"), ("valid", "b\tr\ta\n"), ("test", "a\tr\tb\n")):
+        (folder / f"{name}.tsv").write_text(rows)
+    ok(*TRAIN, "--data", folder, "--out", tmp_path / "run")
+    assert ok("discover", tmp_path / "run") == "no new facts of r, s\n"
+    assert murp("discover", tmp_path / "run", "--relation", "s").stderr == "1 question × 2 entities: 2 scores\n"
+    assert "earlier splits state every fact of valid" in refused("calibrate", tmp_path / "run")
+    (tmp_path / "q.tsv").write_text("a\ts\n")
+    said = ok("predict", tmp_path / "run", "--queries", tmp_path / "q.tsv", "--out", tmp_path / "out.csv")
+    assert said == f"wrote 1 answer to 1 question into {tmp_path / 'out.csv'}\n"
 
 
 @pytest.mark.parametrize("to", ["npz", "parquet", "safetensors", "hub-folder"])

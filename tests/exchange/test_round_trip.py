@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ from drawn_runs import MakeRun, maker
 from hypothesis import given
 from hypothesis import strategies as st
 
+import murp
+from murp.cli.main import main
 from murp.errors import ConfigError, DataError, RunError
 from murp.exchange import export, import_run
 from murp.exchange.contents import score_formula
@@ -19,7 +22,7 @@ from murp.exchange.text import unique_words
 from murp.geometry import lorentz, poincare
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.models import BIASES, MODELS, TRANSFORMATIONS
-from murp.runs import Run
+from murp.runs import Run, folder, load
 
 WHOLE = {"npz": "out.npz", "parquet": "out", "safetensors": "out.safetensors", "hub-folder": "out"}
 PARTIAL = {"word2vec": "out", "tensorboard": "out"}
@@ -129,6 +132,62 @@ def test_hub_folder_has_a_card_with_the_stored_figures(make_run: MakeRun, tmp_pa
     (run.path / "metrics.jsonl").write_text("")
     export(run, "hub-folder", tmp_path / "hub2")
     assert "stored no validation for epoch 7" in (tmp_path / "hub2" / "README.md").read_text()
+
+
+@whole
+def test_an_imported_run_says_where_it_was_trained(
+    make_run: MakeRun, tmp_path: Path, to: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run()
+    environment = json.loads((run.path / folder.ENVIRONMENT).read_text())
+    environment |= {"device": "an Abacus", "started": "1999-12-31T23:59:59Z", "murp": "0.0.9"}
+    (run.path / folder.ENVIRONMENT).write_text(json.dumps(environment))
+    data = saved_graph(run, tmp_path)
+    for n in range(2):  # an import can be exported in turn
+        export(run, to, tmp_path / str(n) / WHOLE[to])
+        run = import_run(tmp_path / str(n) / WHOLE[to], tmp_path / f"back{n}", data)
+        assert folder.imported(run.path)
+        assert folder.training_environment(run.path) == environment
+        assert folder.read_environment(run.path)["murp"] == murp.__version__
+    assert main(["info", str(run.path)]) == 0
+    printed = capsys.readouterr().out
+    assert "trained on  an Abacus" in printed
+    assert "murp 0.0.9, begun 1999-12-31T23:59:59Z" in printed
+    assert f"by murp {murp.__version__}" in printed.splitlines()[-1]
+    assert printed.splitlines()[-1].startswith("imported ")
+    export(run, "hub-folder", tmp_path / "card")
+    assert "Trained by murp 0.0.9 for\n7 epochs" in (tmp_path / "card" / "README.md").read_text()
+
+
+def test_an_export_that_does_not_say_where_it_was_trained(
+    make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run()
+    monkeypatch.setattr(folder, "training_environment", lambda path: None)
+    export(run, "npz", tmp_path / "old.npz")
+    monkeypatch.undo()
+    back = import_run(tmp_path / "old.npz", tmp_path / "back", saved_graph(run, tmp_path))
+    assert folder.training_environment(back.path) is None
+    assert main(["info", str(back.path)]) == 0
+    assert "trained on  not known: the export does not say" in capsys.readouterr().out
+    assert main(["plot", str(back.path), "convergence"]) == 1
+    assert "has no metrics: it was imported without them" in capsys.readouterr().err
+    export(back, "hub-folder", tmp_path / "hub")
+    assert "Trained for\n7 epochs" in (tmp_path / "hub" / "README.md").read_text()
+
+
+def test_a_hub_folder_carries_the_calibration_of_its_weights(make_run: MakeRun, tmp_path: Path) -> None:
+    run = make_run()
+    found = run.calibrate()
+    export(run, "hub-folder", tmp_path / "hub")
+    back = import_run(tmp_path / "hub", tmp_path / "back")
+    assert back.calibration == found
+    run.state["epoch"] = 8  # other weights, which nobody calibrated
+    export(load(run.path), "hub-folder", tmp_path / "same")
+    assert (tmp_path / "same" / folder.CALIBRATION).exists()
+    del run.calibration
+    export(run, "hub-folder", tmp_path / "other")
+    assert not (tmp_path / "other" / folder.CALIBRATION).exists()
 
 
 def test_word2vec_can_be_read_by_its_rules(make_run: MakeRun, tmp_path: Path) -> None:

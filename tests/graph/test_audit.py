@@ -113,9 +113,9 @@ def test_names_files_and_examples(tmp_path):
     assert found.count("no_final_newline") == 2
     text = "\n".join(found.lines())
     for words in (
-        "1 duplicate rows in train\n    (same [a], r, same [b])",
-        "1 facts of test also in train\n    (same [b], r, other [c])",
-        "1 entities of valid never seen in training\n    x",
+        "1 duplicate row in train\n    (same [a], r, same [b])",
+        "1 fact of test also in train\n    (same [b], r, other [c])",
+        "1 entity of valid never seen in training\n    x",
         "(other [c], r, other [c])",
         "same: 2 ids",
         "a: one; two",

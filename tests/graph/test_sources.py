@@ -261,3 +261,15 @@ def data_folder(alone) -> Path:
 
 
 DATA = os.environ.get("MURP_DATA")
+
+
+def test_a_file_that_is_not_there_is_answered_with_the_one_that_is_close(tmp_path: Path) -> None:
+    products = tmp_path / "mine" / "products.tsv"
+    products.parent.mkdir()
+    products.write_text("a\tr\tb\n")
+    with pytest.raises(DataError, match=rf"Did you mean {products}\?$"):
+        KnowledgeGraph.load(products.with_name("prodcts.tsv"))
+    with pytest.raises(DataError, match=rf"Did you mean {products}\?$"):
+        KnowledgeGraph.load("prodcts.tsv", data_dir=products.parent)
+    with pytest.raises(DataError, match=r"Did you mean WN18RR"):
+        KnowledgeGraph.load(products.with_name("WN18R"))

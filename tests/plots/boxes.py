@@ -14,6 +14,15 @@ def drawn_boxes(figure: Figure, texts: list[Any]) -> list[Any]:
     return [text.get_window_extent(renderer).extents for text in texts]
 
 
+def assert_inside(figure: Figure) -> None:
+    """Nothing of the figure, titles and legends included, is cut off at its edge."""
+    figure.canvas.draw()
+    drawn, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    assert min(drawn.x0, drawn.y0) >= -0.01
+    assert drawn.x1 <= width + 0.01
+    assert drawn.y1 <= height + 0.01
+
+
 def overlap(a: Any, b: Any) -> bool:
     return bool(a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3])
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from boxes import assert_inside
 from matplotlib.figure import Figure
 
 from murp.plots import (
@@ -82,11 +83,28 @@ def test_convergence_has_valid_solid_train_dashed_and_skips_what_was_not_measure
 
 
 def test_a_loss_has_axes_of_its_own_and_may_stand_alone() -> None:
-    figure = convergence({"MuRP": {"epoch": [1, 2], "loss": [0.5, 0.1]}})
-    upper, lower = figure.axes
-    assert len(upper.lines) == 0
-    assert lower.get_yscale() == "log"
-    assert list(lower.lines[0].get_ydata()) == [0.5, 0.1]
+    nan = float("nan")
+    figure = convergence({"MuRP": {"epoch": [1, 2, 3], "loss": [0.5, 0.1, 0.1], "valid": [nan, nan, nan]}})
+    (axes,) = figure.axes
+    assert axes.get_yscale() == "log"
+    assert list(axes.lines[0].get_ydata()) == [0.5, 0.1, 0.1]  # type: ignore[arg-type]
+    assert legend_texts(figure) == ["MuRP"]
+    figure.canvas.draw()
+    assert {"1", "2", "3"} <= {tick.get_text() for tick in axes.get_xticklabels()} <= {"0", "1", "2", "3", "4"}
+    both = convergence({"MuRP": {"epoch": [1], "loss": [0.5], "valid": [0.2]}, "MuRE": {"epoch": [1], "loss": [0.4]}})
+    upper, lower = both.axes
+    assert [line.get_marker() for line in (*upper.lines, *lower.lines)] == ["o", "o", "o"]  # a point is seen
+    assert [axes.get_legend().texts[0].get_text() for axes in both.axes] == ["MuRP, valid", "MuRE"]  # type: ignore[union-attr]
+
+
+def test_the_legend_lies_on_no_curve_and_within_the_figure() -> None:
+    falling = {"epoch": list(range(1, 100)), "valid": [1 / i for i in range(1, 100)]}
+    for name in ("MuRP d=5", f"MuRP d=5, {'a/long/path' * 20}"):
+        figure = convergence({name: falling, f"{name}2": falling})
+        assert_inside(figure)
+        (axes,) = figure.axes
+        bottom = axes.get_legend().get_window_extent().y0  # type: ignore[union-attr]
+        assert bottom >= axes.get_window_extent().y1
 
 
 def test_forty_thousand_points_are_pixels_inside_vector_files(tmp_path: Path) -> None:
@@ -103,20 +121,42 @@ def test_forty_thousand_points_are_pixels_inside_vector_files(tmp_path: Path) ->
 
 def test_relation_bars_have_their_lengths_their_figures_and_the_scores_by_the_names() -> None:
     hits = {"MuRP": [0.705, 0.228, 1.0], "MuRE": [0.634, 0.161, float("nan")]}
-    figure = relation_bars(["also_see", "hypernym", "similar_to"], hits, khs=[0.24, 0.99, 0])
+    figure = relation_bars(["also_see", "hypernym", "similar_to"], hits, khs=["0.24", "0.999", "0.00"])
     axes = figure.axes[0]
     lengths = [bar.get_width() for bar in axes.patches]  # type: ignore[attr-defined]
     assert lengths == [0.705, 0.228, 1.0, 0.634, 0.161, 0.0]
     assert [text.get_text() for text in axes.texts] == [".705", ".228", "1.000", ".634", ".161", "–"]
     names = [tick.get_text() for tick in axes.get_yticklabels()]
-    assert names == ["also_see  (0.24)", "hypernym  (0.99)", "similar_to  (0.00)"]
+    assert names == ["also_see  (0.24)", "hypernym  (0.999)", "similar_to  (0.00)"]
     tops = axes.get_ylim()
     assert tops[0] > tops[1]  # the first on top
 
 
+@pytest.mark.parametrize("count", [1, 2, 4, 5, 30])
+def test_few_bars_or_many_nothing_is_cut_off(count: int) -> None:
+    names = [f"{'a_long_name_' * 8}{i}" for i in range(count)]
+    figure = relation_bars(names, {"MuRP d=5": [0.5] * count}, khs=["0.50"] * count, title="tree, test")
+    assert_inside(figure)
+    (axes,) = figure.axes
+    explained = "relation (Krackhardt score)"
+    assert (axes.get_ylabel() == explained) != (explained in axes.get_xlabel())
+    assert len({tick.get_text() for tick in axes.get_yticklabels()}) == count
+
+
+def test_biases_that_hardly_differ_are_written_in_full() -> None:
+    figure = norms_against_biases({"MuRP": ([0.1, 0.2], [-11.029291, -11.029275])}, of="subject bias")
+    (axes,) = figure.axes
+    figure.canvas.draw()
+    assert axes.yaxis.get_offset_text().get_text() == ""
+    assert axes.get_ylabel() == "subject bias"
+
+
 def test_a_reliability_diagram_leaves_empty_bins_out_and_has_the_diagonal() -> None:
-    figure = reliability({"platt": ([0.1, np.nan, 0.9], [0.0, np.nan, 1.0], [100, 0, 50])})
-    upper, lower = figure.axes
-    assert any(list(line.get_xdata()) == [0, 1] == list(line.get_ydata()) for line in upper.lines)
-    assert any(list(line.get_xdata()) == [0.1, 0.9] and list(line.get_ydata()) == [0.0, 1.0] for line in upper.lines)
-    assert list(lower.lines[0].get_ydata()) == [100, 50]
+    bins = ([0.004, 0.1, np.nan, 0.9], [0.0, 0.2, np.nan, 1.0], [200, 100, 0, 50])
+    figure = reliability({"shown": {"platt": bins}, "all": {"platt": bins}})
+    assert [axes.get_title() for axes in figure.axes] == ["shown", "all", "", ""]
+    for upper, lower in zip(figure.axes[:2], figure.axes[2:], strict=True):
+        drawn = [(list(line.get_xdata()), list(line.get_ydata())) for line in upper.lines]
+        assert ([0.1, 0.9], [0.2, 1.0]) in drawn  # no point where no fact is
+        assert ([0.1, 1.25], [0.1, 1.25]) in drawn
+        assert list(lower.lines[0].get_ydata()) == [200, 100, 50]

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from boxes import assert_apart, drawn_boxes
+from boxes import assert_apart, assert_inside, drawn_boxes
 
 from murp import models
 from murp.config import Config
 from murp.errors import ConfigError, NotFiniteError
 from murp.geometry import PoincareBall, poincare
-from murp.graph import KnowledgeGraph
-from murp.plots import ask
-from murp.plots.disk import view
+from murp.graph import KnowledgeGraph, Vocabulary
+from murp.plots import ask, question
+from murp.plots.disk import answers_disk, view
 from murp.plots.entities import degrees, entities_disk, main_relations
-from murp.plots.layout import around, in_unit_disk
+from murp.plots.layout import around, in_unit_disk, new_disk, reach
 from murp.plots.spheres import spheres, spheres_around
 from murp.runs import Run
 
@@ -95,6 +95,50 @@ def test_the_disk_has_every_entity_edges_between_them_and_names_apart(
     assert_apart(drawn_boxes(figure, texts))
 
 
+@pytest.mark.parametrize("projection", ["distances", "paper"])
+def test_points_that_huddle_in_the_middle_are_shown_larger(small_tree: KnowledgeGraph, projection: Any) -> None:
+    run = make_run(small_tree, dim=2)
+    run.model.parameters["entity"] *= 0.9 / points_of(run).norm(dim=1).max()
+    assert entities_disk(run).axes[0].get_xlim() == (-1.02, 1.02)
+    run.model.parameters["entity"] *= 0.1
+    run.model.parameters["entity"][0] = 0
+    figure = entities_disk(run, centre=0, projection=projection)
+    axes = figure.axes[0]
+    radii = points_of(run).norm(dim=1).numpy()
+    assert axes.get_xlim()[1] == pytest.approx(1.02 * 1.15 * np.quantile(radii, 0.99))
+    assert "the rim is not shown: the picture ends at" in axes.get_xlabel().replace("\n", " ")
+    assert_inside(figure)
+    # One that lies far out alone does not shrink all the others to a dot: it is counted.
+    at = np.concatenate([np.tile([[0.2, 0.0]], (300, 1)), [[0.0, 0.9]]])
+    assert reach(at) == pytest.approx(0.23)
+    _, axes = new_disk("", "note", at)
+    assert axes.get_xlabel() == "note; the rim and 1 entity are not shown: the picture ends at 0.23 of the radius"
+
+
+def test_names_may_be_long(small_tree: KnowledgeGraph) -> None:
+    names = [f"{i} {'a very long name ' * 9}" for i in range(small_tree.num_entities)]
+    relations = Vocabulary("relation", ["r " * 60, "s " * 60])
+    splits = [small_tree.split(split) for split in ("train", "valid", "test")]
+    graph = KnowledgeGraph("tree", Vocabulary("entity", small_tree.entities.ids, names), relations, *splits)
+    run = make_run(graph, dim=5)
+    run.model.parameters["subject_bias"] += 1
+    for figure in (
+        entities_disk(run, centre=3, edges=0, colour="depth"),
+        entities_disk(run, centre=3, colour="relation"),
+        spheres(run, centre=3),
+        answers_disk(run, 3, 0),
+        question({"MuRP d=5": ask(run.model, graph, 3, 0), "MuRE d=5": ask(run.model, graph, 3, 0)}),
+    ):
+        assert_inside(figure)
+
+
+def test_a_group_without_members_has_no_place_in_the_legend(small_tree: KnowledgeGraph) -> None:
+    groups = main_relations(small_tree)
+    (legend,) = entities_disk(make_run(small_tree, dim=3), colour="relation").legends
+    assert [text.get_text() for text in legend.texts] == [name for name, (who, _) in groups.items() if who.any()]
+    assert not groups["another relation"][0].any()
+
+
 def test_depth_is_that_of_the_tree(small_tree: KnowledgeGraph) -> None:
     figure = entities_disk(make_run(small_tree, dim=2), edges=0, colour="depth")
     (scale,) = (part for part in figure.axes[0].collections if part.get_array() is not None)
@@ -152,5 +196,10 @@ def test_the_picture_of_spheres(small_tree: KnowledgeGraph, model: str) -> None:
     assert sum(len(part.get_offsets()) for part in axes.collections if part.get_label()[0] != "_") == 11  # type: ignore[arg-type,index]
     assert axes.texts[0].get_text() == "n3"
     assert_apart(drawn_boxes(figure, list(axes.texts)))
+    assert "radius √b for an entity of subject bias b" in axes.get_xlabel()
+    run.model.parameters["subject_bias"][:] = -1
+    run.model.parameters["subject_bias"][3] = 1
+    figure = spheres(run, centre=3, count=10)
+    assert "10 of 11 have a negative bias: no sphere" in figure.axes[0].get_xlabel().replace("\n", " ")
     with pytest.raises(ConfigError, match="learns no bias"):
         spheres(make_run(small_tree, model=model, dim=4, bias="norm"))

@@ -6,7 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 import pytest
+from boxes import assert_inside
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
@@ -65,6 +67,17 @@ def test_what_cannot_be_written_is_refused_and_nothing_is_left(tmp_path: Path) -
 def test_a_dollar_is_a_dollar(tmp_path: Path) -> None:
     save(example(r"$\broken_{$"), tmp_path / "a.png")
     assert (tmp_path / "a.png").exists()
+
+
+@pytest.mark.parametrize("title", ["word " * 60, "x" * 200])
+@pytest.mark.parametrize("panels", [1, 2])
+def test_a_long_title_runs_on_over_lines_and_a_short_one_stays_as_it_is(title: str, panels: int) -> None:
+    figure = new_figure(5.0, 4.0)
+    for axes in np.atleast_1d(figure.subplots(1, panels)):
+        tidy(axes, title=title)
+        assert "".join(axes.get_title().split()) == "".join(title.split())
+    assert_inside(figure)
+    assert example("a  title").axes[0].get_title() == "a  title"
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from murp.models import MultiRelational
 from murp.prediction import count_queries, predict, predict_file
 from murp.prediction.calibration import Calibration
 from murp.prediction.isotonic import Steps
+from murp.prediction.platt import Platt
 from murp.prediction.queries import read_queries, read_triples
 from murp.prediction.writing import json_lines, writing
 
@@ -133,7 +134,7 @@ def test_triples_need_all_three(graph: KnowledgeGraph, tmp_path: Path) -> None:
         list(read_triples(tmp_path / "t.tsv", graph))
 
 
-CALIBRATION = Calibration("platt", 0.5, 1.0, Steps([0.0], [0.5]), 1, 0, {"answers": 2}, {})
+CALIBRATION = Calibration("platt", Platt(0.5, 0.7, 1.0), Steps([0.0], [0.5]), 1, 0, {"questions": 1, "answers": 2}, {})
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
@@ -189,6 +190,7 @@ def test_a_file_is_answered_as_single_questions_are(
             if calibration is not None:
                 assert row["calibrated"] == pytest.approx(p.calibrated)
         assert not (new_only and any(row["known"] for row in mine))
+        assert set(question.values()).isdisjoint(row[side] for row in mine)
 
 
 def test_an_output_that_exists_is_kept_unless_forced(

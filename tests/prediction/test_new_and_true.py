@@ -13,7 +13,7 @@ from murp.errors import ConfigError
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.models import MultiRelational
 from murp.prediction.classification import best_threshold, choose_thresholds, classify, verdicts
-from murp.prediction.corruptions import Judged, judge_one_side
+from murp.prediction.corruptions import Judged, judge
 from murp.prediction.discovery import discover, subjects_of, table_of
 
 
@@ -49,6 +49,9 @@ def test_discoveries_are_the_best_of_all_pairs(
     assert sum(done) == len(heads)
     assert list(zip(found.heads.tolist(), found.tails.tolist(), strict=True)) == [(s, o) for _, s, o in expected]
     np.testing.assert_allclose(found.scores, [score for score, _, _ in expected], rtol=1e-9)
+    for s, o, place in zip(found.heads.tolist(), found.tails.tolist(), found.places.tolist(), strict=True):
+        others = [x for x in range(63) if x != s and (s, relation, x) not in stated]
+        assert place == 1 + sum(scores[s, x] > scores[s, o] for x in others)
     table = table_of(graph, found, None).to_pylist()
     assert [row["rank"] for row in table] == list(range(1, 26))
     assert [row["tail"] for row in table] == [f"n{o}" for _, _, o in expected]
@@ -86,7 +89,7 @@ def test_of_equally_good_thresholds_the_widest_gap_wins() -> None:
 def test_thresholds_come_from_valid_alone_and_accuracy_from_test(small_tree: KnowledgeGraph) -> None:
     graph, model = small_tree, model_of(small_tree)
     found = classify(model, graph, seed=3)
-    valid, test = judge_one_side(model, graph, "valid", 3), judge_one_side(model, graph, "test", 4)
+    valid, test = judge(model, graph, "valid", 3), judge(model, graph, "test", 4)
     assert found.thresholds == choose_thresholds(valid)
     right = [
         (score >= found.thresholds.by_relation.get(r, found.thresholds.overall)) == true
@@ -109,7 +112,7 @@ def test_a_relation_that_valid_lacks_has_the_threshold_of_all() -> None:
 
 def test_verdicts_are_scores_against_thresholds(small_tree: KnowledgeGraph) -> None:
     model = model_of(small_tree)
-    thresholds = choose_thresholds(judge_one_side(model, small_tree, "valid", 0))
+    thresholds = choose_thresholds(judge(model, small_tree, "valid", 0))
     triples = small_tree.test.astype(np.int64)
     rows = verdicts(model, small_tree, triples, thresholds).to_pylist()
     scores = model.score(*torch.from_numpy(triples).T).tolist()

@@ -146,9 +146,9 @@ def test_a_state_is_whole_or_refused(values: dict[str, object]) -> None:
     wrong = "x" in values or any(not _fits(name, value) for name, value in values.items())
     if wrong:
         with pytest.raises(RunError, match="state is not one this version knows"):
-            State.from_dict({"epoch": 1, **values})
+            State.from_dict({"epoch": 1, **values}, Path("last.safetensors"))
     else:
-        state = State.from_dict({"epoch": 1, **values}).to_dict()
+        state = State.from_dict({"epoch": 1, **values}, Path("last.safetensors")).to_dict()
         assert json.loads(json.dumps(state)) == state
 
 
@@ -156,4 +156,6 @@ def _fits(name: str, value: object) -> bool:
     if value is None:
         return name.startswith("best")
     whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**1000
+    if name in ("epoch", "chunk", "stale"):
+        return isinstance(value, int) and whole and value >= 0
     return whole or (name in ("loss", "seconds", "best_mrr") and isinstance(value, float) and np.isfinite(value))

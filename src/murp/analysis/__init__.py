@@ -4,7 +4,7 @@ The second part needs PyTorch and is imported from its modules, :mod:`murp.analy
 :mod:`murp.analysis.higher`; what is here starts without it.
 """
 
-from murp.analysis.advice import Advice, advise
+from murp.analysis.advice import Advice, advise, advise_on_relation
 from murp.analysis.correlation import Correlation, spearman
 from murp.analysis.depth import Levels, find_levels, shortest_path
 from murp.analysis.directed import Directed, Edges
@@ -22,6 +22,7 @@ __all__ = [
     "RelationProfile",
     "ShortestPaths",
     "advise",
+    "advise_on_relation",
     "find_levels",
     "hyperbolicity",
     "krackhardt_score",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from murp.analysis.hierarchy import score_text
 from murp.analysis.hyperbolicity import Hyperbolicity
 from murp.analysis.relations import LEAST_PATH, LEAST_SCORE, RelationProfile
 
@@ -43,15 +44,34 @@ def advise(profiles: Sequence[RelationProfile], curved: Hyperbolicity | None, di
     mean_path = sum(p.edges * (p.mean_path or 0.0) for p in chosen) / facts if facts else None
     degree = "mostly" if share >= MOSTLY else "partly" if share >= PARTLY else "hardly"
     depth = "" if mean_path is None else f"; their paths have {mean_path:.1f} edges on average"
-    sentences = [
+    described = (
         f"The graph is {degree} hierarchical: {len(chosen)} of {len(profiles)} relations, with {share:.0%} of the "
-        f"facts, have a Krackhardt score of at least {LEAST_SCORE} and paths of at least {LEAST_PATH} edges{depth}.",
+        f"facts, have a Krackhardt score of at least {LEAST_SCORE} and paths of at least {LEAST_PATH} edges{depth}."
+    )
+    return Advice(share, len(chosen), mean_path, dim, _sentences(described, curved, share, mean_path, dim))
+
+
+def advise_on_relation(profile: RelationProfile, curved: Hyperbolicity | None, dim: int) -> Advice:
+    """:func:`advise` as if ``profile`` were the graph's only relation, in words that say so."""
+    alone = advise([profile], curved, dim)
+    longest = "1 edge" if profile.longest_path == 1 else f"{profile.longest_path} edges"
+    why = f"a Krackhardt score of {score_text(profile.krackhardt)} and paths of up to {longest}"
+    bars = f"{LEAST_SCORE} and {LEAST_PATH} are what it takes"
+    described = f"The relation is {'' if profile.hierarchical else 'not '}hierarchical: {why} ({bars})."
+    sentences = _sentences(described, curved, alone.share, alone.mean_path, dim)
+    return replace(alone, sentences=sentences)
+
+
+def _sentences(
+    described: str, curved: Hyperbolicity | None, share: float, mean_path: float | None, dim: int
+) -> tuple[str, ...]:
+    return (
+        described,
         *([] if curved is None else [curved.sentence()]),
         _verdict(share, mean_path or 0.0, dim),
         "This is a rule of thumb: in the paper's few datasets hyperbolic space gains most at low dimension and under "
         "deep hierarchies. `murp train --model mure` beside `--model murp`, judged on valid, decides.",
-    ]
-    return Advice(share, len(chosen), mean_path, dim, tuple(sentences))
+    )
 
 
 def _verdict(share: float, mean_path: float, dim: int) -> str:

@@ -7,7 +7,6 @@ from typing import Literal
 
 import numpy as np
 
-from murp.analysis import graph_kernels
 from murp.analysis.directed import Directed, Edges, Numbers
 
 Direction = Literal["up", "down"]
@@ -40,7 +39,7 @@ def find_levels(edges: Edges) -> Levels:
     if len(ends) < len(beginnings):
         direction, down, beginnings, ends = "up", turned, ends, beginnings
     # A graph without cycles has a way to every node from one that nothing leads to: no depth is missing.
-    depth: Numbers = graph_kernels.distances(down.starts, down.targets, beginnings)
+    depth = down.distances(beginnings)
     return Levels(graph.nodes, depth[component], direction, len(beginnings), len(ends))
 
 
@@ -51,8 +50,7 @@ def shortest_path(edges: Edges, source: int, target: int) -> list[int] | None:
     first, last = np.searchsorted(graph.nodes, ends)
     if not np.isin(ends, graph.nodes).all():
         return None
-    turned = graph.reversed()
-    left: Numbers = graph_kernels.distances(turned.starts, turned.targets, np.array([last]))
+    left = graph.reversed().distances(np.array([last]))
     if left[first] < 0:
         return None
     path = [int(first)]

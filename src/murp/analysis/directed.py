@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from murp.analysis import graph_kernels
+from murp.analysis.loops import loops_for
 
 Edges = NDArray[np.int64]  # (E, 2), columns from, to; any numbers, duplicates and self-loops allowed
 Numbers = NDArray[np.int64]
@@ -48,8 +48,13 @@ class Directed:
 
         Components are numbered 0 … C-1 so that an edge between two of them leads to the smaller number.
         """
-        component: Numbers = graph_kernels.components(self.starts, self.targets)
+        component: Numbers = loops_for(self.starts, self.targets).components(self.starts, self.targets)
         return component
+
+    def distances(self, sources: Numbers) -> Numbers:
+        """(n,) the number of edges to each node from the nearest of ``sources``; -1 where no way leads."""
+        distance: Numbers = loops_for(self.starts, self.targets).distances(self.starts, self.targets, sources)
+        return distance
 
     def condensed(self) -> tuple[Directed, Numbers]:
         """The graph of the components (``nodes`` are their numbers), which has no cycle, and :meth:`components`."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from murp.analysis import graph_kernels
 from murp.analysis.directed import Directed, Edges, Numbers
 
 
@@ -29,6 +28,11 @@ def krackhardt_score(edges: Edges) -> float:
     one_way = int(_pairs_by_distance(condensed, sizes).sum())
     mutual = int((sizes * (sizes - 1)).sum())
     return one_way / (one_way + mutual) if one_way else 0.0
+
+
+def score_text(score: float) -> str:
+    """A score as it is printed: 1.000 where no pair has a way back, and only there."""
+    return f"{score if score == 1 else min(score, 0.999):.3f}"
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,8 @@ def _pairs_by_distance(graph: Directed, sizes: Numbers) -> Numbers:
     A breadth-first search from every member with bit sets, 64 at a time: time is at most that of a search for each
     member, and a 64th of it where searches overlap; memory O(n + E).
     """
+    from murp.analysis import graph_kernels  # the compiler's library, which what counts no pairs need not wait for
+
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     words, nodes = np.zeros((3, len(graph)), dtype=np.uint64), np.empty((3, len(graph)), dtype=np.int64)
     pairs = np.zeros(len(graph) + 1, dtype=np.int64)

@@ -9,7 +9,6 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from murp.analysis import graph_kernels
 from murp.analysis.directed import Directed, Edges, Numbers
 
 ENTITIES = 200
@@ -23,8 +22,9 @@ class Hyperbolicity:
     For four entities x, y, z, w the three sums d(x, y) + d(z, w), d(x, z) + d(y, w), d(x, w) + d(y, z) are formed;
     δ is half the difference of the two largest: 0 in a tree, and larger the rounder the cycles. ``mean`` and
     ``largest`` are over ``quadruples`` drawn by ``seed`` among ``sampled`` of the part's ``entities``;
-    ``exhaustive`` where these are all there are. ``diameter`` is the largest distance between sampled entities and
-    ``relative`` = 2 · largest / diameter, between 0 (a tree) and 1. Of a sample, largest and diameter are lower bounds.
+    ``exhaustive`` where these are all there are. ``diameter`` is the largest distance met from a sampled entity to any,
+    and from the one met there: that of the part where all are sampled, as in a tree, and else a lower bound, like
+    ``largest``. ``relative`` = 2 · largest / diameter, between 0 (a tree) and 1.
     """
 
     entities: int
@@ -39,10 +39,13 @@ class Hyperbolicity:
 
     def sentence(self) -> str:
         """For people."""
-        which = "all" if self.exhaustive else f"{self.quadruples:,} drawn"
+        all_sampled = self.sampled == self.entities
+        which = "all quadruples" if self.exhaustive else f"{self.quadruples:,} drawn quadruples"
+        among = "" if all_sampled else f" of {self.sampled:,} of its {self.entities:,} entities"
         return (
             f"Gromov's δ of the largest connected part, edges taken both ways, is {self.mean:.2f} on average and at "
-            f"most {self.largest:g} (a tree: 0) over {which} quadruples, at a diameter of {self.diameter}."
+            f"most {self.largest:g} (a tree: 0) over {which}{among}; the part's diameter is "
+            f"{'' if all_sampled else 'at least '}{self.diameter}."
         )
 
 
@@ -52,8 +55,10 @@ def hyperbolicity(
     """δ of the graph of ``edges`` (E, 2); None where its largest connected part has fewer than four entities.
 
     ``entities`` are drawn without repetition, then ``quadruples`` of four different ones among them. Time is a
-    breadth-first search for each drawn entity.
+    breadth-first search for each drawn entity, and one more from the farthest entity they find.
     """
+    from murp.analysis import graph_kernels  # loads the compiler's library: what asks for no δ need not wait for it
+
     graph = Directed.of(np.concatenate([edges, edges[:, ::-1]]))
     part = graph.components()
     sizes = np.bincount(part, minlength=1)
@@ -63,11 +68,17 @@ def hyperbolicity(
     generator = np.random.default_rng(seed)
     drawn = generator.choice(members, size=min(entities, len(members)), replace=False)
     rows = (graph_kernels.distances(graph.starts, graph.targets, source) for source in drawn[:, None])
-    apart = np.stack([row[drawn] for row in rows])
+    apart = np.empty((len(drawn), len(drawn)), dtype=np.int64)
+    diameter, farthest = 0, drawn[:1]
+    for i, row in enumerate(rows):
+        apart[i] = row[drawn]
+        if row.max() > diameter:
+            diameter, farthest = int(row.max()), row.argmax(keepdims=True)
+    # From one end of a long path the other end is found: in a tree always, in other graphs often.
+    diameter = max(diameter, int(graph_kernels.distances(graph.starts, graph.targets, farthest).max()))
     every = comb(len(drawn), 4) <= quadruples
     chosen = np.array(list(combinations(range(len(drawn)), 4))) if every else _draw(generator, len(drawn), quadruples)
     delta = four_point(apart, chosen)
-    diameter = int(apart.max())
     return Hyperbolicity(
         entities=len(members),
         sampled=len(drawn),

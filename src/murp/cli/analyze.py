@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from murp.runs import Run
 
 
+LIKELY = 0.5  # from this σ(φ) on the model takes a fact for true
+
+
 def add(commands: Commands) -> None:
     """Declare the command."""
     command = commands.add_parser("analyze", help="how hierarchical a dataset is; what a run made of it")
@@ -58,11 +61,17 @@ def run(options: argparse.Namespace) -> None:
 def _run_data(options: argparse.Namespace) -> None:
     import numpy as np
 
-    from murp.analysis import advise, hyperbolicity, profile, relation_edges, relation_profiles
+    from murp.analysis import (
+        advise,
+        advise_on_relation,
+        hyperbolicity,
+        profile,
+        relation_edges,
+        relation_profiles,
+    )
     from murp.graph import KnowledgeGraph
 
-    if options.relation is not None and options.dim is not None:
-        raise ConfigError("--dim asks for advice on the whole graph: leave it or --relation out.")
+    dim = options.dim or 40
     graph = KnowledgeGraph.load(options.source, data_dir=data_dir(options), seed=options.split_seed)
     if options.relation is None:
         profiles = relation_profiles(graph)
@@ -72,13 +81,13 @@ def _run_data(options: argparse.Namespace) -> None:
         edges = relation_edges(graph)[relation]
         profiles = [profile(graph.relations.id(relation), edges)]
     curved = hyperbolicity(edges, seed=options.seed)
-    advice = None if options.relation is not None else advise(profiles, curved, options.dim or 40)
+    advice = advise(profiles, curved, dim) if options.relation is None else advise_on_relation(profiles[0], curved, dim)
     if options.json:
         found = {
             "name": graph.name,
             "relations": [_profile_dict(one) for one in profiles],
             "hyperbolicity": None if curved is None else dataclasses.asdict(curved),
-            "advice": None if advice is None else dataclasses.asdict(advice),
+            "advice": dataclasses.asdict(advice),
         }
         print(json.dumps(found, ensure_ascii=False))
         return
@@ -87,10 +96,8 @@ def _run_data(options: argparse.Namespace) -> None:
     rows = [_profile_row(one) for one in profiles]
     print(table([*header, "roots", "leaves", ""], rows, right=(1, 2, 3, 4, 5, 6, 9, 10)))
     print("\nlongest, mean: of the shortest paths, in edges; leads: towards the roots (up) or the leaves (down)")
-    if advice is not None:
-        print("", *advice.sentences, sep="\n")
-    elif curved is not None:
-        print("", curved.sentence(), sep="\n")
+    print("roots, leaves: a cycle counts as one")
+    print("", *advice.sentences, sep="\n")
 
 
 def _run_embedding(options: argparse.Namespace, result: Run) -> None:
@@ -130,10 +137,19 @@ def _run_higher(options: argparse.Namespace, result: Run) -> None:
     entities = result.graph.entities
     path = f" –{found.relation}→ ".join(entities.name(entities.find(i)) for i in found.path)
     print(f"\nby the graph: {_by_graph(found)}{f' ({path})' if path else ''}")
-    print(f"by the scores: {names.get(found.by_score or '', 'neither')} is higher")
+    print(f"by the scores: {_by_scores(found, names)}")
     print(f"by the norms: {names.get(found.by_norm or '', 'neither')} is nearer the origin")
     print(f"\ndepth with norm under {found.relation} in this run: {_rho(found.depth_and_norm)}", end="")
     print(" (1: the deeper, the further out; 0: norms say nothing)")
+
+
+def _by_scores(found: Comparison, names: dict[str, str]) -> str:
+    higher = names.get(found.by_score or "", "neither")
+    chances = [side.probability for side in (found.first, found.second)]
+    if max(chances) < LIKELY:
+        both = " and ".join(map(figure, chances))
+        return f"neither fact is likely (p {both}); by the better one {higher} is higher"
+    return f"{higher} is higher"
 
 
 def _by_graph(found: Comparison) -> str:
@@ -146,10 +162,12 @@ def _by_graph(found: Comparison) -> str:
 
 
 def _fits(report: EmbeddingReport) -> str:
+    from murp.analysis.hierarchy import score_text
+
     rows = [
         [
             fit.profile.relation,
-            _score(fit.profile.krackhardt),
+            score_text(fit.profile.krackhardt),
             fit.profile.longest_path,
             figure(fit.depth_and_norm.rho),
             f"{fit.depth_and_norm.n:,}",
@@ -164,11 +182,13 @@ def _fits(report: EmbeddingReport) -> str:
 
 
 def _profile_row(one: RelationProfile) -> list[object]:
+    from murp.analysis.hierarchy import score_text
+
     return [
         one.relation,
         f"{one.edges:,}",
         f"{one.entities:,}",
-        _score(one.krackhardt),
+        score_text(one.krackhardt),
         one.longest_path,
         figure(one.mean_path, 1),
         figure(one.symmetry, 2),
@@ -186,11 +206,6 @@ def _profile_dict(one: RelationProfile) -> dict[str, object]:
 
 def _mark(one: RelationProfile) -> str:
     return "hierarchical" if one.hierarchical else ""
-
-
-def _score(score: float) -> str:
-    """1.000 where no pair has a way back, and only there."""
-    return figure(score if score == 1 else min(score, 0.999))
 
 
 def _rho(correlation: Correlation) -> str:

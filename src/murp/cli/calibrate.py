@@ -1,4 +1,4 @@
-"""``murp calibrate``: probabilities that mean what they say."""
+"""``murp calibrate``: probabilities that mean what they say of the answers shown."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import argparse
 import dataclasses
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from murp.cli.text import Commands, add_run, figure, table, whole
 
 if TYPE_CHECKING:
     from murp.runs import Run
+
+FEW = 100  # answers: fewer leave a probability too uncertain to go without a word
 
 
 def add(commands: Commands) -> None:
@@ -22,10 +24,15 @@ def add(commands: Commands) -> None:
         "--method",
         choices=("platt", "isotonic"),
         default="platt",
-        help="which of the two predictions show; both are fitted and judged; default: platt",
+        help="which of the two predictions show; both are fitted and judged. platt needs few facts, isotonic is truer "
+        "where valid has many hundreds; default: platt",
     )
     command.add_argument(
-        "--seed", type=whole(least=0), default=0, metavar="N", help="draws the corruptions; default: 0"
+        "--seed",
+        type=whole(least=0),
+        default=0,
+        metavar="N",
+        help="draws candidates far down and, of very many questions, a part; default: 0",
     )
     command.add_argument("--json", action="store_true", help="one JSON object")
     command.set_defaults(run=run)
@@ -33,40 +40,62 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Fit, judge, write ``calibration.json`` into the run folder, and print what it is worth."""
-    from murp.prediction.calibration import METHODS
+    from murp.prediction.calibration import CONDITION, SHOWN
     from murp.runs import folder, load
 
     result = load(options.path, checkpoint=options.checkpoint, device=options.device)
     found = result.calibrate(method=options.method, seed=options.seed)
+    if found.fitted_on["answers"] < FEW:
+        print(
+            f"murp: fitted on {found.fitted_on['answers']} answers only: take the probabilities as rough.",
+            file=sys.stderr,
+        )
     if options.json:
         print(json.dumps(dataclasses.asdict(found)))
         return
-    test = found.test
-    print(f"{found.words()}\ntest: {test['answers']:,} answers and as many random corruptions\n")
-    kinds = ("uncalibrated", *METHODS)
-    rows = [[kind, figure(test[kind]["brier"]), figure(test[kind]["log_loss"])] for kind in kinds]
-    print(table(["", "Brier", "log loss"], rows, right=(1, 2)), "\n")
-    bins = zip(*(test[kind]["reliability"] for kind in ("uncalibrated", found.method)), strict=True)
+    shown, every = found.test["shown"], found.test["all"]
+    print(f"{found.words()}\n")
+    print(f"test, the {SHOWN} best new answers to each question: {_counted(shown, 1)}\n")
+    print(f"{_worth(shown, 3)}\n")
+    kinds = ("uncalibrated", found.method)
+    bins = zip(*(shown[kind]["reliability"] for kind in kinds), strict=True)
     lines = [
         [
-            f"{a['low']:.1f} – {a['high']:.1f}",
+            f"{pair[0]['low']:g} – {pair[0]['high']:g}",
             *(cell for b in pair for cell in (f"{b['count']:,}", figure(b["observed"]))),
         ]
         for pair in bins
-        for a in pair[:1]
+        if any(b["count"] for b in pair)
     ]
-    print(table(["probability", "uncalibrated", "true", found.method, "true"], lines, right=(1, 2, 3, 4)))
-    print("\na fact against one random corruption; among the best of many candidates fewer are true")
+    header = ["probability", *(cell for kind in kinds for cell in (kind, f"true ({kind})"))]
+    print(f"{table(header, lines, right=(1, 2, 3, 4))}\n")
+    print(f"test, all candidates: {_counted(every, 4)}\n")
+    print(f"{_worth(every, 6)}\n")
+    print(CONDITION)
     print(f"saved in {result.path / folder.CALIBRATION}")
+
+
+def _counted(part: dict[str, Any], digits: int) -> str:
+    share = part["answers"] / part["candidates"]
+    return f"{part['candidates']:,}, of which {part['answers']:,} ({share:.{digits}%}) are true"
+
+
+def _worth(part: dict[str, Any], digits: int) -> str:
+    from murp.prediction.calibration import METHODS
+
+    measures = ("mean", "brier", "log_loss")
+    rows = [[kind, *(figure(part[kind][name], digits) for name in measures)] for kind in ("uncalibrated", *METHODS)]
+    return table(["", "mean", "Brier", "log loss"], rows, right=(1, 2, 3))
 
 
 def note(result: Run) -> str | None:
     """Where calibrated probabilities come from; a calibration of other weights is mentioned on standard error."""
+    from murp.prediction.calibration import CONDITION
     from murp.runs import folder
 
     path = result.path / folder.CALIBRATION
     if result.calibration is not None:
-        return f"calibrated: {result.calibration.words()} ({path})"
+        return f"calibrated: {result.calibration.words()} ({path})\n{CONDITION}"
     if path.exists():
         print(f"murp: {path} is of other weights and not used. Run `murp calibrate {result.path}`.", file=sys.stderr)
     return None

@@ -86,4 +86,4 @@ def _verdicts(options: argparse.Namespace, result: Run, thresholds: Thresholds) 
         for block in judged
         for r in block.to_pylist()
     ]
-    print(table(["head", "relation", "tail", "", "score", "threshold"], rows, right=(4, 5)))
+    print(table(["head", "relation", "tail", "verdict", "score", "threshold"], rows, right=(4, 5)))

@@ -33,6 +33,7 @@ def run(options: argparse.Namespace) -> None:
     from murp.cli.progress import bar
     from murp.evaluation import KnownFacts
     from murp.prediction.discovery import discover, schema, subjects_of, table_of
+    from murp.prediction.tables import distinct_names
     from murp.prediction.writing import check_output, json_lines, writing
     from murp.runs import load
 
@@ -44,14 +45,15 @@ def run(options: argparse.Namespace) -> None:
     relations = range(graph.num_relations) if options.relation is None else [graph.relations.find(options.relation)]
     subjects = sum(len(subjects_of(graph, relation, options.subjects)) for relation in relations)
     scores = subjects * graph.num_entities
-    print(f"{subjects:,} questions × {graph.num_entities:,} entities: {scores:,} scores", file=sys.stderr)
+    questions = "1 question" if subjects == 1 else f"{subjects:,} questions"
+    print(f"{questions} × {graph.num_entities:,} entities: {scores:,} scores", file=sys.stderr)
     known = KnownFacts.of(graph)
     with bar(subjects, "questions") as advance:
-        found = (
+        found = [
             discover(result.model, graph, relation, options.k, subjects=options.subjects, known=known, advance=advance)
             for relation in relations
-        )
-        tables = [table_of(graph, facts, calibration) for facts in found]
+        ]
+    tables = [table_of(graph, facts, calibration) for facts in found]
     origin = note(result)
     if out is not None:
         with writing(out, schema(calibrated=calibration is not None)) as write:
@@ -65,12 +67,15 @@ def run(options: argparse.Namespace) -> None:
     else:
         extra = [] if calibration is None else ["calibrated"]
         header = ["", "head", "relation", "tail", "probability", *extra]
-        for part in tables:
+        shown = [distinct_names(graph.entities, ends) for facts in found for ends in (facts.heads, facts.tails)]
+        for part, heads, tails in zip(tables, shown[::2], shown[1::2], strict=True):
             rows = [
-                [r["rank"], r["head_name"], r["relation"], r["tail_name"], figure(r["probability"])]
-                + [figure(r[name]) for name in extra]
-                for r in part.to_pylist()
+                [r["rank"], head, r["relation"], tail, *(figure(r[name]) for name in ("probability", *extra))]
+                for r, head, tail in zip(part.to_pylist(), heads, tails, strict=True)
             ]
-            print(table(header, rows, right=(0, 4, 5)), end="\n\n")
+            if rows:
+                print(table(header, rows, right=(0, 4, 5)), end="\n\n")
+        if empty := [graph.relations.id(facts.relation) for facts in found if len(facts.heads) == 0]:
+            print(f"no new facts of {', '.join(empty)}")
     if origin is not None:
         print(origin)

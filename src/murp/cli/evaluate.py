@@ -21,7 +21,7 @@ def add(commands: Commands) -> None:
         "--protocol",
         choices=("standard", "paper"),
         default="standard",
-        help="standard; or paper: the subject itself is removed from its ranking, as the authors' code does",
+        help="paper: the subject itself is removed from its ranking, as the authors' code does; default: standard",
     )
     command.add_argument("--by-relation", action="store_true", help="also a row for every relation")
     command.add_argument(

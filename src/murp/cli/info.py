@@ -20,18 +20,15 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Read the folder and print what it says."""
+    from murp.graph.vocabulary import counted
     from murp.runs import checkpoint, folder
 
     path = Path(options.path)
     config, graph = folder.read_config(path), folder.read_graph(path)
     tables, state = checkpoint.load(path / folder.LAST)
-    counts = {
-        "entities": graph.num_entities,
-        "relations": graph.num_relations,
-        **{split: len(graph.split(split)) for split in ("train", "valid", "test")},
-    }
+    counts = graph.counts()
     parameters = {name: list(values.shape) for name, values in tables.items()}
-    environment = folder.read_environment(path)
+    environment, trained = folder.read_environment(path), folder.training_environment(path)
     if options.json:
         print(
             json.dumps(
@@ -52,15 +49,18 @@ def run(options: argparse.Namespace) -> None:
         "run": path,
         "model": f"{config.model} d={config.dim}, {config.dtype}",
         "parts": f"transformation {config.transformation}, bias {config.bias}",
-        "graph": f"{graph.name}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()),
+        "graph": f"{graph.name}: {counted(counts)}",
         "parameters": f"{number:,}: {shapes}",
         "progress": f"epoch {state['epoch']} of {config.epochs}, {state['seconds']:,.0f} s",
         "best": "no validation yet"
         if state["best_mrr"] is None
         else f"MRR {figure(state['best_mrr'])} in epoch {state['best_epoch']} (valid, protocol standard)",
-        "trained on": f"{environment['device']}, torch {environment['torch']}, murp {environment['murp']}, "
-        f"begun {environment['started']}",
+        "trained on": "not known: the export does not say"
+        if trained is None
+        else f"{trained['device']}, torch {trained['torch']}, murp {trained['murp']}, begun {trained['started']}",
     }
+    if folder.imported(path):
+        lines["imported"] = f"{environment['started']} by murp {environment['murp']}"
     width = max(len(name) for name in lines)
     for name, text in lines.items():
         print(f"{name:<{width}}  {text}")

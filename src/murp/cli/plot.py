@@ -51,6 +51,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--split", choices=("test", "valid", "train"), help="to evaluate (relations); default: test")
     command.add_argument("--protocol", choices=("standard", "paper"), help="to rank by (relations); default: standard")
     command.add_argument("--out", metavar="FILE", help=".png, .svg or .pdf; default: KIND.png in the run folder")
+    command.add_argument("--force", action="store_true", help="replace an --out that exists")
     command.set_defaults(run=run)
 
 
@@ -58,9 +59,12 @@ def run(options: argparse.Namespace) -> None:
     """Draw and say where the picture is."""
     _check(options)
     from murp.plots.style import picture_path, save
+    from murp.prediction.writing import check_place
     from murp.runs import load
 
     path = picture_path(Path(options.out) if options.out else Path(options.path[0]) / f"{options.kind}.png")
+    if options.out:
+        check_place(path, force=options.force)
     runs = [load(folder, checkpoint=options.checkpoint, device=options.device) for folder in options.path]
     save(_draw(runs, options), path)
     print(f"picture: {path}")

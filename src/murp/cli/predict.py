@@ -105,7 +105,15 @@ def _fill(options: argparse.Namespace, result: Run) -> None:
     queries, out = Path(options.queries), Path(options.out)
     total = count_queries(queries, result.graph)
     begun = time.monotonic()
-    with bar(total, "questions") as advance:
+    # The first questions wait for files to open and loops to compile: the speed is that of the others.
+    warm: list[tuple[float, int]] = []
+    with bar(total, "questions") as shown:
+
+        def advance(done: int) -> None:
+            shown(done)
+            if not warm:
+                warm.append((time.monotonic(), done))
+
         rows = predict_file(
             result.model,
             result.graph,
@@ -118,11 +126,15 @@ def _fill(options: argparse.Namespace, result: Run) -> None:
             memory=None if options.memory is None else options.memory * 2**20,
             advance=advance,
         )
-    seconds = time.monotonic() - begun
+    ended = time.monotonic()
     origin = note(result)
     if options.json:
-        print(json.dumps({"out": str(out), "queries": total, "rows": rows, "seconds": seconds}))
+        print(json.dumps({"out": str(out), "queries": total, "rows": rows, "seconds": ended - begun}))
         return
-    print(f"wrote {rows:,} answers to {total:,} questions into {out} ({total / seconds:,.0f} questions/s)")
+    since, first = warm[0]
+    speed = f" ({(total - first) / (ended - since):,.0f} questions/s)" if total > first else ""
+    questions = "1 question" if total == 1 else f"{total:,} questions"
+    answers = "1 answer" if rows == 1 else f"{rows:,} answers"
+    print(f"wrote {answers} to {questions} into {out}{speed}")
     if origin is not None:
         print(origin)

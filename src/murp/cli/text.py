@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from murp.errors import printable
+from murp.widths import columns
 
 if TYPE_CHECKING:
     # The type is private to argparse, and the only name that a subparser's home has.
@@ -21,11 +22,13 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], right: Sequen
     Names come from files: what a terminal would obey is escaped.
     """
     cells = [[printable(str(cell)) for cell in row] for row in (header, *rows)]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
-    lines = (
-        "  ".join(c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
-        for row in cells
-    )
+    widths = [max(columns(row[i]) for row in cells) for i in range(len(header))]
+    lines = []
+    for row in cells:
+        blanks = [" " * (width - columns(cell)) for cell, width in zip(row, widths, strict=True)]
+        lines.append(
+            "  ".join(b + c if i in right else c + b for i, (c, b) in enumerate(zip(row, blanks, strict=True)))
+        )
     return "\n".join(line.rstrip() for line in lines)
 
 

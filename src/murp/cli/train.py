@@ -7,8 +7,9 @@ import dataclasses
 import json
 import os
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
+from murp.cli.settings import add_settings, given_settings
 from murp.cli.text import Commands, figure
 from murp.config import Config
 from murp.errors import ConfigError
@@ -23,35 +24,20 @@ def add(commands: Commands) -> None:
         "--resume", metavar="RUN", help="continue this run; of the settings only --epochs may be given"
     )
     command.add_argument("--json", action="store_true", help="one JSON object a line: every epoch, then the run")
-    hints = get_type_hints(Config)
-    settings = command.add_argument_group("settings")
-    for knob in dataclasses.fields(Config):
-        option = "--" + knob.name.replace("_", "-")
-        help = f"{knob.metadata['help']}; default: {knob.default}".replace("%", "%%")
-        if hints[knob.name] is bool:
-            settings.add_argument(option, action="store_true", default=argparse.SUPPRESS, help=knob.metadata["help"])
-        else:
-            settings.add_argument(
-                option,
-                type=hints[knob.name],
-                default=argparse.SUPPRESS,
-                choices=knob.metadata["choices"] or None,
-                metavar=None if knob.metadata["choices"] else _metavar(hints[knob.name]),
-                help=help,
-            )
+    command.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    add_settings(command.add_argument_group("settings"))
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """Train and say where the result is and what to do with it."""
-    names = {knob.name for knob in dataclasses.fields(Config)}
-    given = {name: value for name, value in vars(options).items() if name in names}
+    given = given_settings(options)
     if options.resume is not None:
         _refuse_settings(options, given)
 
     from murp.training import progress, resume, train
 
-    shown = progress.JsonLines() if options.json else progress.for_terminal()
+    shown = progress.chosen(json=options.json, quiet=options.quiet)
     if options.resume is not None:
         result = resume(options.resume, epochs=given.get("epochs"), progress=shown)
     else:
@@ -70,7 +56,10 @@ def run(options: argparse.Namespace) -> None:
         return
     last = result.metrics()[-1]
     what = f"{result.config.model} d={result.config.dim} on {result.graph.name}"
-    print(f"trained {what}: epoch {last['epoch']}, loss {last['loss']:.4f}")
+    if shown.begun:
+        print(f"trained {what}: epoch {last['epoch']}, loss {last['loss']:.4f}")
+    else:
+        print(f"nothing to do: {what} is trained, epoch {last['epoch']}. More epochs: --epochs N.")
     if state["best_mrr"] is not None:
         best = f"MRR {figure(state['best_mrr'])} in epoch {state['best_epoch']}"
         print(f"best validation: {best} (valid, protocol standard)")
@@ -92,7 +81,3 @@ def _free_name(config: Config) -> Path:
     while (path := Path("runs") / (base if number == 1 else f"{base}-{number}")).exists():
         number += 1
     return path
-
-
-def _metavar(kind: type) -> str:
-    return {int: "N", float: "X"}.get(kind, "TEXT")

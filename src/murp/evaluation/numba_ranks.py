@@ -17,6 +17,10 @@ import torch
 from numba import njit, prange
 from torch import Tensor
 
+from murp.compiling import announce
+
+announce(__name__, "the evaluation")
+
 _TILE = 1024
 _LN2 = math.log(2.0)
 EXACT = {"cache": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}

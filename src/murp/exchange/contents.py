@@ -24,7 +24,7 @@ from murp.files import fields
 from murp.geometry import PoincareBall
 from murp.graph import Vocabulary
 from murp.models import MultiRelational
-from murp.runs import Run
+from murp.runs import Run, folder
 
 FORMAT, VERSION = "murp export", 1
 
@@ -88,6 +88,7 @@ def _describe(run: Run, coordinates: str, tables: dict[str, Tensor]) -> dict[str
         "graph": {"name": run.graph.name, "entities": run.graph.num_entities, "relations": run.graph.num_relations},
         "config": settings,
         "state": run.state,
+        "environment": folder.training_environment(run.path),
     }
 
 
@@ -139,6 +140,8 @@ def checked(path: Path, about: Any) -> dict[str, Any]:
         )
     fields(about, {"config": dict, "state": dict, "tables": dict, "coordinates": str, "graph": dict})
     fields(about["state"], {"epoch": int})
+    if about.get("environment") is not None:  # the first exports do not say
+        fields(about["environment"], folder.KNOWN)
     for table in about["tables"].values():
         fields(table, {"of": str, "shape": list})
     if about["coordinates"] not in IN_WORDS:

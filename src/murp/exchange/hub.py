@@ -1,4 +1,7 @@
-"""A folder to publish: ``model.safetensors``, ``config.json``, a model card, the graph, and the run's history."""
+"""A folder to publish: ``model.safetensors``, ``config.json``, a model card, the graph, and the run's history.
+
+And its calibration, where it has one for these weights.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 from murp.errors import DataError
 from murp.exchange import tensors
 from murp.exchange.contents import Contents
-from murp.files import new_folder
+from murp.files import new_folder, write_text
 from murp.runs import Run, folder
 
 WEIGHTS, CONFIG, CARD = "model.safetensors", "config.json", "README.md"
@@ -23,6 +26,8 @@ def write(contents: Contents, run: Run, path: Path) -> None:
         run.graph.save(part / folder.GRAPH)
         if (run.path / folder.METRICS).exists():
             shutil.copyfile(run.path / folder.METRICS, part / folder.METRICS)
+        if run.calibration is not None:
+            write_text(part / folder.CALIBRATION, run.calibration.to_json())
         (part / CARD).write_text(card(contents, run), encoding="utf-8")
 
 
@@ -43,7 +48,8 @@ def card(contents: Contents, run: Run) -> str:
     settings = ", ".join(
         f"{name} {getattr(config, name)}" for name in ("lr", "batch_size", "negatives", "seed", "dtype")
     )
-    trained_by = folder.read_environment(run.path)["murp"]
+    trained = folder.training_environment(run.path)
+    trained_by = "" if trained is None else f" by murp {trained['murp']}"
     return f"""---
 library_name: murp
 tags:
@@ -55,7 +61,7 @@ tags:
 # {title}
 
 Embeddings of the knowledge graph {graph.name} ({sizes}) in {space}, by the model of *Multi-relational Poincaré
-Graph Embeddings* (Balažević, Allen, Hospedales, NeurIPS 2019). Trained by murp {trained_by} for
+Graph Embeddings* (Balažević, Allen, Hospedales, NeurIPS 2019). Trained{trained_by} for
 {run.state["epoch"]} epochs ({settings}).
 
 ## Figures

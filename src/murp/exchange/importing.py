@@ -71,9 +71,11 @@ def import_run(path: Path, out: Path, data: str | None = None) -> Run:
     except (LookupError, TypeError, ValueError, RuntimeError) as error:
         raise DataError(f"{path} is damaged: its tables do not fit its settings ({error}). Export it again.") from error
     _check(path, model, model.parameters)
-    folder.create(out, config, graph, model, contents.about["state"], "imported")
-    if (path / folder.METRICS).is_file():
-        shutil.copyfile(path / folder.METRICS, out / folder.METRICS)
+    trained = contents.about.get("environment")
+    folder.create(out, config, graph, model, contents.about["state"], folder.IMPORTED, trained=trained)
+    for name in (folder.METRICS, folder.CALIBRATION):
+        if (path / name).is_file():
+            shutil.copyfile(path / name, out / name)
     return load(out)
 
 
@@ -106,5 +108,3 @@ def _check(path: Path, model: models.Model, tables: dict[str, Tensor]) -> None:
         raise NotFiniteError(
             f"{path} holds NaN, infinity or points outside the ball in {', '.join(broken)}. Export another checkpoint."
         )
-    if broken := model.broken():
-        raise DataError(f"{path} is damaged: NaN, infinity or points outside the ball in {', '.join(broken)}.")

@@ -18,7 +18,7 @@ from murp.graph.reading import COLUMNS, find_file, read_names
 from murp.graph.relation_pairs import RelationPair, relation_pairs
 from murp.graph.sources import load, locate
 from murp.graph.streams import open_input, split_endings
-from murp.graph.vocabulary import Vocabulary
+from murp.graph.vocabulary import Vocabulary, counted
 
 _EXAMPLES = 5
 
@@ -56,8 +56,7 @@ class Audit:
 
     def lines(self) -> list[str]:
         """For people: what was found with its examples, then what is clean."""
-        counts = ", ".join(f"{count:,} {name}" for name, count in self.counts.items())
-        lines = [f"{self.name}: {counts}"]
+        lines = [f"{self.name}: {counted(self.counts)}"]
         for finding in self.findings:
             if finding.count:
                 lines.append(f"- {finding.text}")
@@ -85,9 +84,7 @@ def audit(graph: KnowledgeGraph, source: Path | None = None) -> Audit:
     ]
     if source is not None:
         findings += [*_merged_ids(graph, source), *_final_newlines(source)]
-    counts = {"entities": graph.num_entities, "relations": graph.num_relations}
-    counts |= {split: len(graph.split(split)) for split in SPLITS}
-    return Audit(graph.name, counts, tuple(findings))
+    return Audit(graph.name, graph.counts(), tuple(findings))
 
 
 def audit_source(source: str | os.PathLike[str], *, data_dir: Path | None = None, seed: int = 0) -> Audit:
@@ -101,14 +98,14 @@ def _duplicates(graph: KnowledgeGraph, keys: Mapping[Split, Keys]) -> Iterator[F
         triples = graph.split(split)
         facts, first, rows = np.unique(keys[split], return_index=True, return_counts=True)
         extra = len(triples) - len(facts)
-        text = f"{extra:,} duplicate rows in {split}"
+        text = _number(extra, f"duplicate row{{s}} in {split}")
         yield Finding("duplicate_rows", split, extra, text, _facts(graph, triples[first[rows > 1]]))
 
 
 def _shared_facts(graph: KnowledgeGraph, keys: Mapping[Split, Keys]) -> Iterator[Finding]:
     for one, other in combinations(SPLITS, 2):
         shared, rows, _ = np.intersect1d(keys[one], keys[other], return_indices=True)
-        text = f"{len(shared):,} facts of {other} also in {one}"
+        text = _number(len(shared), f"fact{{s}} of {other} also in {one}")
         examples = _facts(graph, graph.split(one)[rows])
         yield Finding("shared_facts", f"{one} and {other}", len(shared), text, examples)
 
@@ -127,7 +124,7 @@ def _unseen(graph: KnowledgeGraph) -> Iterator[Finding]:
                 f"unseen_{many}",
                 split,
                 len(things),
-                f"{len(things):,} {many} of {split} never seen in training",
+                f"{counted({many: len(things)})} of {split} never seen in training",
                 tuple(vocabulary.label(i) for i in things[:_EXAMPLES]),
             )
             yield Finding(
@@ -142,15 +139,20 @@ def _unseen(graph: KnowledgeGraph) -> Iterator[Finding]:
 def _relations(graph: KnowledgeGraph) -> Iterator[Finding]:
     pairs = relation_pairs(graph)
     for kind, both_ways, check, where, words in (
-        ("duplicate", True, "near_duplicate_relations", "both ways", "pairs of near-duplicate relations"),
-        ("duplicate", False, "near_duplicate_relations", "one way", "relations nearly contained in another"),
-        ("inverse", True, "near_inverse_relations", "both ways", "pairs of near-inverse relations"),
-        ("inverse", False, "near_inverse_relations", "one way", "relations nearly in another's reverse"),
-        ("symmetric", True, "symmetric_relations", "", "symmetric relations"),
+        ("duplicate", True, "near_duplicate_relations", "both ways", "pair{s} of near-duplicate relations"),
+        ("duplicate", False, "near_duplicate_relations", "one way", "relation{s} nearly contained in another"),
+        ("inverse", True, "near_inverse_relations", "both ways", "pair{s} of near-inverse relations"),
+        ("inverse", False, "near_inverse_relations", "one way", "relation{s} nearly in another's reverse"),
+        ("symmetric", True, "symmetric_relations", "", "symmetric relation{s}"),
     ):
         found = [pair for pair in pairs if pair.kind == kind and pair.both_ways == both_ways]
         examples = tuple(_describe(graph, pair) for pair in found[:_EXAMPLES])
-        yield Finding(check, where, len(found), f"{len(found):,} {words}", examples)
+        yield Finding(check, where, len(found), _number(len(found), words), examples)
+
+
+def _number(count: int, words: str) -> str:
+    """So many of what the words say, whose {s} is that of the plural."""
+    return f"{count:,} {words.format(s='' if count == 1 else 's')}"
 
 
 def _describe(graph: KnowledgeGraph, pair: RelationPair) -> str:
@@ -166,7 +168,7 @@ def _self_loops(graph: KnowledgeGraph) -> Iterator[Finding]:
     for split in SPLITS:
         triples = graph.split(split)
         loops = triples[triples[:, 0] == triples[:, 2]]
-        text = f"{len(loops):,} self-loops (head = tail) in {split}"
+        text = _number(len(loops), f"self-loop{{s}} (head = tail) in {split}")
         yield Finding("self_loops", split, len(loops), text, _facts(graph, loops))
 
 
@@ -183,7 +185,8 @@ def _sorted_rows(graph: KnowledgeGraph) -> Iterator[Finding]:
         by_chance, at_most = (rows * (rows - 1)).sum() / max(len(values), 1), (rows - 1).sum()
         # With fewer than ten neighbours between the two, a random order could look sorted.
         ordered = at_most - by_chance >= 10 and agree - by_chance >= 0.8 * (at_most - by_chance)
-        text = f"train rows are sorted by {role}, all or nearly all: shuffle before batching"
+        advice = "shuffle before batching (murp does; other tools may not)"
+        text = f"train rows are sorted by {role}, all or nearly all: {advice}"
         yield Finding("sorted_rows", role, len(values) if ordered else 0, text)
 
 

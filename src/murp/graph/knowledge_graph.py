@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from murp.graph.vocabulary import Vocabulary
+from murp.graph.vocabulary import Vocabulary, counted
 
 Triples = NDArray[np.int32]
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KnowledgeGraph:
     """Facts (head, relation, tail) as rows of int32 indices into two vocabularies.
 
@@ -36,6 +36,9 @@ class KnowledgeGraph:
     test: Triples
     source: str = ""  # the name or path it was loaded from, and the seed that split it where that is one file:
     split_seed: int = 0  # so that a run can say how to repeat it
+
+    def __repr__(self) -> str:
+        return f"KnowledgeGraph({self.name!r}: {counted(self.counts())})"
 
     @classmethod
     def load(
@@ -84,6 +87,11 @@ class KnowledgeGraph:
     def num_relations(self) -> int:
         """R, the relations of the files; models with reciprocals have 2R."""
         return len(self.relations)
+
+    def counts(self) -> dict[str, int]:
+        """How many entities and relations there are, and how many triples in each split."""
+        splits: dict[str, int] = {name: len(self.split(name)) for name in SPLITS}
+        return {"entities": self.num_entities, "relations": self.num_relations, **splits}
 
     def split(self, name: Split) -> Triples:
         """The triples of one split."""

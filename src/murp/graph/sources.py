@@ -7,6 +7,7 @@ one that ``KnowledgeGraph.save`` wrote; a single file is split by :mod:`murp.gra
 
 from __future__ import annotations
 
+import difflib
 import importlib.resources
 import os
 import warnings
@@ -58,10 +59,21 @@ def locate(source: str | os.PathLike[str], *, data_dir: Path | None = None) -> P
         if path.exists():
             return path
     looked = ", ".join(str(path) for path in candidates)
+    close = next((near for path in candidates if (near := _close(path)) is not None), None)
+    hint = suggest(Path(source).name) if close is None else f"Did you mean {close}?"
     raise DataError(
-        f"{os.fspath(source)!r} is no dataset's name, and there is no such folder or file"
-        f" (looked for {looked}). {suggest(Path(source).name)}"
+        f"{os.fspath(source)!r} is no dataset's name, and there is no such folder or file (looked for {looked}). {hint}"
     )
+
+
+def _close(path: Path) -> Path | None:
+    """What lies beside ``path``, which is not there, under the name closest to its."""
+    try:
+        beside = os.listdir(path.parent)
+    except OSError:
+        return None
+    close = difflib.get_close_matches(path.name, beside, n=1, cutoff=0.8)
+    return path.with_name(close[0]) if close else None
 
 
 def read(path: Path, *, seed: int = 0) -> KnowledgeGraph:
@@ -123,8 +135,7 @@ def _download(known: Dataset, roots: list[Path]) -> Path:
 
 def _count_differences(known: Dataset, graph: KnowledgeGraph) -> str:
     """Each count that is not the registry's, in words; empty where all agree."""
-    found = {"entities": graph.num_entities, "relations": graph.num_relations}
-    found |= {name: len(graph.split(name)) for name in SPLITS}
+    found = graph.counts()
     return ", ".join(
         f"{found[name]:,} {name} instead of {count:,}" for name, count in known.counts().items() if found[name] != count
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from murp.errors import UnknownNameError
 from murp.graph.spelling import Spelling
 
+PLURALS = {"entity": "entities", "relation": "relations"}
 COMPARED = 200_000  # names for a typing error; of more only those with the same first letter
 
 
@@ -38,6 +39,11 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __repr__(self) -> str:
+        first = [repr(self.id(i)) for i in range(min(3, len(self)))]
+        ids = ", ".join([*first, *(["…"] if len(self) > 3 else [])])
+        return f"Vocabulary({counted({PLURALS[self.kind]: len(self)})}{': ' if ids else ''}{ids})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
@@ -126,6 +132,12 @@ class Vocabulary:
         """Inverse of :meth:`table`."""
         columns = {name: table.column(name).combine_chunks() for name in table.column_names}
         return cls(kind, columns["id"], columns.get("name"), columns.get("gloss"))
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """``78 entities, 1 relation, 148 train``: numbers with their names, one of a thing in the singular."""
+    singular = {many: one for one, many in PLURALS.items()}
+    return ", ".join(f"{count:,} {singular.get(name, name) if count == 1 else name}" for name, count in counts.items())
 
 
 def _spelling(pool: NDArray[np.int64], lowered: pa.Array) -> tuple[dict[str, int], Spelling]:

@@ -43,6 +43,11 @@ class MultiRelational(Model):
         point = Table("entity", "entity", (dim,), geometry, "normal", ("subject", "object"))
         self.tables = (point, *transformation.tables(geometry, dim), *bias_tables(bias))
 
+    def __repr__(self) -> str:
+        sizes = f"{self.num_entities:,} entities, {self.num_relations:,} relations with reciprocals"
+        tables = ", ".join(table.name for table in self.tables)
+        return f"MultiRelational({self.geometry.name} d={self.dim}, {sizes}; {self.dtype}: {tables})"
+
     def move_subject(self, points: Tensor, relation: Rows) -> Tensor:
         """e_s^(r): points (…, d) under relation rows that broadcast against them."""
         if self.transformation.stretch_subject:

@@ -17,8 +17,9 @@ from murp.geometry import PoincareBall
 from murp.graph import KnowledgeGraph
 from murp.models import MultiRelational
 from murp.plots.labels import write_names
-from murp.plots.layout import entity_points, finite
+from murp.plots.layout import entity_points, finite, reach
 from murp.plots.style import BLUE, GREEN, INK, NORMAL, ORANGE, PAGE, PAPER, PURPLE, VERMILION, light, new_figure, tidy
+from murp.widths import shortened
 
 # What the model says of an object and what the graph knows: colour and size, the later drawn above the earlier.
 ANSWERS = {
@@ -167,11 +168,12 @@ def _panel(axes: Any, name: str, asked: Question) -> None:
     axes.scatter([asked.subject_after], [0], s=70, c=SUBJECT, label="subject, after", **star)
     seen = np.concatenate([asked.before, asked.after, [[asked.subject_before, 0], [asked.subject_after, 0]]])
     left, right, top = seen[:, 0].min(), seen[:, 0].max(), seen[:, 1].max()
-    if asked.disk:
+    rim = asked.disk and reach(seen) == 1
+    if rim:
         right = top = 1.0
     # Wide enough for names beside a tall and narrow cloud.
     width, middle = 1.06 * max(right - left, top), (left + right) / 2
     axes.set(xlim=(middle - width / 2, middle + width / 2), ylim=(-0.08 * top, 1.04 * top), aspect="equal")
-    tidy(
-        axes, x="along the subject", y="the rest", title=f"{name}: ({asked.subject}, {asked.relation}, ?)", grid="none"
-    )
+    title = f"{name}: ({shortened(asked.subject)}, {shortened(asked.relation)}, ?)"
+    along = "along the subject" + ("; the rim is not shown" if asked.disk and not rim else "")
+    tidy(axes, x=along, y="the rest", title=title, grid="none")

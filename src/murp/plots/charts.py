@@ -23,15 +23,18 @@ from murp.plots.style import (
     PAGE,
     SMALL,
     appearances,
+    decimal,
     figure_text,
     legend,
+    legend_above,
     new_figure,
     plain_decimals,
     tidy,
 )
+from murp.widths import shortened
 
 Spread = tuple[ArrayLike, ArrayLike]  # means and standard deviations, one for every x
-ABOVE = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderaxespad": 0.2}  # a legend that covers no data
+_PANELS = {"valid": "metric", "train": "metric", "loss": "loss"}  # of a curve's parts
 Printed = Mapping[str, Mapping[float, float]]  # series → x → what the paper says
 
 
@@ -74,7 +77,7 @@ def difference_by_share(
     axes.invert_xaxis()  # as in the paper: from the most hierarchical on
     plain_decimals(axes.yaxis)
     tidy(axes, x="hierarchical relations", y=f"{of}, MuRP − MuRE")
-    legend(axes, handles=entries, **ABOVE, ncols=2)
+    legend_above(axes, entries, ncols=2, inches=COLUMN)
     return figure
 
 
@@ -100,38 +103,52 @@ def convergence(curves: Mapping[str, Mapping[str, ArrayLike]], *, of: str = "MRR
     """A metric by epoch (figure 3b): valid solid, train dashed; where there is a loss, it has axes of its own below.
 
     ``curves``: model → a mapping with ``epoch`` and any of ``train`` and ``valid``, one value for each epoch, and
-    perhaps ``loss``. NaN where nothing was measured, as between two validations.
+    perhaps ``loss``. NaN where nothing was measured, as between two validations; what was never measured has no axes.
     """
-    with_loss = any("loss" in curve for curve in curves.values())
-    figure = new_figure(COLUMN, 3.6 if with_loss else 2.6)
-    upper, *lower = np.atleast_1d(figure.subplots(1 + with_loss, sharex=True))
+    drawn = {name: _measured(curve) for name, curve in curves.items()}
+    labels = {"metric": of, "loss": "training loss"}
+    shown = [kind for kind in labels if any(_PANELS[part] == kind for parts in drawn.values() for part in parts)]
+    figure = new_figure(COLUMN, 3.6 if len(shown) == 2 else 2.6)
+    panels = dict(zip(shown, np.atleast_1d(figure.subplots(max(len(shown), 1), sharex=True)), strict=False))
     looks = appearances(list(curves))
-    for name, curve in curves.items():
-        for part, dash in (("valid", "-"), ("train", "--"), ("loss", "-")):
-            if part in curve:
-                epoch, values = np.asarray(curve["epoch"], float), np.asarray(curve[part], float)
-                there = np.isfinite(values)
-                axes = lower[0] if part == "loss" else upper
-                label = None if part == "loss" else f"{name}, {part}"
-                axes.plot(epoch[there], values[there], dash, color=looks[name][0], linewidth=1.3, label=label)
-    plain_decimals(upper.yaxis)
-    tidy(upper, x="" if lower else "epoch", y=of)
-    if upper.lines:
-        legend(upper, loc="lower right")
-    for axes in lower:
-        axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_minor_locator(NullLocator())
+    for name, parts in drawn.items():
+        for part, (epoch, values) in parts.items():
+            axes = panels[_PANELS[part]]
+            style = {"color": looks[name][0], "linewidth": 1.3, "linestyle": "--" if part == "train" else "-"}
+            style |= {"marker": "o", "markersize": 4} if len(epoch) == 1 else {}  # a line of one point is not seen
+            # A legend for the loss only where the metric's does not name the model.
+            label = f"{name}, {part}" if part != "loss" else name if list(parts) == ["loss"] else None
+            axes.plot(epoch, values, label=label, **style)
+    for kind, axes in panels.items():
+        if kind == "loss":
+            axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.yaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
         plain_decimals(axes.yaxis)
-        tidy(axes, x="epoch", y="training loss")
+        tidy(axes, x="epoch" if kind == shown[-1] else "", y=labels[kind])
+        if entries := axes.get_legend_handles_labels()[0]:
+            legend_above(axes, entries, ncols=2, inches=COLUMN)
     return figure
 
 
-def norms_against_biases(models: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Figure:
+def _measured(curve: Mapping[str, ArrayLike]) -> dict[str, tuple[Any, Any]]:
+    """The parts of a curve that have any value, each as epochs and values; the order of the legend."""
+    found = {}
+    for part in _PANELS:
+        if part in curve:
+            epoch, values = np.asarray(curve["epoch"], float), np.asarray(curve[part], float)
+            there = np.isfinite(values)
+            if there.any():
+                found[part] = epoch[there], values[there]
+    return found
+
+
+def norms_against_biases(models: Mapping[str, tuple[ArrayLike, ArrayLike]], *, of: str = "bias") -> Figure:
     """Norm of every entity's embedding against its bias, axes for each model (figure 4).
 
-    ``models``: name → (norms (N,), biases (N,)). The points are pixels in vector files too: 40,000 paths would be
-    a file nobody can open.
+    ``models``: name → (norms (N,), biases (N,)). ``of``: which bias that is. The points are pixels in
+    vector files too: 40,000 paths would be a file nobody can open.
     """
     count = len(models)
     figure = new_figure(COLUMN if count == 1 else PAGE, 2.8)
@@ -139,14 +156,15 @@ def norms_against_biases(models: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> F
     for axes, (name, (norms, biases)) in zip(np.atleast_1d(figure.subplots(1, count)), models.items(), strict=True):
         size = float(np.clip(8000 / max(np.size(norms), 1), 0.4, 6))
         axes.scatter(norms, biases, s=size, c=looks[name][0], alpha=0.4, linewidths=0, rasterized=True)
-        tidy(axes, x="norm of the embedding", y="bias", title=name)
+        axes.ticklabel_format(useOffset=False)
+        tidy(axes, x="norm of the embedding", y=of, title=name)
     return figure
 
 
 def relation_bars(
     names: Sequence[str],
     hits: Mapping[str, ArrayLike],
-    khs: ArrayLike | None = None,
+    khs: Sequence[str] | None = None,
     *,
     of: str = "hits@10",
     title: str = "",
@@ -154,9 +172,10 @@ def relation_bars(
     """A bar for every relation and model, in the order given (the picture of table 3).
 
     ``hits``: model → one value for each of ``names``; NaN where nothing was asked. ``khs``: the relations'
-    Krackhardt scores, written beside the names.
+    Krackhardt scores as they are to be written beside the names.
     """
-    figure = new_figure(PAGE, 0.9 + 0.17 * len(names) * (len(hits) + 0.6))
+    height = 0.9 + 0.17 * len(names) * (len(hits) + 0.6)
+    figure = new_figure(PAGE, height)
     axes = figure.add_subplot()
     looks = appearances(list(hits))
     thickness = 0.8 / max(len(hits), 1)
@@ -167,46 +186,57 @@ def relation_bars(
         for at, value in zip(middle, lengths, strict=True):
             place: dict[str, Any] = {"xytext": (2, 0), "textcoords": "offset points", "va": "center_baseline"}
             axes.annotate(figure_text(value), (np.nan_to_num(value), at), fontsize=SMALL, color=INK, **place)
-    scores = [""] * len(names) if khs is None else [f"  ({score:.2f})" for score in np.asarray(khs, float)]
-    axes.set_yticks(rows, [name + score for name, score in zip(names, scores, strict=True)])
+    scores = [""] * len(names) if khs is None else [f"  ({score})" for score in khs]
+    axes.set_yticks(rows, [shortened(name) + score for name, score in zip(names, scores, strict=True)])
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlim(0, 1.06)
     plain_decimals(axes.xaxis)
-    tidy(axes, x=of, grid="x")
+    explained = "" if khs is None else "relation (Krackhardt score)"
+    low = bool(explained) and height < 2.4  # the words would be longer than the axis
+    tidy(axes, x=f"{of}; at the axis: {explained}" if low else of, grid="x")
     axes.set_title(title, fontsize=LARGE, color=INK, loc="left")
     axes.tick_params(axis="y", labelsize=NORMAL, length=0)
-    if khs is not None:
-        axes.set_ylabel("relation (Krackhardt score)", fontsize=NORMAL, color=INK)
-    legend(axes, **ABOVE, ncols=len(hits))
+    axes.set_ylabel("" if low else explained, fontsize=NORMAL, color=INK)
+    # The title stands to its left.
+    legend_above(axes, axes.get_legend_handles_labels()[0], ncols=len(hits), inches=PAGE - 3)
     return figure
 
 
-def reliability(curves: Mapping[str, tuple[ArrayLike, ArrayLike, ArrayLike]], *, title: str = "") -> Figure:
-    """A reliability diagram: the share of facts among triples given a probability, against that probability.
+Bins = tuple[ArrayLike, ArrayLike, ArrayLike]  # mean probability, share that are facts, number of answers
 
-    ``curves``: name → (mean probability, share that are facts, number of triples), a value for each bin; bins
-    without triples are left out. On the diagonal a probability means what it says. Below: where the triples are.
+
+def reliability(panels: Mapping[str, Mapping[str, Bins]], *, title: str = "") -> Figure:
+    """Reliability diagrams: the share of facts among answers given a probability, against that probability.
+
+    ``panels``: name → curve → its bins; a column for each panel. On the diagonal a probability means what it says.
+    Below: where the answers are. The axes are logarithmic, since most answers are improbable; bins without answers,
+    or without a fact among them, have no point.
     """
-    figure = new_figure(COLUMN, 4.0)
-    upper, lower = figure.subplots(2, sharex=True, height_ratios=(3, 1))
-    upper.plot([0, 1], [0, 1], color=GREY, linewidth=1, zorder=1)
-    looks = appearances(list(curves))
+    figure = new_figure(COLUMN * len(panels), 4.2)
+    columns = figure.subplots(2, len(panels), sharex="col", height_ratios=(3, 1), squeeze=False).T
     bars = {"markersize": 4, "linewidth": 1.3, "elinewidth": 0.8, "capsize": 2, "zorder": 3}
-    for name, bins in curves.items():
-        p, share, n = (np.asarray(values, float) for values in bins)
-        p, share, n = (values[n > 0] for values in (p, share, n))
-        colour, marker = looks[name]
-        # The bar is two standard errors of a share of n draws.
-        error = 2 * np.sqrt(share * (1 - share) / n)
-        upper.errorbar(p, share, yerr=error, color=colour, marker=marker, label=name, **bars)
-        lower.plot(p, n, color=colour, marker=marker, markersize=4, linewidth=1.3)
-    upper.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-    lower.set_yscale("log")
-    lower.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    lower.yaxis.set_minor_locator(NullLocator())
-    for axis in (upper.xaxis, upper.yaxis, lower.xaxis):
-        plain_decimals(axis)
-    tidy(upper, y="share of facts", title=title)
-    tidy(lower, x="predicted probability", y="triples")
-    legend(upper, loc="lower right")  # below the diagonal: scores that promise too little lie above it
+    for (upper, lower), (name, curves) in zip(columns, panels.items(), strict=True):
+        least = 0.1
+        for (label, bins), (colour, marker) in zip(curves.items(), appearances(list(curves)).values(), strict=True):
+            p, share, n = (np.asarray(values, float) for values in bins)
+            lower.plot(p[n > 0], n[n > 0], color=colour, marker=marker, markersize=4, linewidth=1.3)
+            there = (n > 0) & (share > 0)
+            p, share, n = p[there], share[there], n[there]
+            # The bar is two standard errors of a share of n draws.
+            error = 2 * np.sqrt(share * (1 - share) / n)
+            upper.errorbar(p, share, yerr=error, color=colour, marker=marker, label=label, **bars)
+            least = min([least, *p, *share])
+        ends = (10 ** np.floor(np.log10(least)), 1.25)
+        upper.plot(ends, ends, color=GREY, linewidth=1, zorder=1)
+        upper.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
+        lower.set(yscale="log")
+        lower.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        lower.yaxis.set_minor_locator(NullLocator())
+        for axis in (upper.yaxis, lower.xaxis):
+            axis.set_major_formatter(lambda value, _: decimal(value, 7))
+        tidy(upper, y="share of facts", title=name)
+        tidy(lower, x="predicted probability", y="answers")
+        legend(upper, loc="upper left")  # above the diagonal: scores promise too much among many candidates
+    if title:
+        figure.suptitle(title, fontsize=LARGE, color=INK)
     return figure

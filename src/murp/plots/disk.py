@@ -17,6 +17,7 @@ from murp.plots.labels import write_names
 from murp.plots.layout import around, described, entity_points, finite, in_unit_disk, new_disk, scale_note
 from murp.plots.style import GREY, INK, NORMAL, save
 from murp.runs import Run
+from murp.widths import shortened
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,8 @@ def answers_disk(run: Run, subject: int, relation: int, *, labels: int = 40) -> 
     """The picture of the question (subject, relation, ?), the subject at the centre."""
     graph = run.graph
     seen = view(run.model, graph, subject, relation)
-    title = f"({graph.entities.label(subject)}, {graph.relations.name(relation)}, ?)   {described(run)}"
-    figure, axes = new_disk(title, scale_note(run.model.geometry))
+    asked = f"({shortened(graph.entities.label(subject))}, {shortened(graph.relations.name(relation))}, ?)"
+    figure, axes = new_disk(f"{asked}   {described(run)}", scale_note(run.model.geometry), seen.positions)
     for level, (answer, chosen) in enumerate(judged(seen.probabilities, seen.known).items()):
         chosen[subject] = False
         colour, area = (GREY, 3.0) if answer == "true negative" else (ANSWERS[answer][0], 22.0)
@@ -59,8 +60,8 @@ def answers_disk(run: Run, subject: int, relation: int, *, labels: int = 40) -> 
         x, y = seen.positions[chosen].T
         many = answer == "true negative"
         axes.scatter(x, y, s=area, c=colour, label=label, linewidths=0, zorder=1 + 0.1 * level, rasterized=many)
-    name = graph.entities.name(subject)
-    axes.scatter([0], [0], s=90, c=SUBJECT, marker="*", linewidths=0, label=f"subject: {name}", zorder=4)
+    label = f"subject: {shortened(graph.entities.name(subject), 24)}"
+    axes.scatter([0], [0], s=90, c=SUBJECT, marker="*", linewidths=0, label=label, zorder=4)
     figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=NORMAL, labelcolor=INK, markerscale=1.2)
     shown = worth_a_name(seen.probabilities, seen.known)
     shown = shown[shown != subject]

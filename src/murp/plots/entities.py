@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from murp.plots.labels import write_names
 from murp.plots.layout import around, described, entity_points, in_unit_disk, new_disk, scale_note
 from murp.plots.style import BLUE, GREEN, GREY, INK, NORMAL, ORANGE, PURPLE, SKY, SMALL, VERMILION
 from murp.runs import Run
+from murp.widths import shortened
 
 Colour = Literal["norm", "depth", "relation"]
 Projection = Literal["distances", "paper"]
@@ -44,7 +45,8 @@ def entities_disk(
 
     ``edges``: the relation whose facts are drawn as geodesics of the picture. ``projection``: distances from the
     centre kept (:func:`murp.plots.layout.around`; with d = 2 this is the model itself), or the paper's, along the
-    centre's own vector (:func:`murp.plots.answers.project`). A point's area grows with the entity's bias.
+    centre's own vector (:func:`murp.plots.answers.project`). A point's area grows with the entity's bias, of the
+    subject where there are two.
     """
     model, graph, geometry = run.model, run.graph, run.model.geometry
     points = entity_points(model)
@@ -58,12 +60,12 @@ def entities_disk(
         origin = torch.zeros_like(points[0]) if centre is None else points[centre]
         plane, note = around(geometry, points, origin), scale_note(geometry)
     if edges is not None:
-        note += f"; lines: {graph.relations.name(edges)}"
-    if bias(model) is not None:
-        note += "; area: bias"
-    what = graph.name if centre is None else f"{graph.name} around {graph.entities.label(centre)}"
-    figure, axes = new_disk(f"{what}   {described(run)}", note, half=projection == "paper")
+        note += f"; lines: {shortened(graph.relations.name(edges))}"
+    if (learned := bias(model)) is not None:
+        note += f"; area: {learned.name}"
+    what = graph.name if centre is None else f"{graph.name} around {shortened(graph.entities.label(centre))}"
     positions = in_unit_disk(geometry, plane)
+    figure, axes = new_disk(f"{what}   {described(run)}", note, positions, half=projection == "paper")
     if edges is not None:
         _draw_edges(axes, model, _pairs(graph, edges), centre, plane)
     _draw_points(axes, run, positions, edges, colour)
@@ -80,11 +82,18 @@ def degrees(graph: KnowledgeGraph) -> NDArray[np.int64]:
     return np.bincount(graph.facts()[:, [0, 2]].ravel(), minlength=graph.num_entities)
 
 
-def bias(model: MultiRelational) -> NDArray[np.float64] | None:
-    """The entities' biases (N,), those of the subject where there are both; None where the model learns none."""
+class Bias(NamedTuple):
+    """The entities' biases (N,), and which they are: ``subject bias`` or ``object bias``."""
+
+    name: str
+    values: NDArray[np.float64]
+
+
+def bias(model: MultiRelational) -> Bias | None:
+    """The entities' biases, those of the subject where there are both; None where the model learns none."""
     for name in ("subject_bias", "object_bias"):
         if name in model.parameters:
-            return np.asarray(model.parameters[name].double().cpu())
+            return Bias(name.replace("_", " "), np.asarray(model.parameters[name].double().cpu()))
     return None
 
 
@@ -121,11 +130,11 @@ def _draw_edges(axes: Any, model: MultiRelational, pairs: NDArray[np.int64], cen
 
 def _draw_points(axes: Any, run: Run, positions: NDArray[np.float64], edges: int | None, colour: Colour) -> None:
     """The points, with a scale or a legend of what their colours mean."""
-    biases = bias(run.model)
+    learned = bias(run.model)
     area = np.full(len(positions), 4.0)
-    if biases is not None:
-        low, high = np.quantile(biases, [0.02, 0.98])
-        area = 2 + 16 * np.clip((biases - low) / max(high - low, 1e-12), 0, 1)
+    if learned is not None:
+        low, high = np.quantile(learned.values, [0.02, 0.98])
+        area = 2 + 16 * np.clip((learned.values - low) / max(high - low, 1e-12), 0, 1)
     area *= np.clip((6000 / len(positions)) ** 0.7, 0.2, 1.5)  # many points, small points
     order = np.argsort(-area, kind="stable")  # small points above large ones
     many = {"linewidths": 0, "zorder": 2, "rasterized": len(positions) > MANY}
@@ -133,7 +142,9 @@ def _draw_points(axes: Any, run: Run, positions: NDArray[np.float64], edges: int
         groups = main_relations(run.graph)
         for name, (members, shade) in groups.items():
             chosen = order[members[order]]
-            axes.scatter(*positions[chosen].T, s=area[chosen], c=shade, label=name, **many)
+            if len(chosen):
+                label = shortened(name, 24)
+                axes.scatter(*positions[chosen].T, s=area[chosen], c=shade, label=label, **many)
         axes.figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=NORMAL, labelcolor=INK)
         return
     values, label = _scale(run, edges, colour)
@@ -154,7 +165,7 @@ def _scale(run: Run, edges: int | None, colour: Colour) -> tuple[NDArray[np.floa
     if colour == "norm":
         norms = torch.linalg.vector_norm(entity_points(run.model), dim=1)
         return np.asarray(norms.cpu()), "norm of the embedding"
-    from murp.analysis.depth import find_levels  # compiled code that the other pictures need not wait for
+    from murp.analysis.depth import find_levels
     from murp.analysis.relations import relation_edges
 
     of_relation = relation_edges(run.graph)
@@ -162,7 +173,7 @@ def _scale(run: Run, edges: int | None, colour: Colour) -> tuple[NDArray[np.floa
     levels = find_levels(of_relation[relation])
     depths = np.full(run.graph.num_entities, np.nan)
     depths[levels.nodes] = levels.depth
-    return depths, f"depth under {run.graph.relations.name(relation)}; grey: not part of it"
+    return depths, f"depth under {shortened(run.graph.relations.name(relation))}; grey: not part of it"
 
 
 def main_relations(graph: KnowledgeGraph) -> dict[str, tuple[NDArray[np.bool_], str]]:

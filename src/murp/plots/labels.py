@@ -11,7 +11,9 @@ from matplotlib.collections import LineCollection
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
+from murp.plots.fonts import dress
 from murp.plots.style import INK, SMALL, literal
+from murp.widths import shortened
 
 Array = NDArray[np.float64]
 
@@ -37,8 +39,9 @@ def write_names(axes: Any, names: Sequence[str], points: Array, *, limit: int, d
     """Write up to ``limit`` names beside their points (n, 2), the first first, and return the texts.
 
     A name covers no other name, no other of the points and no line that leads to a name, such lines do not cross, and
-    it stands within the axes, in a ``disk`` within the unit circle; one that fits nowhere is left out. To be called
-    last: what moves or rescales the axes afterwards moves the names too.
+    it stands within the axes, in a ``disk`` within the unit circle; one that fits nowhere is left out, as is that of a
+    point outside the axes. Long names are shortened. To be called last: what moves or rescales the axes
+    afterwards moves the names too.
     """
     figure = axes.figure
     literal(figure)
@@ -54,8 +57,11 @@ def write_names(axes: Any, names: Sequence[str], points: Array, *, limit: int, d
     for name, here, point in zip(names, at, points, strict=True):
         if len(written) == limit:
             break
-        style: Any = {"fontsize": SMALL, "color": INK, "zorder": 6, "parse_math": False, "in_layout": False}
-        text = axes.annotate(name, point, xytext=(0, 0), textcoords="offset points", **style)
+        if not frame.contains(*here):
+            continue
+        style: Any = {"fontsize": SMALL, "color": INK, "zorder": 6, "in_layout": False}
+        text = axes.annotate(shortened(name), point, xytext=(0, 0), textcoords="offset points", **style)
+        dress(text)
         size = text.get_window_extent(renderer)
         extent = np.array([size.width, size.height])
         for offset, side, height, far in _places():

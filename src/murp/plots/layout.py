@@ -14,7 +14,7 @@ from torch import Tensor
 from murp.errors import NotFiniteError
 from murp.geometry import Geometry, PoincareBall
 from murp.models import MultiRelational
-from murp.plots.style import INK, PAGE, PAPER, SMALL, new_figure, tidy
+from murp.plots.style import INK, PAGE, PAPER, SMALL, new_figure, tidy, wrapped
 from murp.runs import Run
 
 NAMES = {"murp": "MuRP", "mure": "MuRE"}
@@ -80,13 +80,35 @@ def described(run: Run) -> str:
     return f"{NAMES[run.config.model]} d={run.config.dim}"
 
 
-def new_disk(title: str, note: str, *, half: bool = False) -> tuple[Figure, Any]:
-    """A figure and its axes with the unit disk, or its upper half, and a note below."""
+def reach(positions: NDArray[np.float64]) -> float:
+    """How much of the unit disk a picture of positions (n, 2) shows: all of it, or what 99 in 100 of them take up.
+
+    The latter where that is less than half of the radius, as early in training and of small graphs: they would
+    huddle in the middle of an empty disk.
+    """
+    taken = float(np.quantile(np.linalg.norm(positions, axis=1), 0.99))
+    return 1.0 if taken >= 0.5 or taken == 0 else 1.15 * taken
+
+
+def new_disk(
+    title: str, note: str, positions: NDArray[np.float64] | None = None, *, half: bool = False
+) -> tuple[Figure, Any]:
+    """A figure and its axes with the unit disk, or its upper half; as much of it as ``positions`` (n, 2) need.
+
+    Below stands the ``note``, and what is not shown.
+    """
+    shown = 1.0 if positions is None else reach(positions)
+    if positions is not None and shown < 1:
+        beyond = int((np.abs(positions) > 1.02 * shown).any(axis=1).sum())
+        others = "1 entity" if beyond == 1 else f"{beyond:,} entities"
+        unseen = f"the rim and {others} are" if beyond else "the rim is"
+        note += f"; {unseen} not shown: the picture ends at {shown:.2g} of the radius"
     figure = new_figure(PAGE, 4.2 if half else 7.6)
     axes: Any = figure.add_subplot(aspect="equal")
     axes.add_patch(Circle((0, 0), 1, facecolor=PAPER, edgecolor=INK, linewidth=1.0, zorder=0))
     tidy(axes, title=title, grid="none")
-    axes.set(xlim=(-1.02, 1.02), ylim=(-0.05 if half else -1.02, 1.02), xticks=[], yticks=[])
+    side = 1.02 * shown
+    axes.set(xlim=(-side, side), ylim=(-0.05 * side if half else -side, side), xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
-    axes.set_xlabel(note, fontsize=SMALL, color=INK)
+    axes.set_xlabel(wrapped(axes, note, SMALL), fontsize=SMALL, color=INK)
     return figure, axes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,11 +13,13 @@ from murp.errors import ConfigError, DataError
 from murp.evaluation import Protocol
 from murp.graph import Split
 from murp.plots.answers import ask, question
-from murp.plots.charts import convergence, norms_against_biases, relation_bars, reliability
+from murp.plots.charts import Bins, convergence, norms_against_biases, relation_bars, reliability
 from murp.plots.entities import bias
 from murp.plots.layout import described, entity_points
 from murp.plots.style import figure_text
+from murp.prediction.calibration import SHOWN
 from murp.runs import Run
+from murp.runs.folder import imported
 
 MOST_BARS = 40
 
@@ -36,7 +39,8 @@ def convergence_of(runs: Sequence[Run]) -> Figure:
     for name, run in named(runs).items():
         records = run.metrics()
         if not records:
-            raise DataError(f"{run.path} has no metrics yet: nothing was trained, so there is no curve to draw.")
+            why = "it was imported without them" if imported(run.path) else "nothing was trained yet"
+            raise DataError(f"{run.path} has no metrics: {why}, so there is no curve to draw.")
         valid = [record.get("valid") or {} for record in records]
         protocols |= {figures["protocol"] for figures in valid if figures}
         curves[name] = {
@@ -49,14 +53,15 @@ def convergence_of(runs: Sequence[Run]) -> Figure:
 
 def norms_of(runs: Sequence[Run]) -> Figure:
     """Norm against bias of every entity."""
-    shown = {}
+    shown, which = {}, set()
     for name, run in named(runs).items():
-        biases = bias(run.model)
-        if biases is None:
+        learned = bias(run.model)
+        if learned is None:
             raise ConfigError(f"{run.path}: bias = {run.config.bias!r} learns no bias, so there is nothing to compare.")
         norms = torch.linalg.vector_norm(entity_points(run.model), dim=1)
-        shown[name] = (norms.cpu().numpy(), biases)
-    return norms_against_biases(shown)
+        shown[name] = (norms.cpu().numpy(), learned.values)
+        which.add(learned.name)
+    return norms_against_biases(shown, of=" or ".join(sorted(which, reverse=True)))
 
 
 def relations_of(runs: Sequence[Run], split: Split = "test", protocol: Protocol = "standard") -> Figure:
@@ -64,7 +69,7 @@ def relations_of(runs: Sequence[Run], split: Split = "test", protocol: Protocol 
 
     Of a graph with many relations those with most facts in the split are shown.
     """
-    from murp.analysis.hierarchy import krackhardt_score  # compiled code that the other charts need not wait for
+    from murp.analysis.hierarchy import krackhardt_score, score_text
     from murp.analysis.relations import relation_edges
 
     graph = runs[0].graph
@@ -81,7 +86,7 @@ def relations_of(runs: Sequence[Run], split: Split = "test", protocol: Protocol 
     return relation_bars(
         [graph.relations.name(r) for r in shown],
         {name: np.array([report[id].hits[10] for id in ids], dtype=float) for name, report in reports.items()},
-        khs=[scores[r] for r in shown],
+        khs=[score_text(scores[r]) for r in shown],
         of=f"hits@10, protocol {protocol}",
         title=f"{graph.name}, {split}{rest}",
     )
@@ -92,12 +97,23 @@ def reliability_of(run: Run) -> Figure:
     found = run.calibration
     if found is None:
         raise DataError(f"{run.path} is not calibrated for these weights: run `murp calibrate {run.path}` first.")
-    curves = {}
-    for kind in ("uncalibrated", found.method):
-        bins = [b for b in found.test[kind]["reliability"] if b["count"]]
-        p, share, n = ([b[key] for b in bins] for key in ("predicted", "observed", "count"))
-        curves[f"{kind}, Brier {figure_text(found.test[kind]['brier'])}"] = (p, share, n)
-    return reliability(curves, title=f"{described(run)} on {run.graph.name}, test")
+    panels = {}
+    for part, name, digits in (
+        ("shown", f"the {SHOWN} best answers to each question", 3),
+        ("all", "all candidates", 6),
+    ):
+        panels[name] = {
+            f"{kind}, Brier {figure_text(worth['brier'], digits)}": bins_of(worth["reliability"])
+            for kind in ("uncalibrated", found.method)
+            for worth in (found.test[part][kind],)
+        }
+    return reliability(panels, title=f"{described(run)} on {run.graph.name}, test")
+
+
+def bins_of(found: list[dict[str, Any]]) -> Bins:
+    """Mean probability, share of facts and count of the bins that hold anything."""
+    p, share, n = ([b[key] for b in found if b["count"]] for key in ("predicted", "observed", "count"))
+    return p, share, n
 
 
 def question_of(runs: Sequence[Run], head: str, relation: str) -> Figure:

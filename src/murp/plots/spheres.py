@@ -21,6 +21,7 @@ from murp.plots.labels import write_names
 from murp.plots.layout import around, described, entity_points, new_disk
 from murp.plots.style import BLUE, INK, NORMAL, PURPLE, VERMILION
 from murp.runs import Run
+from murp.widths import shortened
 
 
 @dataclass(frozen=True)
@@ -60,19 +61,23 @@ def spheres_around(geometry: Geometry, points: Tensor, biases: Tensor, centre: i
 def spheres(run: Run, *, centre: int | None = None, count: int = 24) -> Figure:
     """The entities nearest to ``centre``, by default the entity with most facts, with their spheres of influence."""
     graph, geometry = run.graph, run.model.geometry
-    biases = bias(run.model)
-    if biases is None:
+    learned = bias(run.model)
+    if learned is None:
         raise ConfigError(f"{run.path}: bias = {run.config.bias!r} learns no bias, so its entities have no spheres.")
     if centre is None:
         centre = int(degrees(graph).argmax())
     points = entity_points(run.model)
-    shown = spheres_around(geometry, points, torch.from_numpy(biases).to(points), centre, count)
+    shown = spheres_around(geometry, points, torch.from_numpy(learned.values).to(points), centre, count)
 
     kept = "distances are true" if run.config.dim <= 2 else "distances from the centre are true, angles projected"
-    name = graph.entities.name(centre)
-    title = f"spheres of influence around {graph.entities.label(centre)}   {described(run)}"
-    figure, axes = new_disk(title, f"radius √b for an entity of bias b; {kept}")
+    title = f"spheres of influence around {shortened(graph.entities.label(centre))}   {described(run)}"
+    note = f"radius √b for an entity of {learned.name} b; {kept}"
+    if without := int((learned.values[shown.entities] <= 0).sum()):
+        note += f"; {without} of {len(shown.entities)} have a negative bias: no sphere"
+    # The ends of the circles, for the picture to hold them too.
+    ends = [shown.middles + shown.radii[:, None] * side for side in ([1, 0], [-1, 0], [0, 1], [0, -1])]
     ball = isinstance(geometry, PoincareBall)
+    figure, axes = new_disk(title, note, np.concatenate([shown.points, *ends]) if ball else None)
     if not ball:
         axes.patches[0].remove()  # a plane has no boundary
         reach = 1.02 * float((np.linalg.norm(shown.points, axis=1) + shown.radii).max())
@@ -81,9 +86,9 @@ def spheres(run: Run, *, centre: int | None = None, count: int = 24) -> Figure:
     related = np.isin(shown.entities, facts[(facts[:, [0, 2]] == centre).any(1)][:, [0, 2]])
     at_centre = shown.entities == centre
     groups = {
-        f"shares no fact with {name}": (~related & ~at_centre, BLUE),
-        f"shares a fact with {name}": (related & ~at_centre, VERMILION),
-        name: (at_centre, PURPLE),
+        "shares no fact with the centre": (~related & ~at_centre, BLUE),
+        "shares a fact with the centre": (related & ~at_centre, VERMILION),
+        f"the centre: {shortened(graph.entities.name(centre), 24)}": (at_centre, PURPLE),
     }
     for level, (label, (members, colour)) in enumerate(groups.items()):
         _draw_circles(axes, shown.middles[members], shown.radii[members], colour)

@@ -6,7 +6,9 @@ the same time; :func:`save` writes the same bytes for the same figure, dates and
 
 from __future__ import annotations
 
+import textwrap
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ from matplotlib.ticker import FuncFormatter
 
 from murp.errors import MurpError
 from murp.files import replacing
+from murp.plots.fonts import dress, tell_missing
+from murp.widths import columns, shortened
 
 # Okabe and Ito's palette: told apart by readers of every kind of colour vision.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -27,6 +31,8 @@ GREY, INK, FAINT, PAPER = "#B8C4CE", "#222222", "#E3E6E8", "#FBFBF9"
 
 COLUMN, PAGE = 3.5, 7.0  # widths in inches: one column of a page, and the page
 SMALL, NORMAL, LARGE = 6.5, 7.5, 8.5  # type in points: ticks and labels of points; axes and legends; titles
+WIDE = 0.62  # the width of a letter in units of its size: few texts of some length are wider on average
+HANDLE = 5  # letters' room for the sign before a name in a legend
 DPI = 200
 
 # A model keeps its colour and its marker in every figure; other series take the rest in turn.
@@ -57,7 +63,11 @@ def light(colour: str, share: float = 0.3) -> str:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of so many inches, its parts laid out so that nothing is cut off."""
+    """An empty figure of so many inches, its parts laid out so that nothing is cut off.
+
+    But for what is wider than the figure: titles run on over lines (:func:`tidy`), names are to be shortened
+    (:func:`murp.widths.shortened`).
+    """
     figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
@@ -75,7 +85,16 @@ def tidy(axes: Any, *, x: str = "", y: str = "", title: str = "", grid: str = "b
     axes.set_xlabel(x, fontsize=NORMAL, color=INK)
     axes.set_ylabel(y, fontsize=NORMAL, color=INK)
     if title:
-        axes.set_title(title, fontsize=LARGE, color=INK)
+        axes.set_title(wrapped(axes, title, LARGE), fontsize=LARGE, color=INK)
+
+
+def wrapped(axes: Any, text: str, size: float) -> str:
+    """The text in as many lines as it takes at ``size`` for the axes' part of the figure to be wide enough for each."""
+    inches = axes.figure.get_size_inches()[0] / axes.get_subplotspec().get_gridspec().ncols
+    fit = int((inches - 0.4) * 72 / (WIDE * size))  # less what stands at the side of the axes
+    if columns(text) <= fit:
+        return text
+    return "\n".join(textwrap.wrap(text, fit * len(text) // columns(text)))
 
 
 def plain_decimals(axis: Any) -> None:
@@ -101,6 +120,17 @@ def legend(axes: Any, **options: Any) -> Any:
     return axes.legend(**{"frameon": False, "fontsize": NORMAL, "labelcolor": INK, "handlelength": 1.6, **options})
 
 
+def legend_above(axes: Any, entries: Sequence[Any], *, ncols: int, inches: float) -> None:
+    """A legend that covers no data, in ``ncols`` columns, or one where so many ``inches`` are too few for these."""
+    fit = int(inches * 72 / (WIDE * NORMAL))
+    names = [str(entry.get_label()) for entry in entries]
+    if ncols * (HANDLE + max(map(columns, names))) > fit:
+        ncols = 1
+    labels = [shortened(name, fit - HANDLE) for name in names]
+    place = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderaxespad": 0.2}
+    legend(axes, handles=entries, labels=labels, ncols=ncols, **place)
+
+
 def picture_path(path: Path) -> Path:
     """The path itself, if its ending says a format we write: to be asked before the work of drawing begins."""
     if path.suffix not in _ENDINGS:
@@ -115,6 +145,7 @@ def save(figure: Figure, path: Path) -> None:
     """
     picture_path(path)
     literal(figure)
+    tell_missing(figure)
     # None leaves out what matplotlib would write of itself and of the time.
     metadata = {
         ".png": {"Software": None},
@@ -129,6 +160,6 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def literal(figure: Figure) -> None:
-    """No text of the figure is read as a formula."""
+    """No text of the figure is read as a formula, and each has fonts for its characters."""
     for text in figure.findobj(Text):
-        text.set_parse_math(False)
+        dress(text)

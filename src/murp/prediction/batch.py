@@ -12,9 +12,10 @@ from murp.evaluation import KnownFacts
 from murp.graph import SPLITS, KnowledgeGraph
 from murp.models import Model
 from murp.prediction.calibration import Calibration
+from murp.prediction.candidates import places_among_new
 from murp.prediction.probability import sigmoid
 from murp.prediction.queries import Queries, read_queries
-from murp.prediction.stated import Stated
+from murp.prediction.stated import Stated, loops
 from murp.prediction.tables import ids, names
 from murp.prediction.top import Best, top_objects
 from murp.prediction.writing import check_output, writing
@@ -45,20 +46,22 @@ def predict_file(
     """Write the ``k`` best answers to every question of a file; how many rows that were.
 
     ``queries`` is a file :mod:`murp.prediction.rows` can read, ``out`` ends in .parquet, .csv or .jsonl and must not
-    exist unless ``force``. With ``new_only`` answers that the graph states are left out. A row is one answer, best
-    first: query (from 1, in the order of the file), head, relation and tail by id, which of them was asked for, the
-    name of the answer, rank, score φ, probability σ(φ), the calibrated probability where there is a ``calibration``,
-    and the split that states the fact, if one does. Memory does not grow with the number of questions. ``advance``
-    is told how many more have been answered.
+    exist unless ``force``. With ``new_only`` answers that the graph states are left out; the entity asked about is no
+    answer unless the relation has facts of an entity with itself. A row is one answer, best first: query (from 1, in
+    the order of the file), head, relation and tail by id, which of them was asked for, the name of the answer, rank,
+    score φ, probability σ(φ), the calibrated probability where there is a ``calibration``, and the split that states
+    the fact, if one does. Memory does not grow with the number of questions. ``advance`` is told how many more have
+    been answered.
     """
     check_output(out, force=force)
     known = KnownFacts.of(graph) if new_only else None
-    stated = Stated(graph)
+    stated, apart = Stated(graph), ~loops(graph)
     block = max(1, _CELLS_AT_ONCE // min(k, graph.num_entities))
     first, rows = 1, 0
     with writing(out, schema(calibrated=calibration is not None)) as write:
         for asked in read_queries(queries, graph, block=min(block, 2**15)):
-            best = top_objects(model, asked.subjects, asked.relations, k, without=known, memory=memory)
+            given, no_loops = (asked.subjects, asked.relations), apart[asked.relations]
+            best = top_objects(model, *given, k, without=known, without_subject=no_loops, memory=memory)
             answers = table_of(graph, asked, best, stated, calibration, first)
             write(answers)
             first, rows = first + len(asked), rows + len(answers)
@@ -84,7 +87,8 @@ def table_of(
     row, place = np.nonzero(there)
     answer, score = best.entities[there], best.scores[there]
     given, heads = asked.subjects[row], asked.relations[row] >= graph.num_relations
-    split = stated.split_of(asked.subjects, asked.relations, best.entities)[there]
+    splits = stated.split_of(asked.subjects, asked.relations, best.entities)
+    split = splits[there]
     columns = {
         "query": first + row,
         "head": ids(graph.entities, np.where(heads, answer, given)),
@@ -97,7 +101,6 @@ def table_of(
         "probability": sigmoid(score),
     }
     if calibration is not None:
-        columns["calibrated"] = calibration.probability(score)
-    splits = pa.array(list(SPLITS), pa.large_string())
-    columns["known"] = splits.take(pa.array(split, mask=split < 0))
+        columns["calibrated"] = calibration.probability(score, places_among_new(splits < 0)[there])
+    columns["known"] = pa.array(list(SPLITS), pa.large_string()).take(pa.array(split, mask=split < 0))
     return pa.table(columns, schema=schema(calibrated=calibration is not None))

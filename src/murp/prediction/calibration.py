@@ -1,10 +1,16 @@
-"""Probabilities that mean what they say: scores calibrated on valid, judged on test.
+"""Probabilities that mean what they say of the answers shown: fitted on valid, judged on test.
 
-σ(φ) is what training maximises, against 50 random corruptions a fact; nothing makes it the share of such answers
-that are true. Two monotone maps from φ to a probability are fitted to the facts of valid and as many random
-corruptions of theirs: Platt's σ(aφ + b), and isotonic regression. The probability is therefore that of a fact
-against one random corruption, each as likely before the score is seen; among the best of thousands of candidates
-fewer are true.
+σ(φ) is what training maximises, against 50 random corruptions a fact; nothing makes it the share of such answers that
+are true. Here the answers are the candidates that a question of valid is answered with, ranked, true if valid states
+them (:mod:`murp.prediction.candidates`). Score and place both tell: among thousands of candidates the first of its
+question is true far more often than another of the same score. Two maps are fitted.
+
+- ``platt``: σ(z) with z = aφ - c ln(place) + b, a logistic regression on the ``SHOWN`` best answers of each question.
+  Fitted on all candidates it would serve the millions far below, of which nobody reads one.
+- ``isotonic``: the non-decreasing function of z that is nearest to the truth over all candidates.
+
+The probability is that of questions that have an answer to be found, and counts as true only what held-out facts state:
+it is cautious where the graph is incomplete, and too high for a question whose answers are all known.
 """
 
 from __future__ import annotations
@@ -16,56 +22,55 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from murp.errors import NotFiniteError, RunError
+from murp.errors import RunError
 from murp.files import fields, parse_json
 from murp.graph import KnowledgeGraph
 from murp.models import Model
-from murp.prediction.corruptions import Judged, judge_both_sides
+from murp.prediction import platt
+from murp.prediction.candidates import Candidates, candidates
 from murp.prediction.isotonic import Steps, isotonic
+from murp.prediction.platt import Platt
 from murp.prediction.probability import Floats, brier, log_loss, reliability, sigmoid
 
 Method = Literal["platt", "isotonic"]
 METHODS: tuple[Method, ...] = ("platt", "isotonic")
 
-FORMAT = 1
-_FIELDS = {
-    "format": int,
-    "method": str,
-    "slope": int | float,
-    "intercept": int | float,
-    "steps": dict,
-    "epoch": int,
-    "seed": int,
-    "fitted_on": dict,
-    "test": dict,
-}
+SHOWN = 10  # answers of a question: what `murp predict` shows unless told otherwise
+CONDITION = """for questions with an answer still to be found, counting as true only what held-out facts state:
+cautious where the graph is incomplete, too high where nothing is left to find"""
+
+FORMAT = 2
+_NUMBER = int | float
+_FIELDS = {"method": str, "platt": dict, "steps": dict, "epoch": int, "seed": int, "fitted_on": dict, "test": dict}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Calibration:
     """Both maps, which of them to use, and what they are worth on test."""
 
     method: Method
-    slope: float
-    intercept: float
+    platt: Platt
     steps: Steps
     epoch: int  # of the weights it was fitted to
     seed: int
     fitted_on: dict[str, Any]
     test: dict[str, Any]
 
-    def probability(self, scores: Floats, method: Method | None = None) -> Floats:
-        """The calibrated probabilities of scores of any shape."""
-        if (method or self.method) == "platt":
-            return sigmoid(self.slope * scores + self.intercept)
-        return self.steps.at(scores)
+    def probability(self, scores: ArrayLike, places: ArrayLike, method: Method | None = None) -> Floats:
+        """The calibrated probabilities of answers with these scores, at these places among those not known, from 1."""
+        evidence = self.platt.log_odds(scores, places)
+        return sigmoid(evidence) if (method or self.method) == "platt" else self.steps.at(evidence)
 
     def words(self) -> str:
         """How it came about, in a line."""
-        pairs = f"{self.fitted_on['answers']:,} answers of valid and as many corruptions"
+        answers, questions = (self.fitted_on[name] for name in ("answers", "questions"))
+        pairs = f"{answers:,} answers to {questions:,} questions of valid"
         return f"{self.method}, fitted on {pairs}, seed {self.seed}, epoch {self.epoch}"
+
+    def __repr__(self) -> str:
+        return f"Calibration({self.words()})"
 
     def to_json(self) -> str:
         """As ``calibration.json`` keeps it."""
@@ -75,14 +80,16 @@ class Calibration:
     def read(cls, path: Path) -> Calibration:
         """Inverse of :meth:`to_json`."""
         try:
-            values = fields(parse_json(path.read_text(encoding="utf-8")), _FIELDS)
-            if values.pop("format") != FORMAT:
-                raise ValueError(f"its format is not {FORMAT}")
+            values = fields(parse_json(path.read_text(encoding="utf-8")), {"format": int})
+            if (found := values.pop("format")) != FORMAT:
+                raise ValueError(f"its format is {found}, and this version of murp reads {FORMAT}")
+            fields(values, _FIELDS)
             if values["method"] not in METHODS:
                 raise ValueError(f"its method is none of {', '.join(METHODS)}")
-            fields(values["fitted_on"], {"answers": int})
+            fields(values["fitted_on"], {"questions": int, "answers": int})
+            odds = Platt(**fields(values["platt"], {"slope": _NUMBER, "fall": _NUMBER, "intercept": _NUMBER}))
             steps = Steps.from_lists(**fields(values["steps"], {"places": list, "values": list}))
-            return cls(**{**values, "steps": steps})
+            return cls(**{**values, "platt": odds, "steps": steps})
         except (OSError, ValueError, TypeError) as error:
             raise RunError(f"{path} cannot be read: {error}. Run `murp calibrate {path.parent}` again.") from None
 
@@ -91,70 +98,30 @@ def calibrate(
     model: Model, graph: KnowledgeGraph, *, method: Method = "platt", epoch: int, seed: int = 0
 ) -> Calibration:
     """Fit both maps on valid and judge them on test; ``epoch`` says of which weights."""
-    valid, test = judge_both_sides(model, graph, "valid", seed), judge_both_sides(model, graph, "test", seed + 1)
-    for judged in (valid, test):
-        if not np.isfinite(judged.scores).all():
-            raise NotFiniteError("the model gives scores that are not finite. Train again with a lower learning rate.")
-    slope, intercept = platt(valid.scores, valid.true)
-    fitted = Calibration(
-        method,
-        slope,
-        intercept,
-        isotonic(valid.scores, valid.true),
-        epoch,
-        seed,
-        fitted_on={"split": "valid", "answers": int(valid.true.sum()), "corruptions": int((~valid.true).sum())},
-        test={},
-    )
-    return dataclasses.replace(fitted, test=_worth(fitted, test))
+    valid, test = candidates(model, graph, "valid", seed), candidates(model, graph, "test", seed + 1)
+    shown = valid.best(SHOWN)
+    odds = platt.fit(shown.scores, shown.places, shown.true)
+    steps = isotonic(odds.log_odds(valid.scores, valid.places), valid.true, valid.weights)
+    fitted = Calibration(method, odds, steps, epoch, seed, fitted_on={"split": "valid", **_counts(valid)}, test={})
+    parts = {"shown": test.best(SHOWN), "all": test}
+    worth = {name: {**_counts(part), **_worth(fitted, part)} for name, part in parts.items()}
+    return dataclasses.replace(fitted, test={"split": "test", **worth})
 
 
-def _worth(fitted: Calibration, judged: Judged) -> dict[str, Any]:
-    maps: dict[str, Floats] = {"uncalibrated": sigmoid(judged.scores)}
-    maps |= {method: fitted.probability(judged.scores, method) for method in METHODS}
-    report: dict[str, Any] = {
-        "split": "test",
-        "answers": int(judged.true.sum()),
-        "corruptions": int((~judged.true).sum()),
-    }
-    for name, probabilities in maps.items():
-        report[name] = {
-            "brier": brier(probabilities, judged.true),
-            "log_loss": log_loss(probabilities, judged.true),
-            "reliability": [dataclasses.asdict(b) for b in reliability(probabilities, judged.true)],
+def _counts(of: Candidates) -> dict[str, int]:
+    """How many questions, candidates, and true answers among them."""
+    return {"questions": of.questions, "candidates": round(of.weights.sum()), "answers": int(of.true.sum())}
+
+
+def _worth(fitted: Calibration, of: Candidates) -> dict[str, Any]:
+    maps = {"uncalibrated": sigmoid(of.scores)}
+    maps |= {method: fitted.probability(of.scores, of.places, method) for method in METHODS}
+    return {
+        name: {
+            "mean": float(np.average(p, weights=of.weights)),
+            "brier": brier(p, of.true, of.weights),
+            "log_loss": log_loss(p, of.true, of.weights),
+            "reliability": [dataclasses.asdict(b) for b in reliability(p, of.true, of.weights)],
         }
-    return report
-
-
-def platt(scores: Floats, true: NDArray[np.bool_]) -> tuple[float, float]:
-    """Slope a ≥ 0 and intercept b that minimise the log loss of σ(aφ + b), by Newton's method.
-
-    As Platt does, the targets are (n₊ + 1)/(n₊ + 2) for facts and 1/(n₋ + 2) for the others, so that the minimum exists
-    where the scores part the two completely. Scores are standardised on the way: the Hessian is then well conditioned.
-    """
-    positives, negatives = true.sum(), (~true).sum()
-    targets = np.where(true, (positives + 1) / (positives + 2), 1 / (negatives + 2))
-    mean, spread = scores.mean(), scores.std() or 1.0
-    features = np.column_stack([(scores - mean) / spread, np.ones_like(scores)])
-
-    def loss(of: Floats) -> float:
-        z = features @ of
-        return float(np.mean(np.logaddexp(0, z) - targets * z))
-
-    weights = np.array([0.0, 0.0])
-    for _ in range(100):
-        p = sigmoid(features @ weights)
-        gradient = features.T @ (p - targets) / len(p)
-        hessian = (features * (p * (1 - p))[:, None]).T @ features / len(p) + 1e-12 * np.eye(2)
-        step = np.linalg.solve(hessian, gradient)
-        before, size = loss(weights), 1.0
-        while loss(weights - size * step) > before and size > 1e-10:
-            size /= 2
-        weights = weights - size * step
-        if np.abs(size * step).max() < 1e-10:
-            break
-    if weights[0] < 0:
-        # Better scores for what is false: the loss is convex, so that the best of what is left has the slope 0.
-        share = targets.mean()
-        return 0.0, float(np.log(share / (1 - share)))
-    return float(weights[0] / spread), float(weights[1] - weights[0] * mean / spread)
+        for name, p in maps.items()
+    }

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from murp.evaluation.filter import Indices
 from murp.graph import KnowledgeGraph
 from murp.models import Model
-from murp.prediction.corruptions import Judged, judge_one_side, score
+from murp.prediction.corruptions import Judged, judge, score
 from murp.prediction.probability import Floats
 from murp.prediction.tables import ids
 
@@ -55,8 +55,8 @@ class Classification:
 
 def classify(model: Model, graph: KnowledgeGraph, *, seed: int = 0) -> Classification:
     """Choose thresholds on valid and count on test; ``seed`` draws the corruptions."""
-    thresholds = choose_thresholds(judge_one_side(model, graph, "valid", seed))
-    test = judge_one_side(model, graph, "test", seed + 1)
+    thresholds = choose_thresholds(judge(model, graph, "valid", seed))
+    test = judge(model, graph, "test", seed + 1)
     right = thresholds.accept(test.scores, test.relations) == test.true
     parts = {int(r): _accuracy(right[test.relations == r]) for r in np.unique(test.relations)}
     return Classification(thresholds, _accuracy(right), parts)

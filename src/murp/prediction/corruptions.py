@@ -47,25 +47,11 @@ def corrupt(subjects: Indices, relations: Indices, entities: int, known: KnownFa
     return drawn
 
 
-def judge_both_sides(model: Model, graph: KnowledgeGraph, split: Split, seed: int) -> Judged:
-    """For each fact of a split, asked for its tail and for its head: its score, and that of one corruption.
-
-    The score is the one :func:`murp.prediction.predict` gives the answer: heads through the reciprocal relation.
-    """
-    facts = graph.with_reciprocals(_facts(graph, split)).astype(np.int64)
-    return _judge(model, graph, facts, seed)
-
-
-def judge_one_side(model: Model, graph: KnowledgeGraph, split: Split, seed: int) -> Judged:
+def judge(model: Model, graph: KnowledgeGraph, split: Split, seed: int) -> Judged:
     """For each fact (s, r, o) of a split φ(s, r, o), and that of one corruption, of its head or its tail by lot."""
-    facts = _facts(graph, split).astype(np.int64)
+    facts = facts_of(graph, split).astype(np.int64)
     swap = np.random.default_rng([seed, 1]).random(len(facts)) < 0.5
     facts[swap] = facts[swap, ::-1] + [0, graph.num_relations, 0]
-    return _judge(model, graph, facts, seed, forwards=True)
-
-
-def _judge(model: Model, graph: KnowledgeGraph, facts: Indices, seed: int, *, forwards: bool = False) -> Judged:
-    """``facts`` (n, 3) and a corruption of the object of each; ``forwards``: reciprocals are scored the other way."""
     objects = corrupt(facts[:, 0], facts[:, 1], graph.num_entities, KnownFacts.of(graph), seed)
     false = np.column_stack([facts[:, :2], objects])[objects >= 0]
     if len(false) == 0:
@@ -73,10 +59,9 @@ def _judge(model: Model, graph: KnowledgeGraph, facts: Indices, seed: int, *, fo
     # As many of both kinds: a fact that could not be corrupted is left out with its corruption.
     triples = np.concatenate([facts[objects >= 0], false])
     true = np.arange(len(triples)) < len(false)
-    if forwards:
-        back = triples[:, 1] >= graph.num_relations
-        triples[back] = triples[back, ::-1] - [0, graph.num_relations, 0]
-    return Judged(score(model, triples), true, triples[:, 1] % graph.num_relations)
+    back = triples[:, 1] >= graph.num_relations
+    triples[back] = triples[back, ::-1] - [0, graph.num_relations, 0]
+    return Judged(score(model, triples), true, triples[:, 1])
 
 
 def score(model: Model, triples: Indices) -> Floats:
@@ -88,7 +73,8 @@ def score(model: Model, triples: Indices) -> Floats:
     return scores
 
 
-def _facts(graph: KnowledgeGraph, split: Split) -> Triples:
+def facts_of(graph: KnowledgeGraph, split: Split) -> Triples:
+    """The facts of a split; it is an error if there are none."""
     facts = graph.split(split)
     if len(facts) == 0:
         raise DataError(f"{graph.name}: the {split} split has no triples. Add some to its file.")

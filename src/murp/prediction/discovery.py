@@ -16,6 +16,7 @@ from murp.graph import KnowledgeGraph
 from murp.models import Model
 from murp.prediction.calibration import Calibration
 from murp.prediction.probability import Floats, sigmoid
+from murp.prediction.stated import loops
 from murp.prediction.tables import ids, names
 from murp.prediction.top import top_objects
 
@@ -26,12 +27,13 @@ _CELLS_AT_ONCE = 2**20
 
 @dataclass(frozen=True, eq=False)
 class Discoveries:
-    """New facts of one relation, best first: heads (m), tails (m) and scores (m)."""
+    """New facts of one relation, best first: heads (m), tails (m), scores (m), places among the new of a head (m)."""
 
     relation: int
     heads: Indices
     tails: Indices
     scores: Floats
+    places: Indices
 
 
 def subjects_of(graph: KnowledgeGraph, relation: int, which: Subjects) -> Indices:
@@ -62,22 +64,22 @@ def discover(
     if k < 1:
         raise ConfigError(f"k must be at least 1, not {k}.")
     known = known or KnownFacts.of(graph)
-    facts = graph.facts()
-    loops = bool(((facts[:, 1] == relation) & (facts[:, 0] == facts[:, 2])).any())
+    apart = not loops(graph)[relation]
     asked = subjects_of(graph, relation, subjects)
     size = max(1, _CELLS_AT_ONCE // min(k, graph.num_entities))
-    heads, tails, scores = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    heads, tails, places, scores = *np.zeros((3, 0), np.int64), np.zeros(0)
     for start in range(0, len(asked), size):
         batch = asked[start : start + size]
         of = np.full_like(batch, relation)
-        best = top_objects(model, batch, of, k, without=known, without_subject=not loops, memory=memory)
+        best = top_objects(model, batch, of, k, without=known, without_subject=apart, memory=memory)
         there = best.entities >= 0
-        heads = np.append(heads, np.broadcast_to(batch[:, None], there.shape)[there])
+        row, place = np.nonzero(there)
+        heads, places = np.append(heads, batch[row]), np.append(places, place + 1)
         tails, scores = np.append(tails, best.entities[there]), np.append(scores, best.scores[there])
         kept = np.lexsort((tails, heads, -scores))[:k]
-        heads, tails, scores = heads[kept], tails[kept], scores[kept]
+        heads, tails, places, scores = heads[kept], tails[kept], places[kept], scores[kept]
         advance(len(batch))
-    return Discoveries(relation, heads, tails, scores)
+    return Discoveries(relation, heads, tails, scores, places)
 
 
 def schema(*, calibrated: bool) -> pa.Schema:
@@ -101,5 +103,5 @@ def table_of(graph: KnowledgeGraph, found: Discoveries, calibration: Calibration
         "probability": sigmoid(found.scores),
     }
     if calibration is not None:
-        columns["calibrated"] = calibration.probability(found.scores)
+        columns["calibrated"] = calibration.probability(found.scores, found.places)
     return pa.table(columns, schema=schema(calibrated=calibration is not None))

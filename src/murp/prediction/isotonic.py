@@ -55,17 +55,17 @@ def pool_adjacent_violators(y: Floats, weights: Floats) -> Floats:
     return np.repeat(means, sizes)
 
 
-def isotonic(scores: Floats, true: NDArray[np.bool_]) -> Steps:
-    """The share of the true as a non-decreasing function of the score, least squares.
+def isotonic(scores: Floats, true: NDArray[np.bool_], weights: Floats) -> Steps:
+    """The share of the true as a non-decreasing function of the score, weighted least squares.
 
-    Equal scores count as one place. Values are kept within 1/(n + 2) of 0 and 1, since n cases cannot show more than
-    that. Only the two ends of each level are stored.
+    Equal scores count as one place. Values are kept 1/(n₋ + 2) from 0 and 1/(n₊ + 2) from 1, since so many false and
+    true cases cannot show more than that. Only the two ends of each level are stored.
     """
     places, group = np.unique(scores, return_inverse=True)
-    weights = np.bincount(group).astype(np.float64)
-    values = pool_adjacent_violators(np.bincount(group, weights=true) / weights, weights)
-    margin = 1 / (len(scores) + 2)
-    values = values.clip(margin, 1 - margin)
+    masses = np.bincount(group, weights=weights).astype(np.float64)
+    values = pool_adjacent_violators(np.bincount(group, weights=weights * true) / masses, masses)
+    positives = (weights * true).sum()
+    values = values.clip(1 / (weights.sum() - positives + 2), (positives + 1) / (positives + 2))
     level = np.diff(values) == 0
     inner = np.append(False, level) & np.append(level, False)
     return Steps(places[~inner].tolist(), values[~inner].tolist())

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import torch
 
-from murp.errors import ConfigError, NotFiniteError
+from murp.errors import NotFiniteError
 from murp.graph import KnowledgeGraph
 from murp.models import MultiRelational
+from murp.prediction.arguments import count, identifier
 
 
 @dataclass(frozen=True)
@@ -24,9 +25,8 @@ class Neighbour:
 @torch.no_grad()
 def nearest(model: MultiRelational, graph: KnowledgeGraph, entity: str, k: int = 10) -> list[Neighbour]:
     """The ``k`` entities at the smallest distance from ``entity``, itself left out."""
-    if k < 1:
-        raise ConfigError(f"k must be at least 1, not {k}.")
-    centre = graph.entities.find(entity)
+    k = count("k", k)
+    centre = graph.entities.find(identifier("entity", entity))
     points = model.parameters["entity"]
     distances = model.geometry.distance(points[centre], points).double()
     if not distances.isfinite().all():

@@ -15,7 +15,10 @@ import torch
 from numba import njit, prange
 from torch import Tensor
 
+from murp.compiling import announce
 from murp.evaluation.numba_ranks import EXACT, FORMATS, ball_scores, flat_scores
+
+announce(__name__, "the search for the best answers")
 
 _BLOCK = 64
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from murp.errors import ConfigError, NotFiniteError
 from murp.graph import SPLITS, KnowledgeGraph, Split
 from murp.models import Model
+from murp.prediction.arguments import count, identifier
 from murp.prediction.calibration import Calibration
+from murp.prediction.candidates import places_among_new
+from murp.prediction.stated import loops
 
 
 @dataclass(frozen=True)
@@ -41,15 +45,17 @@ def predict(
 ) -> list[Prediction]:
     """The ``k`` best-scored entities for the open place, best first; names or ids are looked up in the graph.
 
-    With ``new_only`` those of facts that the graph states are left out.
+    With ``new_only`` those of facts that the graph states are left out, and always the given entity itself unless the
+    relation has facts of an entity with itself.
     Heads are asked for through the reciprocal relation, as in training and evaluation.
     """
-    if (head is None) == (tail is None):
+    if head is None and tail is None:
+        raise ConfigError("give a head or a tail: the other one is what is predicted.")
+    if head is not None and tail is not None:
         raise ConfigError("give either a head or a tail, not both: the other one is what is predicted.")
-    if k < 1:
-        raise ConfigError(f"k must be at least 1, not {k}.")
-    r = graph.relations.find(relation)
-    given = graph.entities.find(head if head is not None else tail or "")
+    k = count("k", k)
+    r = graph.relations.find(identifier("relation", relation))
+    given = graph.entities.find(identifier("tail", tail) if head is None else identifier("head", head))
     row = r if head is not None else r + graph.num_relations
     query = (torch.tensor([given], device=model.device), torch.tensor([row], device=model.device))
     scores = model.score_objects(*query)[0].double().cpu()
@@ -59,10 +65,15 @@ def predict(
             "train again with a lower learning rate, or use another checkpoint."
         )
     known = _stated(graph, given, r, heads=tail is not None)
-    if new_only:
-        scores[list(known)] = -torch.inf
-    best = torch.topk(scores, min(k, len(scores) - new_only * len(known)))
-    calibrated = [None] * k if calibration is None else calibration.probability(best.values.numpy()).tolist()
+    left_out = set(known) if new_only else set()
+    if not loops(graph)[r]:
+        left_out.add(given)
+    scores[list(left_out)] = -torch.inf
+    best = torch.topk(scores, min(k, len(scores) - len(left_out)))
+    calibrated: list[float | None] = [None] * len(best.indices)
+    if calibration is not None:
+        places = places_among_new(np.array([entity not in known for entity in best.indices.tolist()], dtype=bool))
+        calibrated = calibration.probability(best.values.numpy(), places).tolist()
     return [
         Prediction(
             rank=rank,

@@ -16,16 +16,20 @@ def sigmoid(x: Floats) -> Floats:
     return np.asarray(np.where(x >= 0, 1.0, e) / (1 + e), dtype=np.float64)
 
 
-def brier(probabilities: Floats, true: NDArray[np.bool_]) -> float:
-    """The mean of (p - t)², t = 1 for facts and 0 for the others: 0 at best, .25 for always saying ½."""
-    return float(np.mean((probabilities - true) ** 2))
+def brier(probabilities: Floats, true: NDArray[np.bool_], weights: Floats) -> float:
+    """The weighted mean of (p - t)², t = 1 for facts and 0 for the others: 0 at best, .25 for always saying ½."""
+    return float(np.average((probabilities - true) ** 2, weights=weights))
 
 
-def log_loss(probabilities: Floats, true: NDArray[np.bool_]) -> float:
-    """The mean of -log of the probability given to what was the case; infinite where that was 0."""
+def log_loss(probabilities: Floats, true: NDArray[np.bool_], weights: Floats) -> float:
+    """The weighted mean of -log of the probability given to what was the case; infinite where that was 0."""
     given = np.where(true, probabilities, 1 - probabilities)
     with np.errstate(divide="ignore"):
-        return float(-np.log(given).mean())
+        return float(np.average(-np.log(given), weights=weights))
+
+
+# Narrow below, where most candidates are.
+EDGES = (0, 1e-5, 1e-4, 0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
 
 
 @dataclass(frozen=True)
@@ -39,12 +43,14 @@ class Bin:
     observed: float | None
 
 
-def reliability(probabilities: Floats, true: NDArray[np.bool_], bins: int = 10) -> list[Bin]:
-    """Cases binned by their probability into equal widths; calibrated is where predicted = observed in each."""
-    place = np.minimum((probabilities * bins).astype(np.int64), bins - 1)
-    counts = np.bincount(place, minlength=bins)
-    sums, hits = (np.bincount(place, weights=w, minlength=bins) for w in (probabilities, true))
+def reliability(probabilities: Floats, true: NDArray[np.bool_], weights: Floats) -> list[Bin]:
+    """Cases binned by their probability between ``EDGES``; calibrated is where predicted = observed in each."""
+    place = np.minimum(np.searchsorted(EDGES, probabilities, side="right"), len(EDGES) - 1) - 1
+    n, sums, hits = (
+        np.bincount(place, weights=of, minlength=len(EDGES) - 1)
+        for of in (weights, weights * probabilities, weights * true)
+    )
     return [
-        Bin(i / bins, (i + 1) / bins, int(n), *((float(sums[i] / n), float(hits[i] / n)) if n else (None, None)))
-        for i, n in enumerate(counts)
+        Bin(low, high, round(m), *((float(p / m), float(t / m)) if m else (None, None)))
+        for low, high, m, p, t in zip(EDGES[:-1], EDGES[1:], n, sums, hits, strict=True)
     ]

@@ -24,6 +24,15 @@ class Stated:
         return found
 
 
+def loops(graph: KnowledgeGraph) -> NDArray[np.bool_]:
+    """Which relations some split states of an entity with itself, reciprocals included; (2R)."""
+    found = np.zeros(graph.num_relations, dtype=bool)
+    for split in SPLITS:
+        facts = graph.split(split)
+        found[facts[facts[:, 0] == facts[:, 2], 1]] = True
+    return np.tile(found, 2)
+
+
 def states(known: KnownFacts, subjects: Indices, relations: Indices, objects: Indices) -> NDArray[np.bool_]:
     """Whether (s, r, o) is among the known facts; (B), (B), (B, k) → (B, k)."""
     if len(known.objects) == 0:

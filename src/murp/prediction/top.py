@@ -9,11 +9,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from murp.errors import ConfigError, NotFiniteError
+from murp.errors import NotFiniteError
 from murp.evaluation import KnownFacts, fused
 from murp.evaluation.filter import Indices
 from murp.evaluation.ranks import batch_size, default_memory
 from murp.models import Model, MultiRelational
+from murp.prediction.arguments import count
 
 # The compiled loop sorts by insertion: beyond so many it would be slower than a partial sort.
 _FUSED_K = 128
@@ -35,21 +36,19 @@ def top_objects(
     k: int,
     *,
     without: KnownFacts | None = None,
-    without_subject: bool = False,
+    without_subject: bool | NDArray[np.bool_] = False,
     memory: int | None = None,
 ) -> Best:
     """The ``k`` best-scored objects of Q queries (subject, relation), relations 0 … 2R-1; (Q), (Q) → (Q, k).
 
-    Left out are the objects of the facts in ``without`` and, if ``without_subject``, the subject itself. ``memory``
-    bounds the bytes of batch × entities work, as in :func:`murp.evaluation.ranks.rank`.
+    Left out are the objects of the facts in ``without`` and, if ``without_subject`` (of all, or of each), the subject
+    itself. ``memory`` bounds the bytes of batch × entities work, as in :func:`murp.evaluation.ranks.rank`.
     """
-    if k < 1:
-        raise ConfigError(f"k must be at least 1, not {k}.")
-    k = min(k, model.num_entities)
+    k = min(count("k", k), model.num_entities)
     if memory is None:
         memory = default_memory(model.num_entities, model.device)
     size = batch_size(model.num_entities, model.device, memory)
-    apart = subjects if without_subject else np.full_like(subjects, -1)
+    apart = np.where(without_subject, subjects, -1)
     entities, scores = np.empty((len(subjects), k), np.int64), np.empty((len(subjects), k), np.float64)
     # Queries of one relation stand together, so that a batch of the fused path needs few products.
     order = np.argsort(relations, kind="stable")

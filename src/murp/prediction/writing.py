@@ -23,8 +23,13 @@ def check_output(path: Path, *, force: bool = False) -> None:
     """Refuse, before any work is done, what :func:`writing` could not write."""
     if path.suffix.lower() not in (".parquet", ".csv", ".jsonl"):
         raise MurpError(f"{path}: the name must end in {FORMATS_IN_WORDS}, which says the format.")
+    check_place(path, force=force)
+
+
+def check_place(path: Path, *, force: bool) -> None:
+    """Refuse a file that exists, unless it may be replaced, and one that could not be made."""
     if path.is_dir():
-        raise MurpError(f"{path} is a folder. Name a file that ends in {FORMATS_IN_WORDS}.")
+        raise MurpError(f"{path} is a folder. Name a file in it.")
     if path.exists() and not force:
         raise MurpError(f"{path} exists already. Choose another --out, or replace it with --force.")
     if not path.parent.is_dir():

@@ -111,10 +111,10 @@ def _before(path: Path, error: DamagedError) -> Path:
     except DamagedError as another:
         too = f" The one before it does not help: {another}" if older.exists() else ""
         others = [name for name in ("best", "last") if name != path.stem and exists(path.with_name(name + SUFFIX))]
-        advice = (
-            f" {path.with_name(others[0] + SUFFIX)} is another: evaluate and predict with `--checkpoint {others[0]}`."
+        advice = "".join(
+            f" {path.with_name(name + SUFFIX)} is another: evaluate and predict with `--checkpoint {name}`."
+            for name in others
         )
-        advice = advice if others else ""
         raise RunError(f"{error}{too}{advice}") from error
     warnings.warn(f"{error} Using the checkpoint before it, {older.name}, of epoch {epoch}.", stacklevel=4)
     return older

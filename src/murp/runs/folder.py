@@ -37,10 +37,14 @@ from murp.files import fields, new_folder, parse_json, refuse_links, write_text
 from murp.graph import KnowledgeGraph
 from murp.models import Model
 from murp.runs import checkpoint
+from murp.runs.nearby import runs_near
 
 CONFIG, ENVIRONMENT, GRAPH, METRICS = "config.toml", "environment.json", "graph", "metrics.jsonl"
 LAST, BEST, CALIBRATION, LOCK = "last.safetensors", "best.safetensors", "calibration.json", "lock"
 FORMAT = 1
+IMPORTED = "imported"  # in place of an engine
+KNOWN = {"device": str, "torch": str, "murp": str, "started": str}  # of every environment
+MAKE_ONE = " `murp train --out` makes one."
 
 
 def create(
@@ -52,19 +56,22 @@ def create(
     engine: str,
     *,
     like: Path | None = None,
+    trained: dict[str, Any] | None = None,
 ) -> None:
     """Make a new run folder with its first checkpoint, whole or not at all; one that exists is refused.
 
     ``like``: a run folder of the same graph, whose files are copied, which is quicker than coding them again.
+    ``trained``: of an imported run, the environment it was trained in, where that is known.
     """
     if os.path.isfile(path / CONFIG):  # unlike Path.exists, False for a name the system refuses
         raise RunError(
-            f"{path} exists already. Choose another --out, continue that run with `murp train --resume {path}`, "
-            "or remove it."
+            f"{path} exists already. Choose another folder, continue that run (`murp train --resume {path}`, "
+            "murp.resume in Python), or remove it."
         )
     with new_folder(path, RunError) as part:
         write_text(part / CONFIG, config.to_toml())
         about = {"format": FORMAT, **environment(model.device), "engine": engine}
+        about |= {} if trained is None else {"trained": trained}
         write_text(part / ENVIRONMENT, json.dumps(about, indent=2) + "\n")
         if like is None:
             graph.save(part / GRAPH)
@@ -77,9 +84,9 @@ def create(
 def check(path: Path) -> None:
     """Raise unless ``path`` is a run folder of a format that is known here."""
     if not path.exists():
-        raise RunError(f"there is no run folder at {path}.")
+        raise RunError(f"there is no run folder at {path}.{runs_near(path)}")
     if not (path / CONFIG).is_file() or not (path / GRAPH).is_dir():
-        raise RunError(f"{path} is not a run folder: it has no {CONFIG} and {GRAPH}/. `murp train --out` makes one.")
+        raise RunError(f"{path} is not a run folder: it has no {CONFIG} and {GRAPH}/.{runs_near(path) or MAKE_ONE}")
     refuse_links(path, RunError)
     try:
         found = parse_json((path / ENVIRONMENT).read_text(encoding="utf-8"))["format"]
@@ -142,9 +149,25 @@ def read_environment(path: Path) -> dict[str, Any]:
     """Versions and hardware of a run."""
     try:
         text = (path / ENVIRONMENT).read_text(encoding="utf-8")
-        return fields(parse_json(text), {"device": str, "torch": str, "murp": str, "started": str})
+        found = fields(parse_json(text), KNOWN)
+        fields(found.get("trained", found), KNOWN)
     except (OSError, ValueError) as error:
         raise RunError(f"{path / ENVIRONMENT} cannot be read: {error}.") from None
+    return found
+
+
+def training_environment(path: Path) -> dict[str, Any] | None:
+    """Versions and hardware that a run was trained with; None of an imported run whose export did not say."""
+    found = read_environment(path)
+    return found.get("trained") if found.get("engine") == IMPORTED else found
+
+
+def imported(path: Path) -> bool:
+    """Whether a run was made by `murp import`; one whose environment is lost is taken to have been trained."""
+    try:
+        return read_environment(path).get("engine") == IMPORTED
+    except RunError:
+        return False
 
 
 def append_metrics(path: Path, records: Sequence[dict[str, Any]]) -> None:

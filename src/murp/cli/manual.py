@@ -1,0 +1,145 @@
+"""What ``--help`` says of every command beside its options: a sentence, and examples to copy."""
+
+from __future__ import annotations
+
+import argparse
+
+from murp.cli.parser import Parser
+
+# The name of a command, with its verb where it has verbs: (sentence, examples).
+MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
+    "": (
+        "Embed multi-relational knowledge graphs in hyperbolic space: MuRP and MuRE. `murp COMMAND --help` explains "
+        "a command.",
+        (
+            "murp train --data wordnet-mini --dim 40 --epochs 60 --out runs/first",
+            "murp evaluate runs/first",
+            "murp predict runs/first --head asia.n.01 --relation has_part",
+            "murp explore runs/first",
+        ),
+    ),
+    "train": (
+        "Train MuRP or MuRE on a graph into a new run folder, or continue a run. Ctrl-C writes a checkpoint.",
+        (
+            "murp train --data wordnet-mini --dim 40 --epochs 60 --out runs/first",
+            "murp train --data my-facts.tsv --lr 10 --out runs/mine",
+            "murp train --resume runs/first --epochs 100",
+        ),
+    ),
+    "sweep": (
+        "Train every combination of the values given, each into a run folder of its own, and rank them by their MRR on "
+        "valid. A run that fails does not stop the others. The same command again keeps the finished runs and goes on "
+        "with the others. Exit status: 0 if every run is trained, 1 if any of them failed.",
+        ("murp sweep --data wordnet-mini --model murp mure --dim 5 10 40 --epochs 30 --out runs/dimensions",),
+    ),
+    "evaluate": (
+        "Rank the true answer of every fact of a split among all entities, facts that are true as well left out, in "
+        "both directions.",
+        ("murp evaluate runs/first --by-relation", "murp evaluate runs/first --protocol paper --json"),
+    ),
+    "predict": (
+        "Ask a run which tails a head has under a relation, or which heads a tail has; one question, or a file of "
+        "them.",
+        (
+            "murp predict runs/first --head asia.n.01 --relation has_part",
+            "murp predict runs/first --tail chair.n.01 --relation hypernym --new-only",
+            "murp predict runs/mine --queries questions.tsv -k 3 --out answers.csv",
+        ),
+    ),
+    "discover": (
+        "Score every pair of entities under a relation, or under each of them, and keep the most probable facts that "
+        "the graph does not state.",
+        (
+            "murp discover runs/first --relation has_part -k 20",
+            "murp discover runs/first --out new-facts.csv",
+        ),
+    ),
+    "calibrate": (
+        "Fit probabilities of answers, by score and place, to what valid states of them, judge them on test, and keep "
+        "them in the run folder, where predict and discover find them.",
+        ("murp calibrate runs/first", "murp calibrate runs/first --method isotonic"),
+    ),
+    "classify": (
+        "Call triples true or false by a threshold for each relation, chosen on valid; without a file of triples, say "
+        "how often that is right on test.",
+        ("murp classify runs/first", "murp classify runs/mine --triples doubtful.tsv"),
+    ),
+    "nearest": (
+        "List the entities at the smallest distance from one, in the geometry of the model.",
+        ("murp nearest runs/first chair.n.01 -k 5",),
+    ),
+    "info": (
+        "Say what a run folder holds: settings, graph, progress, and the machine it was trained on.",
+        ("murp info runs/first",),
+    ),
+    "plot": (
+        "Draw a run, or several side by side, as PNG, SVG or PDF.",
+        (
+            "murp plot runs/first disk --head asia.n.01 --relation has_part --out asia.png",
+            "murp plot runs/first disk --centre furniture.n.01 --edges hypernym --colour depth",
+            "murp plot runs/first runs/second convergence --out convergence.pdf",
+        ),
+    ),
+    "explore": (
+        "Serve a run, or two on the same graph, to the browser on this machine, or write a page that can be sent.",
+        ("murp explore runs/first", "murp explore runs/first --export first.html"),
+    ),
+    "analyze": (
+        "Measure how hierarchical the relations of a dataset are and advise on the geometry; or measure what a run "
+        "made of them.",
+        (
+            "murp analyze wordnet-mini --dim 10",
+            "murp analyze --run runs/first",
+            "murp analyze --run runs/first --relation hypernym --higher furniture.n.01 rocking_chair.n.01",
+        ),
+    ),
+    "export": (
+        "Write the vectors of a run, with names, geometry, relations and biases, for other programs.",
+        (
+            "murp export runs/first --to npz --out first.npz",
+            "murp export runs/first --to parquet --out first-vectors --coordinates tangent",
+        ),
+    ),
+    "import": (
+        "Make a run folder of what `murp export` wrote.",
+        ("murp import first.npz --data wordnet-mini --out runs/again",),
+    ),
+    "data": (
+        "List the datasets known by name, and describe, check, convert or divide a dataset.",
+        ("murp data list", "murp data audit my-facts.tsv"),
+    ),
+    "data list": ("List the datasets known by name.", ("murp data list",)),
+    "data info": ("Say where a dataset comes from and how large it is.", ("murp data info WN18RR",)),
+    "data audit": (
+        "Look for flaws in a dataset that distort training or evaluation, with examples of each.",
+        ("murp data audit my-facts.tsv", "murp data audit wordnet-mini --json"),
+    ),
+    "data convert": (
+        "Write a dataset as train, valid and test in another format; a single file is split.",
+        ("murp data convert my-facts.tsv my-split --format parquet",),
+    ),
+    "data hierarchy-split": (
+        "Draw subsets of a dataset with given shares of hierarchical relations, as the paper's of NELL-995.",
+        ("murp data hierarchy-split wordnet-mini --valid 500 --test 500 --shares 50 25 --out mini-shares",),
+    ),
+    "paper": (
+        "Run the experiments behind the paper's tables and figures, and report them beside the printed ones.",
+        ("murp paper list", "murp paper run table2 --quick --out quick", "murp paper report"),
+    ),
+    "paper list": ("List the paper's tables and figures with what is stored of them.", ("murp paper list",)),
+    "paper run": (
+        "Run the experiments of the items named and store their results.",
+        ("murp paper run table2 --quick --out quick",),
+    ),
+    "paper report": ("Write the report from what is stored.", ("murp paper report --to docs",)),
+}
+
+
+def explain(parser: Parser, name: str = "") -> None:
+    """Give a parser and all its commands their places in the manual."""
+    sentence, examples = MANUAL[name]
+    parser.explain(sentence, examples)
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command, below in action.choices.items():
+                explain(below, f"{name} {command}".strip())

@@ -1,0 +1,56 @@
+"""The parser of the command line: what was mistyped is told by the command it was meant for, with what is close."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+import textwrap
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+
+class Parser(argparse.ArgumentParser):
+    """An ``ArgumentParser`` whose commands answer for their own arguments and suggest names that are close."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+        self.given: list[str] = []
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """As argparse's, but nothing is left over: a command would leave it to the parser above, which knows less.
+
+        Where a command has to be named and nothing is, its help says which there are.
+        """
+        self.given = list(sys.argv[1:] if args is None else args)
+        if not self.given and self._subparsers is not None:
+            self.print_help(sys.stderr)
+            self.exit(2)
+        options, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return options, []
+
+    def error(self, message: str) -> NoReturn:
+        """Say it below the usage and exit with status 2; with each misspelt option goes the one that is close to it."""
+        known = list(self._option_string_actions)
+        words = (word.partition("=")[0] for word in self.given if word.startswith("--"))
+        misspelt = [word for word in words if not any(option.startswith(word) for option in known)]
+        super().error(message + "".join(did_you_mean(word, known) for word in misspelt))
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            choices = [str(choice) for choice in action.choices]
+            hint = did_you_mean(str(value), choices) or f" (choose from {', '.join(choices)})"
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r}{hint}")
+
+    def explain(self, sentence: str, examples: Sequence[str]) -> None:
+        """What ``--help`` says above and below the options."""
+        self.description = textwrap.fill(sentence, 80)
+        self.epilog = "\n  ".join(["examples:", *examples])
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str:
+    """A question with the closest of ``known``; empty where none is close."""
+    close = difflib.get_close_matches(word, known, n=1)
+    return f". Did you mean {close[0]}?" if close else ""

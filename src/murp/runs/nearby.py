@@ -1,0 +1,27 @@
+"""Which run folders lie near a path that is none: what may have been meant."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from pathlib import Path
+
+SHOWN = 8
+
+
+def runs_near(path: Path) -> str:
+    """A sentence with the run folders in ``path``, or beside it where it is no folder; empty where there are none.
+
+    One whose name is close to that of ``path`` stands for all of them.
+    """
+    home = path if path.is_dir() else path.parent
+    try:
+        found = sorted(name for name in os.listdir(home) if (home / name / "config.toml").is_file())
+    except OSError:
+        return ""
+    if not found:
+        return ""
+    if home != path and (close := difflib.get_close_matches(path.name, found, n=1)):
+        return f" Did you mean {home / close[0]}?"
+    names = ", ".join(str(home / name) for name in found[:SHOWN])
+    return f" Run folders there: {names}{', …' if len(found) > SHOWN else '.'}"

@@ -1,0 +1,143 @@
+"""What a user mistypes is told by the command it was meant for; what ``--help`` shows can be copied."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from murp.cli.main import main, parser
+from murp.cli.manual import MANUAL
+
+
+def misunderstood(line: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """The message of words that are not understood: status 2, standard output empty, the usage before it."""
+    with pytest.raises(SystemExit) as stop:
+        main(shlex.split(line))
+    printed = capsys.readouterr()
+    assert stop.value.code == 2
+    assert printed.out == ""
+    return printed.err
+
+
+@pytest.mark.parametrize(
+    ("line", "command", "meant"),
+    [
+        ("trian", "murp", "train"),
+        ("data audt x", "murp data", "audit"),
+        ("evaluate runs/p --protocl paper", "murp evaluate", "--protocol"),
+        ("evaluate runs/p --protocl=paper", "murp evaluate", "--protocol"),
+        ("predict runs/p --haed x --relation r", "murp predict", "--head"),
+        ("train --epoch-s 3", "murp train", "--epochs"),
+        ("data convert a b --fromat csv", "murp data convert", "--format"),
+        ("plot runs/p dsk", "murp plot", "disk"),
+        ("train --model mrup", "murp train", "murp"),
+    ],
+)
+def test_a_misspelt_word_is_answered_with_the_one_that_is_close(
+    line: str, command: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    message = misunderstood(line, capsys)
+    assert message.startswith(f"usage: {command} ")
+    assert f"{command}: error: " in message
+    assert f"Did you mean {meant}?" in message
+
+
+def test_no_suggestion_where_nothing_is_close_or_nothing_is_misspelt(capsys: pytest.CaptureFixture[str]) -> None:
+    message = misunderstood("train --model quaternions", capsys)
+    assert "choose from murp, mure" in message
+    for line in ("evaluate runs/p surplus", "evaluate runs/p --zzzzz", "evaluate --prot paper"):
+        assert "Did you mean" not in misunderstood(line, capsys)
+
+
+@pytest.mark.parametrize(("line", "verb"), [("", "train"), ("data", "audit"), ("paper", "report")])
+def test_without_a_command_its_help_says_which_there_are(
+    line: str, verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    message = misunderstood(line, capsys)
+    assert "error" not in message
+    assert verb in message
+    assert "examples:" in message
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("train --dim -3", "argument --dim: must be at least 1, not -3"),
+        ("train --dim many", "argument --dim: invalid int value: 'many'"),
+        ("train --lr nan", "argument --lr: must be a finite number, not nan"),
+        ("train --lr 0", "argument --lr: must be above 0, not 0.0"),
+        ("train --batch-size 0", "argument --batch-size: must be at least 1, not 0"),
+        ("sweep --out x --lr 10 -1", "argument --lr: must be above 0, not -1.0"),
+        ("predict r --head x --relation r -k 0", "argument -k: must be at least 1, not 0"),
+    ],
+)
+def test_a_value_no_option_takes_is_not_understood(
+    options: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert message in misunderstood(options, capsys)
+
+
+def parsers(at: argparse.ArgumentParser, name: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    yield name, at
+    for action in at._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command, below in action.choices.items():
+                yield from parsers(below, f"{name} {command}".strip())
+
+
+def test_every_command_has_its_place_in_the_manual_and_its_examples_are_understood() -> None:
+    found = dict(parsers(parser()))
+    assert found.keys() == MANUAL.keys()
+    for name, command in found.items():
+        text = command.format_help()
+        for example in MANUAL[name][1]:
+            assert f"\n  {example}\n" in text
+            program, *words = shlex.split(example)
+            assert program == "murp"
+            assert example.startswith(f"murp {name}")
+            parser().parse_args(words)
+
+
+def test_no_help_ends_in_an_empty_default() -> None:
+    for name, command in parsers(parser()):
+        for action in command._actions:
+            words = "" if action.help in (None, argparse.SUPPRESS) else str(action.help)
+            assert not words.rstrip().endswith(("default:", "default: None")), (name, action.dest)
+    for command in ("train", "sweep"):
+        assert "--quiet" in dict(parsers(parser()))[command].format_help()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a file that is always full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_cannot_be_written_is_told_without_a_traceback(unbuffered: str) -> None:
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "murp", "data", "list"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )
+    assert ended.returncode == 1
+    assert ended.stderr == "murp: standard output cannot be written: No space left on device.\n"
+
+
+def test_closed_output_is_no_error() -> None:
+    closed = subprocess.run(f"{shlex.quote(sys.executable)} -m murp data list >&-", shell=True, capture_output=True)
+    assert (closed.returncode, closed.stderr) == (0, b"")
+
+
+def test_a_fault_of_ours_is_not_taken_for_one_of_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise OSError("not from standard output")
+
+    monkeypatch.setattr("murp.cli.data.run_list", broken)
+    with pytest.raises(OSError, match="not from standard output"):
+        main(["data", "list"])

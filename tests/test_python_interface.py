@@ -1,0 +1,60 @@
+"""What Python shows of an object, and the settings an editor offers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+import murp
+from murp.config import Config, Settings
+from murp.errors import RunError
+from murp.graph import KnowledgeGraph, Vocabulary
+from murp.training.progress import Silent
+
+
+def test_the_settings_of_train_are_those_of_config_but_for_the_data() -> None:
+    hints = get_type_hints(Config)
+    assert hints.pop("data") is str
+    assert get_type_hints(Settings) == hints
+
+
+def test_what_python_shows_fits_a_line(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    run = murp.train(
+        small_tree, out=tmp_path / "run", dim=3, epochs=1, lr=1.0, device="cpu", engine="torch", progress=Silent()
+    )
+    calibration = run.calibrate()
+    shown = {
+        repr(run): f"Run('{tmp_path / 'run'}', murp d=3 on tree, epoch 1)",
+        repr(small_tree): "KnowledgeGraph('tree': 63 entities, 2 relations, 76 train, 9 valid, 9 test)",
+        repr(small_tree.entities): "Vocabulary(63 entities: 'n0', 'n1', 'n2', …)",
+        repr(small_tree.relations): "Vocabulary(2 relations: 'parent', 'next')",
+        repr(Vocabulary("relation", ["only"])): "Vocabulary(1 relation: 'only')",
+        repr(Vocabulary("entity", [])): "Vocabulary(0 entities)",
+        repr(run.model): "MultiRelational(poincare d=3, 63 entities, 4 relations with reciprocals; torch.float32: "
+        "entity, subject_stretch, translation, subject_bias, object_bias)",
+        repr(calibration): f"Calibration({calibration.words()})",
+    }
+    assert list(shown) == list(shown.values())
+
+
+def test_a_run_that_exists_is_refused_in_words_for_both_interfaces(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    settings = {"dim": 2, "epochs": 1, "device": "cpu", "engine": "torch", "progress": Silent()}
+    murp.train(small_tree, out=tmp_path / "run", **settings)
+    with pytest.raises(RunError, match=r"Choose another folder.*murp\.resume in Python"):
+        murp.train(small_tree, out=tmp_path / "run", **settings)
+
+
+def test_a_path_that_is_no_run_is_answered_with_those_that_are(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    settings = {"dim": 2, "epochs": 1, "device": "cpu", "engine": "torch", "progress": Silent()}
+    with pytest.raises(RunError, match=r"there is no run folder at \S+\.$"):
+        murp.load(tmp_path / "nothing")
+    for name in ("first", "mine"):
+        murp.train(small_tree, out=tmp_path / name, **settings)
+    with pytest.raises(RunError, match=rf"Did you mean {tmp_path / 'first'}\?$"):
+        murp.load(tmp_path / "frist")
+    with pytest.raises(RunError, match=rf"Run folders there: {tmp_path / 'first'}, {tmp_path / 'mine'}\.$"):
+        murp.load(tmp_path)
+    with pytest.raises(RunError, match=r"murp train --out. makes one\.$"):
+        murp.load(tmp_path / "first" / "graph")
