@@ -223,6 +223,18 @@ def test_the_logarithm_is_good_to_rounding(dtype: type, y: list[float]) -> None:
     np.testing.assert_allclose(scores.astype(np.longdouble), expected, rtol=8 * info.eps, atol=info.tiny)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_logarithm_of_far_objects_keeps_its_digits(dtype: type) -> None:
+    """b - (2 asinh √z)²/c for the z of near and far objects: exp(-√c d) would do as well but for its rounding."""
+    z = np.logspace(-7, 12, 100).astype(dtype)
+    nothing, first = np.zeros_like(z), np.array([1, 0, 0, 0, 0], dtype=dtype)
+    scores = nothing.copy()
+    form = numba_ranks.FORMATS[torch.from_numpy(z).dtype]
+    numba_ranks.ball_scores(scores, nothing, first, np.stack([nothing, z, nothing]), 0.5, form)
+    expected = -0.5 * (2 * np.arcsinh(np.sqrt(z.astype(np.longdouble)))) ** 2
+    np.testing.assert_allclose(scores.astype(np.longdouble), expected, rtol=16 * np.finfo(dtype).eps)
+
+
 @given(entities=st.integers(1, 10**7), queries=st.integers(1, 10**4), dtype=st.sampled_from(["float32", "float64"]))
 def test_a_batch_fits_its_memory(entities: int, queries: int, dtype: str) -> None:
     model = scattered("mure", 1, 0, dtype=dtype)
