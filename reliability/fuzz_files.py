@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from collections.abc import Callable
@@ -30,11 +31,13 @@ from fuzz_oracle import Attempt, Make, made_run, small_graph, told
 
 from murp.config import Config
 from murp.exchange import export, import_run
+from murp.files import parse_json
 from murp.graph import reading, sources, storage
 from murp.paper import report
 from murp.prediction.calibration import Calibration
 from murp.prediction.queries import read_queries
-from murp.runs import checkpoint, folder, load
+from murp.runs import checkpoint, folder, load, tensor_file
+from murp.training.lane import Lane
 from murp.training.state import State
 
 
@@ -59,15 +62,21 @@ def read_query_file(path: Path) -> None:
 
 
 def make_checkpoint(scratch: Path) -> Attempt:
-    run = made_run(scratch / "run")
-    damage, path = damaged_safetensors((run / folder.LAST).read_bytes(), "state"), scratch / "checkpoint.safetensors"
+    """A checkpoint read to go on training: damaged, or whole with a state that never was."""
+    run = load(made_run(scratch / "run"), device="cpu")
+    file, path = run.path / folder.LAST, scratch / "checkpoint.safetensors"
+    damage, (tables, state) = damaged_safetensors(file.read_bytes(), "state"), checkpoint.load(file)
 
     def read() -> None:
-        _, state = checkpoint.load(path)
-        State.from_dict(state, path)
+        _, found = checkpoint.load(path)
+        Lane(scratch, run.config, run.graph, run.model, State.from_dict(found, path))
 
     def attempt(random: Random) -> bool:
         path.write_bytes(damage(random))
+        if random.random() < 0.5:
+            with contextlib.suppress(ValueError):
+                other = parse_json(mutated_json(state, random))
+                tensor_file.write(path, tables, other if isinstance(other, dict) else {"epoch": other})
         return told(read, "checkpoint")
 
     return attempt
@@ -148,7 +157,7 @@ def make_calibration(scratch: Path) -> Attempt:
     def read() -> None:
         found = Calibration.read(path)
         found.words()
-        found.probability(np.linspace(-3, 3, 5))
+        found.probability(np.linspace(-3, 3, 5), np.arange(1, 6))
 
     def attempt(random: Random) -> bool:
         path.write_bytes(mutated_json(values, random))
