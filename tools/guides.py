@@ -216,13 +216,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if an output is out of date")
     parser.add_argument("--run", nargs="*", choices=GUIDES, metavar="GUIDE", help="first run these, or all")
-    parser.add_argument("--folder", type=Path, help="with --run: where; default: a folder that is removed afterwards")
+    parser.add_argument("--folder", type=Path, help="with --run: where; default: one for each, removed afterwards")
     options = parser.parse_args()
     if options.check:
         return int(any(filled(name) != page(name) for name in GUIDES))
     if options.run is not None:
-        with tempfile.TemporaryDirectory() as scratch:
-            for name in options.run or GUIDES:
+        for name in options.run or GUIDES:
+            # A guide shows what it does by itself, not what another one has left in its run.
+            with tempfile.TemporaryDirectory() as scratch:
                 store(name, options.folder or Path(scratch))
     for name in options.run or GUIDES:
         (PAGES / f"{name}.md").write_text(filled(name), encoding="utf-8")

@@ -65,7 +65,6 @@ def run(options: argparse.Namespace) -> None:
             *(cell for b in pair for cell in (f"{b['count']:,}", figure(b["observed"]))),
         ]
         for pair in bins
-        if any(b["count"] for b in pair)
     ]
     header = ["probability", *(cell for kind in kinds for cell in (kind, f"true ({kind})"))]
     print(f"{table(header, lines, right=(1, 2, 3, 4))}\n")
