@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         config = Config(dim=40)
         model = models.from_config(config, graph.num_entities, graph.num_relations)
         model.initialise(0)
-        model.parameters["entity"].mul_(50)
+        model.parameters["entity"].mul_(100)  # radii about .6, as of a trained run
         folder.create(run, config, graph, model, {"epoch": 0, "best_mrr": None, "best_epoch": None}, "torch")
 
         def drawn(arguments: str, ending: str) -> float:

@@ -92,13 +92,13 @@ def small_cases(quick: bool) -> Iterator[Settings]:
 
 
 def large_cases(quick: bool, dimensions: tuple[int, ...] = (DIMENSIONS[0], DIMENSIONS[-1])) -> Iterator[Settings]:
-    """The corners: the lowest and the highest of everything, in float32 and float64 by turns.
+    """The corners: the lowest rate in the lowest dimension, the highest in the highest; float32 and float64 by turns.
 
     Large batches: a hub has the gradients of all of them at once.
     """
     common = {"epochs": 1, "batch_size": 8192, "negatives": 5}
-    ends = tuple(itertools.product(ENGINES, (RATES[0], RATES[-1]), dimensions))
-    for i, (engine, lr, dim) in enumerate(ends[::5] if quick else ends):
+    ends = tuple(itertools.product(ENGINES, ((RATES[0], dimensions[0]), (RATES[-1], dimensions[-1]))))
+    for i, (engine, (lr, dim)) in enumerate(ends[::3] if quick else ends):
         for j, c in enumerate((CURVATURES[0], CURVATURES[-1])):
             here = {"engine": engine, "lr": lr, "dim": dim, "dtype": TYPES[(i + j) % 2]}
             yield {"model": "murp", "curvature": c, **here, **common}
@@ -106,11 +106,8 @@ def large_cases(quick: bool, dimensions: tuple[int, ...] = (DIMENSIONS[0], DIMEN
 
 
 def hub_cases(quick: bool) -> Iterator[Settings]:
-    """The corners up to 16 dimensions, and one with each engine at the highest, of 2 GiB."""
+    """The corners in at most 16 dimensions: at 512 a million entities would take gigabytes a case."""
     yield from large_cases(quick, (DIMENSIONS[0], 16))
-    for case in large_cases(quick, DIMENSIONS[-1:]):
-        if (case["lr"], case.get("curvature")) == (RATES[-1], CURVATURES[-1]):
-            yield {**case, "dtype": "float32"}
 
 
 def outcome(graph: KnowledgeGraph, settings: Settings, out: Path) -> tuple[str, str]:
@@ -223,10 +220,10 @@ def main() -> None:
     torch.set_num_threads(1)
     done = given.out is not None and given.out.exists()
     figures = json.loads(given.out.read_text(encoding="utf-8"))["figures"] if done else {}
+    settings = {"precisions": TYPES, "engines": ENGINES, "models": MODELS, "seed": 0}
     for name in given.part or PARTS:
         figures[name] = PARTS[name](given.quick)
-    settings = {"precisions": TYPES, "engines": ENGINES, "models": MODELS, "seed": 0}
-    store(result("edges", settings, figures), given.out)
+        store(result("edges", settings, figures), given.out)
     if failures := sum(part["failure"] for part in figures.values()):
         raise SystemExit(f"{failures} cases failed")
 
