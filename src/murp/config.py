@@ -65,6 +65,9 @@ class Config:
         "how a step is computed: auto takes the fastest that can train the model",
         choices=("auto", "torch", "numba", "triton"),
     )
+    initial_scale: float = setting(
+        1e-3, "standard deviation of the initial entities and translations about the origin", above=0, most=1e3
+    )
     curvature: float = setting(1.0, "murp only: curvature c of the ball, whose radius is 1/√c", above=0)
     transformation: str = setting(
         "published",
@@ -155,6 +158,7 @@ class Settings(TypedDict, total=False):
     device: str
     dtype: str
     engine: str
+    initial_scale: float
     curvature: float
     transformation: str
     bias: str

@@ -25,12 +25,16 @@ class Shelf:
         """A run for each score, every metric the same; ``which`` is the cell's own and goes into the settings too."""
         settings = {"data": "WN18RR", "model": "murp", "dim": 40, "lr": 50.0, "epochs": 500, "validate_every": 20}
         settings |= {"transformation": "published", "bias": "both", "batch_size": 128, "negatives": 50}
-        settings |= {"dtype": "float32"} | {key: value for key, value in which.items() if key in (*settings, "lr")}
+        settings |= {"dtype": "float32", "initial_scale": 1e-3}
+        settings |= {key: value for key, value in which.items() if key in settings}
         if "part" in which:
             settings["transformation" if which["kind"] == "transformations" else "bias"] = which["part"]
         names = []
         for seed, score in enumerate(scores):
-            kind = [settings[key] for key in ("data", "model", "dim", "lr", "transformation", "bias")]
+            kind = [
+                settings[key]
+                for key in ("data", "model", "dim", "lr", "transformation", "bias", "epochs", "initial_scale")
+            ]
             name = "-".join(map(str, [*kind, seed]))
             run: dict[str, Any] = {"name": name, "settings": {**settings, "seed": seed}, "murp": "0", "source": "a"}
             if score is None:
@@ -41,7 +45,7 @@ class Shelf:
                     "environment": {"device": "a GPU"},
                     "selected_epoch": 480,
                     "metrics": {"test": self._metrics(score), "valid": self._metrics(on_valid)},
-                    "valid_curve": [[20, on_valid / 2], [40, on_valid]],
+                    "valid_curve": [[20, on_valid / 4], [500, on_valid / 2], [settings["epochs"], on_valid]],
                 }
             (self.out / "runs" / f"{name}.json").write_text(json.dumps(run))
             names.append(name)

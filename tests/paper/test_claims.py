@@ -140,13 +140,16 @@ def figure5(shelf: Shelf) -> None:
         "false positive": ["malaysia.n.01"],
         "false negative": [],
     }
-    shelf.item("figure5", subject="asia.n.01", relation="_has_part", models={"murp": model, "mure": model})
+    counts = {"false positive": [1, 4], "false negative": [0, 0]}
+    cells = [{"model": name, "runs": [run], "counts": counts} for name in ("murp", "mure")]
+    models = {"murp": model, "mure": model}
+    shelf.item("figure5", subject="asia.n.01", relation="_has_part", models=models, cells=cells)
 
 
 def test_the_papers_wrong_answers_are_looked_up_here(shelf: Shelf) -> None:
     figure5(shelf)
     [counts, fates] = [block for block in wrong_answers(shelf.evidence) if isinstance(block, Table)]
-    assert counts.rows[0] == ["MuRP, false positives", "1", "15", "malaysia.n.01"]
+    assert counts.rows[0] == ["MuRP, false positives", "1, 4", "15", "malaysia.n.01"]
     by_name = {row[0]: row[1:] for row in fates.rows}
     assert by_name["MuRE: bahrain"] == ["false negative", "bahrain.n.02: true positive, probability .5011"]
     assert by_name["MuRP: malaysia"] == ["false positive", "malaysia.n.01: false positive, probability .5500"]
@@ -160,7 +163,21 @@ def test_equal_counts_are_neither_more_nor_fewer(shelf: Shelf) -> None:
     figure5(shelf)
     item = shelf.evidence.item("figure5")
     assert item is not None
-    assert [row[1] for row in claims_on_models.balanced(shelf.evidence, item)] == ["no (one seed)", "no (one seed)"]
+    rows = claims_on_models.balanced(shelf.evidence, item)
+    assert [row[1] for row in rows] == ["within one deviation", "within one deviation"]
+    assert rows[0][2] == "MuRP 2.5 ± 2.1 (paper 15), MuRE 2.5 ± 2.1 (paper 2)"
+    item["cells"][0]["counts"] = {"false positive": [9, 8], "false negative": [1, 1]}
+    assert [row[1] for row in claims_on_models.balanced(shelf.evidence, item)] == ["yes", "no"]
+
+
+def test_correlations_over_seeds(shelf: Shelf) -> None:
+    cells = [{"model": "mure", "runs": ["a", "b"], "spearman": [0.6, 0.4]}]
+    [row] = claims_on_models.correlated(shelf.evidence, {"cells": cells})
+    assert row[1:3] == ["yes", "MuRE +.50 ± .14"]
+    [row] = claims_on_models.correlated(shelf.evidence, {"cells": [{**cells[0], "spearman": [0.1, -0.2]}]})
+    assert row[1] == "within one deviation"
+    [row] = claims_on_models.correlated(shelf.evidence, {"cells": [{**cells[0], "spearman": [None, 0.2]}]})
+    assert row[1:3] == ["within one deviation", "MuRE –"]
 
 
 def test_every_claim_says_what_its_numbers_are_of(toys: Path) -> None:

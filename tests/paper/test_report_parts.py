@@ -28,12 +28,14 @@ def test_seeds_commands_and_diverged_runs_are_those_of_the_stored_items(shelf: S
     two = [shelf.cell([0.4, 0.4], kind="biases", part="norm", model=model) for model in ("mure", "murp")]
     shelf.item("figure3a", settings={}, cells=three)
     shelf.item("table2", settings={}, cells=two)
-    shelf.item("figure4", settings={}, models={"mure": {"run": two[0]["runs"][0]}})
+    shelf.item("figure4", settings={}, cells=[{"model": "mure", "runs": two[0]["runs"][:1]}])
     shelf.item("hierarchy", settings={}, graphs={})
     said = texts(method(shelf.evidence))
     assert said.startswith("8 runs on a GPU, 500 epochs")
     assert "figure3a: seeds 0, 1, 2; table2: seeds 0, 1; figure4: seed 0." in said
-    assert "`murp paper run figure3a figure4 hierarchy --seeds 3` and `murp paper run table2 --seeds 2`" in said
+    commands = [f"`murp paper run {n} --seeds {k}`" for n, k in (("figure3a", 3), ("table2", 2), ("figure4", 1))]
+    assert [said.count(command) for command in commands] == [0, 1, 1]
+    assert "`murp paper run figure3a hierarchy --seeds 3`" in said
     assert "2 further runs, stopped" in said
     assert f"{three[0]['runs'][1]} (epoch 3)" in said
 
@@ -68,11 +70,34 @@ class TestFarAblations:
         said = self.stored(shelf, "stretch-both", "transformations", 0.309)
         assert "**MuRE stretch-both**: -.032 at 20." in said
         assert "50 (0 of 2 seeds reached the end), 20 (2 of 2 seeds reached the end)." in said
-        assert "not known" in said
+        assert "neither more epochs nor other initial values were tried" in said
         assert "complete the square" not in said
 
     def test_a_reason_that_is_known(self, shelf: Shelf) -> None:
         assert "complete the square" in self.stored(shelf, "transformed-norm", "biases", 0.29)
+
+    def test_what_was_tried_stands_below(self, shelf: Shelf) -> None:
+        where = {"kind": "biases", "part": "transformed-norm", "model": "mure"}
+        scores = {(20.0, 0.001): None, (10.0, 0.001): 0.3, (20.0, 0.1): 0.36, (10.0, 0.1): 0.38}
+        tried = {}
+        for (lr, scale), score in scores.items():
+            [tried[lr, scale]] = shelf.cell([score], **where, lr=lr, initial_scale=scale, epochs=2000)["runs"]
+        best = shelf.cell([0.38, 0.36], **where, lr=10.0, initial_scale=0.1, epochs=2000)
+        item = {"settings": {}, "cells": [{**where, "tried": [*tried.values()], "runs": best["runs"]}]}
+        shelf.item("trials", **item)
+        self.stored(shelf, "transformed-norm", "biases", 0.29)
+        blocks = table2(shelf.evidence)
+        table = next(
+            block for block in blocks if isinstance(block, Table) and block.header[1:] == ["rate 20", "rate 10"]
+        )
+        assert table.rows == [
+            ["initial scale 0.001", "diverged", ".150, .300 at 2,000"],
+            ["initial scale 0.1", ".180, .360 at 2,000", ".190, .380 at 2,000"],
+        ]
+        said = texts(blocks)
+        assert "Rates tried: 50 (0 of 2 seeds reached the end), 20 (2 of 2 seeds reached the end)." in said
+        assert "rate 10 from initial scale 0.1, on test under protocol `paper`: .370 ± .014 (2 seeds)" in said
+        assert "-.073 ± .014 to the paper's .443" in said
 
     def test_nothing_is_far(self, shelf: Shelf) -> None:
         said = self.stored(shelf, "stretch-both", "transformations", 0.341)

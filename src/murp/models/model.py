@@ -31,11 +31,11 @@ class Table:
     initial: Literal["zero", "normal", "uniform"]
     roles: tuple[Role, ...]
 
-    def draw(self, rows: int, dtype: torch.dtype, generator: torch.Generator) -> Tensor:
-        """Initial values: 0, N(0, 10⁻³·I) in standard deviation, or uniform in (-1, 1); shape (rows, *shape)."""
+    def draw(self, rows: int, dtype: torch.dtype, generator: torch.Generator, scale: float) -> Tensor:
+        """Initial values: 0, normal with standard deviation ``scale``, or uniform in (-1, 1); shape (rows, *shape)."""
         values = torch.zeros(rows, *self.shape, dtype=dtype)
         if self.initial == "normal":
-            values.normal_(0.0, 1e-3, generator=generator)
+            values.normal_(0.0, scale, generator=generator)
         elif self.initial == "uniform":
             values.uniform_(-1.0, 1.0, generator=generator)
         return values
@@ -66,10 +66,13 @@ class Model(ABC):
         rows (N, …), giving (B, N) through matrix products, never through a B × N × d tensor.
         """
 
-    def initialise(self, seed: int) -> Model:
-        """Draw every table's initial values; the same seed gives the same values on every device."""
+    def initialise(self, seed: int, scale: float = 1e-3) -> Model:
+        """Draw every table's initial values; the same seed gives the same values on every device.
+
+        ``scale``: the standard deviation of entities and translations in each coordinate.
+        """
         generator = torch.Generator().manual_seed(seed)
-        self.parameters = {t.name: t.draw(self.rows_of(t), self.dtype, generator) for t in self.tables}
+        self.parameters = {t.name: t.draw(self.rows_of(t), self.dtype, generator, scale) for t in self.tables}
         return self
 
     def rows_of(self, table: Table) -> int:

@@ -30,7 +30,7 @@ def method(evidence: Evidence) -> list[Block]:
     return [
         *([Text("**A toy**, to try the code: what follows says nothing about the paper.")] if quick else []),
         Text(
-            f"{counted(len(runs), 'run')} on {', '.join(machines)}, {' or '.join(map(str, epochs))} epochs, batches "
+            f"{counted(len(runs), 'run')} on {', '.join(machines)}, {' or '.join(f'{number:,}' for number in epochs)} epochs, batches "
             f"of {settings['batch_size']}, {settings['negatives']} negatives, {settings['dtype']}; murp "
             f"{runs[0]['murp']}, source {', '.join(sources)}. Every figure below is read from stored results, which "
             f"come of {_commands(items)}; `murp paper report` writes this page from them."
@@ -45,8 +45,8 @@ def method(evidence: Evidence) -> list[Block]:
         Text(
             "**Selection.** Of each run the weights with the best MRR on valid (protocol `standard`, "
             f"{'after every epoch' if every == 1 else f'every {every} epochs'}) are evaluated on test, once. The "
-            "learning rate of table 1 is chosen on valid from the paper's grid; that of the other items is set, not "
-            "chosen. Nothing is chosen on test."
+            "learning rate of table 1 is chosen on valid from the paper's grid, those of the trials below table 2 with "
+            "their initial values on valid too; that of the other items is set, not chosen. Nothing is chosen on test."
         ),
         Text(
             "**Protocols.** `standard`: filtered ranks among all entities, ties at the mean of the best and the worst "
@@ -72,8 +72,7 @@ def _diverged(evidence: Evidence) -> list[Block]:
 
 def run_names(item: dict[str, Any]) -> list[str]:
     """The runs an item's table or picture rests on; the runs that chose a learning rate are not among them."""
-    cells = [name for cell in item.get("cells", []) for name in cell["runs"]]
-    return list(dict.fromkeys(cells or [model["run"] for model in item.get("models", {}).values()]))
+    return list(dict.fromkeys(name for cell in item.get("cells", []) for name in cell["runs"]))
 
 
 def _seeds(evidence: Evidence, items: dict[str, dict[str, Any]]) -> str:

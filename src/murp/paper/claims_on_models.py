@@ -9,13 +9,13 @@ import numpy as np
 from murp.analysis import spearman
 from murp.analysis.correlation import mean_ranks
 from murp.paper.convergence import best_on_valid, epochs, first_at, near, validated_every
-from murp.paper.evidence import NAMES, Evidence, Spread, counted, decimals, signed
+from murp.paper.evidence import NAMES, Evidence, Spread, correlations, counted, decimals, number, signed, signed_spread
 from murp.paper.lab import published
 from murp.paper.relations import leads_by_relation
 from murp.paper.verdicts import listed, verdict
 
 Row = list[str]
-MRR, HITS = "test MRR, `paper`", "test hits@10, `paper`"
+MRR, HITS, SPEARMAN = "test MRR, `paper`", "test hits@10, `paper`", "Spearman, over all entities"
 
 
 def convergence(evidence: Evidence, item: dict[str, Any]) -> list[Row]:
@@ -119,11 +119,9 @@ def _chance(x: list[float], y: list[float]) -> float:
 
 def correlated(evidence: Evidence, item: dict[str, Any]) -> list[Row]:
     """Norm and bias go together."""
-    found = {NAMES[model]: values["spearman"] for model, values in item["models"].items()}
-    told = {name: value for name, value in found.items() if value is not None}
-    numbers = ", ".join(f"{name} {signed(value, 2)}" for name, value in told.items())
-    holds = "yes (one seed)" if told and min(told.values()) > 0 else "no (one seed)"
-    return [["norm and bias correlate, for both models", holds, numbers, "Spearman, over all entities"]]
+    found = correlations(item)
+    numbers = ", ".join(f"{name} {signed_spread(value, 2)}" for name, value in found.items())
+    return [["norm and bias correlate, for both models", verdict([*found.values()]), numbers, SPEARMAN]]
 
 
 def balanced(evidence: Evidence, item: dict[str, Any]) -> list[Row]:
@@ -133,11 +131,10 @@ def balanced(evidence: Evidence, item: dict[str, Any]) -> list[Row]:
         ("false positive", "more false positives by MuRP than by MuRE"),
         ("false negative", "fewer false negatives by MuRP than by MuRE"),
     ):
-        counts = {model: len(item["models"][model][kind]) for model in ("murp", "mure")}
+        counts = {cell["model"]: Spread.of(cell["counts"][kind]) for cell in item["cells"]}
         quoted = {model: published()["figure5"][model][kind.replace(" ", "_") + "s"]["count"] for model in counts}
-        more = counts["murp"] - counts["mure"]
-        holds = more > 0 if kind == "false positive" else more < 0
-        numbers = ", ".join(f"{NAMES[model]} {counts[model]} (paper {quoted[model]})" for model in counts)
+        more = counts["murp"].less(counts["mure"])
+        numbers = ", ".join(f"{NAMES[model]} {number(counts[model])} (paper {quoted[model]})" for model in counts)
         what = f"objects of {item['subject']} under {item['relation'].strip('_')}"
-        rows.append([claim, f"{'yes' if holds else 'no'} (one seed)", numbers, what])
+        rows.append([claim, verdict([more if kind == "false positive" else -more]), numbers, what])
     return rows

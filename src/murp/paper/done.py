@@ -16,10 +16,13 @@ def is_done(lab: Lab, item: str) -> bool:
         return False
     try:
         cells = content.get("cells", [])
-        names = {name for cell in [*cells, *content.get("grid", [])] for name in cell["runs"]}
+        names = {
+            name for cell in [*cells, *content.get("grid", [])] for name in (*cell["runs"], *cell.get("tried", ()))
+        }
         names |= {model["run"] for model in content.get("models", {}).values()}
         records = [stored_run(lab.out, name) for name in names if (lab.out / "runs" / f"{name}.json").exists()]
-        alike = [record["settings"].items() >= lab.settings["training"].items() for record in records]
+        training = {**lab.settings["training"], **lab.settings[item].get("training", {})}
+        alike = [record["settings"].items() >= training.items() for record in records]
         return len(records) == len(names) and all(alike) and all(len(cell["runs"]) >= lab.seeds for cell in cells)
     except (AttributeError, LookupError, TypeError) as error:
         raise RunError(

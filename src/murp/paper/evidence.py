@@ -117,6 +117,14 @@ def seeds_of(spreads: Mapping[str, Spread]) -> str:
     return "; ".join(f"{NAMES[model]} {seeds}" for model, seeds in found.items())
 
 
+def correlations(item: dict[str, Any]) -> dict[str, Spread]:
+    """Figure 4's rank correlations over the seeds, by model; where norms or biases are all alike there is none."""
+    return {
+        NAMES[cell["model"]]: Spread.of([math.nan if rho is None else rho for rho in cell["spearman"]])
+        for cell in item["cells"]
+    }
+
+
 def decimals(value: float, digits: int = 3) -> str:
     """As the paper prints: .475, -.003, 1.000; a dash where there is no number."""
     if math.isnan(value):
@@ -138,11 +146,17 @@ def signed(value: float, digits: int = 3) -> str:
     return ("+" if shown > 0 else "") + decimals(shown, digits)
 
 
-def signed_spread(spread: Spread) -> str:
+def signed_spread(spread: Spread, digits: int = 3) -> str:
     """``+.012 ± .002``."""
     if spread.n == 0:
         return "diverged"
-    return signed(spread.mean) + ("" if spread.deviation is None else f" ± {decimals(spread.deviation)}")
+    deviation = "" if spread.deviation is None else f" ± {decimals(spread.deviation, digits)}"
+    return signed(spread.mean, digits) + deviation
+
+
+def number(spread: Spread) -> str:
+    """A count over seeds, ``12.7 ± 1.2``; of one seed ``13``."""
+    return f"{spread.mean:g}" if spread.deviation is None else f"{spread.mean:.1f} ± {spread.deviation:.1f}"
 
 
 def counted(count: int, noun: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,11 @@ from murp.graph import KnowledgeGraph
 from murp.graph.audit import audit_source
 from murp.graph.keys import fact_keys
 from murp.paper.curve import curve
-from murp.paper.lab import Lab
-from murp.paper.wanted import Wanted
+from murp.paper.lab import Lab, valid_mrr
+from murp.paper.trials import trials
+from murp.paper.wanted import MODELS, Wanted
 from murp.plots import ask
 from murp.runs import Run, folder
-
-MODELS = ("mure", "murp")
 
 
 def table1(lab: Lab) -> None:
@@ -30,7 +29,7 @@ def table1(lab: Lab) -> None:
     for data in items["data"]:
         for model in MODELS:
             tried = [Wanted(data, model, items["grid_dim"], lr) for lr in items["grid"]]
-            scores = [_valid_mrr(result) for result in lab.results(tried)]
+            scores = [valid_mrr(result) for result in lab.results(tried)]
             grid.append({"data": data, "model": model, "dim": items["grid_dim"], "runs": [run.name for run in tried]})
             chosen[data, model] = tried[int(np.argmax(scores))].lr
     for data in items["data"]:
@@ -101,33 +100,38 @@ def table3(lab: Lab) -> None:
 def figure4(lab: Lab) -> None:
     """Norms against biases; the correlations are over all entities, a sample is stored to be drawn."""
     items = lab.settings["figure4"]
-    models = {}
+    models, cells = {}, []
     for model in MODELS:
-        run = lab.open(Wanted(items["data"], model, items["dim"], items["lr"]))
-        norms, biases = entity_norms(run), run.model.parameters["subject_bias"].double().cpu().numpy()
+        runs = _seeds(lab, items, model)
+        pairs = [(entity_norms(run), run.model.parameters["subject_bias"].double().cpu().numpy()) for run in runs]
+        cells.append(_cell(model, runs) | {"spearman": [spearman(*pair).rho for pair in pairs]})
+        norms, biases = pairs[0]
         chosen = np.random.default_rng(0).permutation(len(norms))[: items["points"]]
         models[model] = {
-            **_weights(run),
+            **_weights(runs[0]),
             "entities": len(norms),
-            "spearman": spearman(norms, biases).rho,
             "norms": [float(f"{value:.4g}") for value in norms[chosen]],
             "biases": [float(f"{value:.4g}") for value in biases[chosen]],
         }
-    lab.store("figure4", {"settings": items, "models": models})
+    lab.store("figure4", {"settings": items, "models": models, "cells": cells})
 
 
 def figure5(lab: Lab) -> None:
-    """One question before and after the relation's transformation, and the wrong answers by name."""
+    """One question before and after the relation's transformation, and the wrong answers: of the first seed by name,
+    of every seed how many."""
     items = lab.settings["figure5"]
     graph = lab.graph(items["data"])
     subject, relation = graph.entities.find(items["subject"]), graph.relations.find(items["relation"])
-    models = {}
+    models, cells = {}, []
     for model in MODELS:
-        run = lab.open(Wanted(items["data"], model, items["dim"], items["lr"]))
-        asked = ask(run.model, graph, subject, relation, others=items["others"])
+        runs = _seeds(lab, items, model)
+        every = [ask(run.model, graph, subject, relation, others=items["others"]) for run in runs]
+        counts = {kind: [int(one.answers()[kind].sum()) for one in every] for kind in every[0].answers()}
+        cells.append(_cell(model, runs) | {"counts": counts})
+        asked = every[0]
         answers = {kind: [asked.names[i] for i in np.flatnonzero(which)] for kind, which in asked.answers().items()}
         models[model] = {
-            **_weights(run),
+            **_weights(runs[0]),
             "names": list(asked.names),
             "before": np.round(asked.before, 4).tolist(),
             "after": np.round(asked.after, 4).tolist(),
@@ -139,7 +143,7 @@ def figure5(lab: Lab) -> None:
             **{kind: answers[kind] for kind in ("false positive", "false negative", "true positive")},
         }
     where = {"subject": graph.entities.name(subject), "relation": graph.relations.name(relation)}
-    lab.store("figure5", {"settings": items, **where, "models": models})
+    lab.store("figure5", {"settings": items, **where, "models": models, "cells": cells})
 
 
 def nell(lab: Lab) -> None:
@@ -152,7 +156,7 @@ def nell(lab: Lab) -> None:
                 runs = [Wanted(data, model, dim, items["lr"], seed) for seed in range(lab.seeds)]
                 lab.results(runs)
                 cells.append({"data": data, "model": model, "dim": dim, "runs": [run.name for run in runs]})
-        flaws[data] = _without_leaks(lab.open(Wanted(data, "murp", items["dims"][0], items["lr"])))
+        flaws[data] = _without_leaks(*lab.open(Wanted(data, "murp", items["dims"][0], items["lr"])))
     lab.store("nell", {"settings": items, "cells": cells, "flaws": flaws})
 
 
@@ -178,13 +182,17 @@ def flaws(lab: Lab) -> None:
 
 ITEMS: dict[str, Callable[[Lab], None]] = {
     item.__name__: item
-    for item in (table1, figure3a, figure3b, table2, table3, figure4, figure5, nell, hierarchy, flaws)
+    for item in (table1, figure3a, figure3b, table2, trials, table3, figure4, figure5, nell, hierarchy, flaws)
 }
 
 
-def _valid_mrr(result: dict[str, Any]) -> float:
-    """What learning rates are chosen by; a run that diverged is never chosen."""
-    return -1.0 if "failed" in result else float(result["metrics"]["valid"]["standard"]["mrr"])
+def _seeds(lab: Lab, items: dict[str, Any], model: str) -> list[Run]:
+    """The runs of the paper's model that a figure looks into, one for each seed."""
+    return lab.open(*(Wanted(items["data"], model, items["dim"], items["lr"], seed) for seed in range(lab.seeds)))
+
+
+def _cell(model: str, runs: Sequence[Run]) -> dict[str, Any]:
+    return {"model": model, "runs": [run.path.name for run in runs]}
 
 
 def _weights(run: Run) -> dict[str, Any]:

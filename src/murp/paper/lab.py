@@ -86,21 +86,23 @@ class Lab:
                 self._store_run(run, result, together)
         return [stored_run(self.out, run.name) for run in order]
 
-    def open(self, wanted: Wanted) -> Run:
-        """The run itself, for what is not in its record. Where its folder is gone it is trained again, for its
-        weights alone: the record stays."""
-        [record] = self.results([wanted])
-        if "failed" in record:
-            raise RunError(
-                f"{self._file(wanted)}: the run diverged, and has no weights to look at. Choose another learning rate "
-                "in settings.toml."
-            )
-        if not (self.work(wanted.name) / folder.CONFIG).exists():
-            self.say(f"{wanted.name}: stored, but its folder is gone; training it again for its weights")
-        [(_, result, _)] = self._train([wanted])
-        if isinstance(result, NotFiniteError):
-            raise result
-        return result
+    def open(self, *wanted: Wanted) -> list[Run]:
+        """The runs themselves, for what is not in their records. Those whose folders are gone are trained again, for
+        their weights alone: the records stay."""
+        for run, record in zip(wanted, self.results(wanted), strict=True):
+            if "failed" in record:
+                raise RunError(
+                    f"{self._file(run)}: the run diverged, and has no weights to look at. Choose another learning rate "
+                    "in settings.toml."
+                )
+            if not (self.work(run.name) / folder.CONFIG).exists():
+                self.say(f"{run.name}: stored, but its folder is gone; training it again for its weights")
+        opened: dict[Wanted, Run] = {}
+        for run, result, _ in self._train(wanted):
+            if isinstance(result, NotFiniteError):
+                raise result
+            opened[run] = result
+        return [opened[run] for run in wanted]
 
     def begun(self, path: Path, config: Config, ignoring: tuple[str, ...] = ()) -> bool:
         """Whether the folder holds this run, finished or not; with other settings it is refused or, with ``again``,
@@ -154,7 +156,7 @@ class Lab:
             group = {self.work(run.name): run for run in missing if run.shape == shape}
             begun = [path for path, run in group.items() if self.begun(path, self.config(run))]
             for path in begun:
-                if _epochs_done(path) < self.training["epochs"]:
+                if _epochs_done(path) < self.config(group[path]).epochs:
                     self.say(f"continuing {path.name}")
             if fresh := len(group) - len(begun):
                 self.say(f"training {shape}: {fresh} {'run' if fresh == 1 else 'runs'}")
@@ -236,6 +238,11 @@ def read(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise RunError(f"{path} does not hold a result. Remove it and run its item again.")
     return content
+
+
+def valid_mrr(record: dict[str, Any]) -> float:
+    """What settings are chosen by; a run that diverged is never chosen."""
+    return -1.0 if "failed" in record else float(record["metrics"]["valid"]["standard"]["mrr"])
 
 
 def rounded(value: Any) -> Any:

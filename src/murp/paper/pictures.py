@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from murp import plots
 from murp.paper.blocks import Block, Heading, Picture, Table, Text
 from murp.paper.convergence import epochs, near, validated_every
-from murp.paper.evidence import NAMES, Evidence, Spread, counted, decimals, seeds_of, signed_spread
+from murp.paper.evidence import NAMES, Evidence, Spread, correlations, counted, seeds_of, signed_spread
 from murp.paper.lab import published
 from murp.paper.relations import papers_order
 from murp.paper.wrong_answers import wrong_answers
@@ -88,19 +88,21 @@ def figure4(evidence: Evidence, folder: Path) -> list[Block]:
     models = {NAMES[model]: (values["norms"], values["biases"]) for model, values in item["models"].items()}
     order = {name: models[name] for name in ("MuRP", "MuRE")}
     caption = f"Figure 4: norm against subject bias, {item['settings']['data']}, d={item['settings']['dim']}"
+    found = correlations(item)
     rows = [
         [
             NAMES[model],
-            "–" if values["spearman"] is None else decimals(values["spearman"], 2),
+            signed_spread(found[NAMES[model]], 2),
             f"{values['entities']:,}",
+            found[NAMES[model]].seeds,
         ]
         for model, values in item["models"].items()
     ]
     text = (
-        f"Rank correlation of norm and bias, over all entities ({item['settings']['points']:,} of them are drawn), of "
-        "one run each: how it varies with the seed is not known, and the paper gives no figure."
+        f"Rank correlation of norm and bias, over all entities ({item['settings']['points']:,} of them are drawn, of "
+        "the first seed). The paper gives no figure."
     )
-    table = Table(["", "Spearman", "entities"], rows)
+    table = Table(["", "Spearman", "entities", "seeds"], rows)
     return [
         Heading("Figure 4: norms and biases"),
         draw(plots.norms_against_biases(order), folder, "figure4", caption),

@@ -9,6 +9,7 @@ from typing import Any
 
 from murp.config import Config
 
+MODELS = ("mure", "murp")
 PUBLISHED = ("published", "both")
 # Where a run's data lay and how it was computed; what it is does not depend on them. Its name holds the dataset's.
 NOT_COMPARED = ("data", "data_dir", "device", "engine", "save_every", "tensorboard")
@@ -24,27 +25,32 @@ class Wanted:
     lr: float
     seed: int = 0
     parts: tuple[str, str] = PUBLISHED
+    epochs: int | None = None  # None: as many as the paper's runs have
+    initial_scale: float = Config.initial_scale
 
     @property
     def name(self) -> str:
-        """``WN18RR-murp-d40-lr50-seed0``, and the parts where they are not the published ones."""
-        return "-".join(
-            [self.data, self.model, f"d{self.dim}", f"lr{self.lr:g}", f"seed{self.seed}", *self._other_parts()]
-        )
+        """``WN18RR-murp-d40-lr50-seed0``, and what is not as in the paper."""
+        scale = [] if self.initial_scale == Config.initial_scale else [f"scale{self.initial_scale:g}"]
+        own = [self.data, self.model, f"d{self.dim}", f"lr{self.lr:g}", f"seed{self.seed}"]
+        return "-".join([*own, *self._others(), *scale])
 
     @property
     def shape(self) -> str:
         """``murp d=40, swapped, on WN18RR``: what runs that are trained side by side have in common."""
-        return ", ".join([f"{self.model} d={self.dim}", *self._other_parts(), f"on {self.data}"])
+        return ", ".join([f"{self.model} d={self.dim}", *self._others(), f"on {self.data}"])
 
     def settings(self) -> dict[str, Any]:
         """As :class:`murp.Config` names them."""
         transformation, bias = self.parts
         chosen = {"model": self.model, "dim": self.dim, "lr": float(self.lr), "seed": self.seed}
-        return {**chosen, "transformation": transformation, "bias": bias}
+        if self.epochs is not None:
+            chosen["epochs"] = self.epochs
+        return {**chosen, "transformation": transformation, "bias": bias, "initial_scale": self.initial_scale}
 
-    def _other_parts(self) -> list[str]:
-        return [part for part in self.parts if part not in PUBLISHED]
+    def _others(self) -> list[str]:
+        length = [] if self.epochs is None else [f"{self.epochs}epochs"]
+        return [*(part for part in self.parts if part not in PUBLISHED), *length]
 
 
 def differences(stored: Mapping[str, Any], wanted: Config, ignoring: tuple[str, ...] = ()) -> list[str]:

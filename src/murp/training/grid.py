@@ -2,7 +2,7 @@
 
     murp sweep --data WN18RR --lr 10 20 50 --seed 0 1 2 --out runs/grid
 
-Runs that differ only in learning rate, schedule or seed share one launch of the Triton kernels; the
+Runs that differ only in learning rate, schedule, seed or initial values share one launch of the Triton kernels; the
 others, and all on the CPU, run one after another. Every run leaves an ordinary run folder. The same command again
 keeps the finished runs and goes on with those that were interrupted or failed.
 """
@@ -36,7 +36,7 @@ from murp.training.start import configure, new_model, resume
 from murp.training.state import State
 
 # What runs in one launch may differ in.
-FREE = ("lr", "lr_schedule", "seed")
+FREE = ("lr", "lr_schedule", "seed", "initial_scale")
 SUMMARY = "sweep.json"
 
 

@@ -134,11 +134,17 @@ def new_model(config: Config, graph: KnowledgeGraph) -> Model:
     device = resolve_device(config.device)
     model = models.from_config(config, graph.num_entities, graph.num_relations)
     try:
-        model.initialise(config.seed).to(device)
+        model.initialise(config.seed, config.initial_scale).to(device)
     except (MemoryError, RuntimeError, OverflowError) as error:
         numbers = sum(model.rows_of(table) * math.prod(table.shape) for table in model.tables)
         raise MurpError(
             f"no memory for the {numbers:,} parameters of {config.model} d={config.dim} on {graph.name}: choose a "
             f"smaller --dim ({str(error).splitlines()[0]})."
         ) from error
+    if model.broken():
+        raise ConfigError(
+            f"initial_scale = {config.initial_scale:g} draws points outside the ball of radius "
+            f"{config.curvature**-0.5:.3g} at d={config.dim}: choose "
+            f"{0.5 / math.sqrt(config.curvature * config.dim):.2g} or less."
+        )
     return model
