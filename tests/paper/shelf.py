@@ -29,6 +29,7 @@ class Shelf:
         settings |= {key: value for key, value in which.items() if key in settings}
         if "part" in which:
             settings["transformation" if which["kind"] == "transformations" else "bias"] = which["part"]
+        first, last = (20, 40) if settings["epochs"] == 500 else (500, settings["epochs"])
         names = []
         for seed, score in enumerate(scores):
             kind = [
@@ -45,7 +46,7 @@ class Shelf:
                     "environment": {"device": "a GPU"},
                     "selected_epoch": 480,
                     "metrics": {"test": self._metrics(score), "valid": self._metrics(on_valid)},
-                    "valid_curve": [[20, on_valid / 4], [500, on_valid / 2], [settings["epochs"], on_valid]],
+                    "valid_curve": [[first, on_valid / 2], [last, on_valid]],
                 }
             (self.out / "runs" / f"{name}.json").write_text(json.dumps(run))
             names.append(name)

@@ -24,13 +24,13 @@ def method(evidence: Evidence) -> list[Block]:
     sources = sorted({run["source"] for run in runs})
     settings = runs[0]["settings"]
     missing = [name for name in read_settings() if name != "training" and name not in items]
-    epochs = sorted({run["settings"]["epochs"] for run in runs})
+    epochs = " or ".join(f"{length:,}" for length in sorted({run["settings"]["epochs"] for run in runs}))
     every = settings["validate_every"]
     quick = any(item["quick"] for item in items.values())
     return [
         *([Text("**A toy**, to try the code: what follows says nothing about the paper.")] if quick else []),
         Text(
-            f"{counted(len(runs), 'run')} on {', '.join(machines)}, {' or '.join(f'{number:,}' for number in epochs)} epochs, batches "
+            f"{counted(len(runs), 'run')} on {', '.join(machines)}, {epochs} epochs, batches "
             f"of {settings['batch_size']}, {settings['negatives']} negatives, {settings['dtype']}; murp "
             f"{runs[0]['murp']}, source {', '.join(sources)}. Every figure below is read from stored results, which "
             f"come of {_commands(items)}; `murp paper report` writes this page from them."

@@ -6,7 +6,7 @@ from typing import Any
 
 from murp.config import Config
 from murp.paper.blocks import Block, Table, Text
-from murp.paper.evidence import Evidence, counted, decimals, signed_spread
+from murp.paper.evidence import Evidence, decimals, signed_spread
 
 
 def again(evidence: Evidence, cell: dict[str, Any], theirs: float) -> list[Block]:
@@ -15,7 +15,7 @@ def again(evidence: Evidence, cell: dict[str, Any], theirs: float) -> list[Block
     which = ("kind", "part", "model")
     found = [one for one in (item["cells"] if item else []) if all(one[name] == cell[name] for name in which)]
     if not found:
-        return [Text("Why it is as far is not known: neither more epochs nor other initial values were tried.")]
+        return [Text("Neither more epochs nor other initial values were tried.")]
     [trial] = found
     runs = [evidence.run(name) for name in trial["tried"]]
     rates = list(dict.fromkeys(run["settings"]["lr"] for run in runs))
@@ -35,7 +35,7 @@ def again(evidence: Evidence, cell: dict[str, Any], theirs: float) -> list[Block
     )
     outcome = (
         f"The best on valid, rate {settings['lr']:g} from initial scale {scale_of(best[0]):g}, on test under protocol "
-        f"`paper`: {test} ({counted(test.n, 'seed')}), which is {signed_spread(test.less(theirs))} to the paper's "
+        f"`paper`: {test} (seeds: {test.seeds}), which is {signed_spread(test.less(theirs))} to the paper's "
         f"{decimals(theirs)}."
     )
     return [Text(text), Table(["", *(f"rate {rate:g}" for rate in rates)], rows), Text(outcome)]
