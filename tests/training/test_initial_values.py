@@ -1,0 +1,50 @@
+"""Where training begins: what the initial scale changes, what it does not, and which scales are refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+import murp
+from murp import models
+from murp.config import Config
+from murp.errors import ConfigError
+from murp.graph import KnowledgeGraph
+from murp.training.grid import _groups
+from murp.training.start import new_model
+
+
+@pytest.mark.parametrize("kind", ["murp", "mure"])
+def test_the_scale_stretches_points_and_nothing_else(kind: str) -> None:
+    plain, wide = (models.MODELS[kind](400, 6, 8).initialise(3, *scale) for scale in ((), (0.05,)))
+    for name in ("entity", "translation"):
+        torch.testing.assert_close(wide.parameters[name], 50 * plain.parameters[name])
+    assert float(wide.parameters["entity"].std()) == pytest.approx(0.05, rel=0.05)
+    assert torch.equal(wide.parameters["subject_stretch"], plain.parameters["subject_stretch"])
+
+
+@pytest.mark.parametrize("curvature", [1.0, 100.0, 1e8])
+def test_points_outside_the_ball_are_refused_with_a_scale_that_is_not(
+    curvature: float, small_tree: KnowledgeGraph, tmp_path: Path
+) -> None:
+    settings = {"dim": 20, "device": "cpu", "epochs": 1, "curvature": curvature}
+    with pytest.raises(ConfigError, match="outside the ball") as refused:
+        murp.train(small_tree, out=tmp_path / "run", initial_scale=5.0, **settings)  # type: ignore[arg-type]
+    assert not (tmp_path / "run").exists()
+    advice = re.search(r"choose (\S+) or less", str(refused.value))
+    assert advice is not None
+    advised = Config(initial_scale=float(advice[1]), **settings)  # type: ignore[arg-type]
+    assert not new_model(advised, small_tree).broken()
+
+
+def test_flat_space_has_no_outside(small_tree: KnowledgeGraph) -> None:
+    assert not new_model(Config(model="mure", initial_scale=5.0, device="cpu"), small_tree).broken()
+
+
+def test_runs_that_begin_elsewhere_can_share_a_launch() -> None:
+    configs = [Config(initial_scale=scale) for scale in (1e-3, 0.1)] + [Config(dim=5)]
+    groups = _groups([(Path(str(i)), config) for i, config in enumerate(configs)], 16)
+    assert [len(group) for group in groups] == [2, 1]
