@@ -23,8 +23,11 @@ from murp.runs import folder
 # name: arguments and the file's ending; R and E stand for a relation and an entity of the graph
 PICTURES = {
     "the disk, PNG": ("disk", "png"),
+    "the disk, SVG": ("disk", "svg"),
+    "the disk, PDF": ("disk", "pdf"),
     "the disk with the edges of a relation, PNG": ("disk --edges R", "png"),
     "the disk with the edges of a relation, SVG": ("disk --edges R", "svg"),
+    "the disk with the edges of a relation, PDF": ("disk --edges R", "pdf"),
     "the disk around an entity with edges and depths, PNG": ("disk --edges R --colour depth --centre E", "png"),
 }
 
@@ -50,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             command = [sys.executable, "-m", "murp", "plot", str(run), *words]
             return seconds(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL))
 
-        pictures = dict(list(PICTURES.items())[::3]) if chosen.quick else PICTURES
+        pictures = dict(list(PICTURES.items())[::6]) if chosen.quick else PICTURES
         if not chosen.quick:
             drawn(*PICTURES["the disk, PNG"])  # once to warm up
         repeats = 1 if chosen.quick else 3

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +63,18 @@ def test_every_kind_draws(
         assert main(["plot", str(run), *arguments, "--out", str(tmp_path / f"a.{ending}")]) == 0
         assert (tmp_path / f"a.{ending}").stat().st_size > 1000
         assert capsys.readouterr().out == f"picture: {tmp_path / f'a.{ending}'}\n"
+
+
+def test_the_collector_rests_while_the_first_picture_imports_and_no_longer(
+    runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    frozen, out = gc.get_freeze_count(), str(tmp_path / "a.png")
+    assert main(["plot", str(runs[0]), "norms", "--out", out]) == 0
+    assert (gc.isenabled(), gc.get_freeze_count()) == (True, frozen)  # all was imported before: nothing is frozen
+    told = "import gc; from murp.cli.main import main; main({}); print(gc.isenabled(), gc.get_freeze_count() > 10**5)"
+    arguments = ["plot", str(runs[0]), "norms", "--out", out, "--force"]
+    alone = subprocess.run([sys.executable, "-c", told.format(arguments)], check=True, capture_output=True, text=True)
+    assert alone.stdout.splitlines()[-1] == "True True"
 
 
 @pytest.mark.parametrize("kind", ["question", "convergence", "norms", "relations"])

@@ -16,7 +16,7 @@ from murp.config import Config
 from murp.errors import ConfigError, NotFiniteError
 from murp.geometry import PoincareBall, poincare
 from murp.graph import KnowledgeGraph, Vocabulary
-from murp.plots import ask, question
+from murp.plots import ask, entities, question, save
 from murp.plots.disk import answers_disk, view
 from murp.plots.entities import degrees, entities_disk, main_relations
 from murp.plots.layout import around, in_unit_disk, new_disk, reach
@@ -93,6 +93,14 @@ def test_the_disk_has_every_entity_edges_between_them_and_names_apart(
     texts = [text for text in axes.texts if text.get_text()]
     assert texts[0].get_text() == "n3"
     assert_apart(drawn_boxes(figure, texts))
+
+
+def test_many_points_and_arcs_are_one_image_of_a_vector_file(
+    small_tree: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entities, "MANY", 20)
+    save(entities_disk(make_run(small_tree, dim=2), edges=0), tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").read_text().count("<image") == 2  # the other is the scale of colours
 
 
 @pytest.mark.parametrize("projection", ["distances", "paper"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from boxes import assert_inside
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
 from murp.errors import MurpError
@@ -45,6 +47,46 @@ def test_saving_replaces_a_picture_and_leaves_matplotlib_as_it_was(tmp_path: Pat
         save(example(title), tmp_path / "a.svg")
     assert dict(matplotlib.rcParams) == before
     assert [path.name for path in tmp_path.iterdir()] == ["a.svg"]
+
+
+@pytest.mark.parametrize("ending", STARTS)
+@pytest.mark.parametrize("bar", [False, True])
+def test_a_figure_is_laid_out_for_a_file_as_it_is_for_the_screen(ending: str, bar: bool, tmp_path: Path) -> None:
+    def coloured() -> Figure:
+        figure = example("a title " * 9)
+        if bar:
+            axes = figure.axes[0]
+            axes.set_aspect("equal")
+            figure.colorbar(axes.collections[0], ax=axes, location="bottom", shrink=0.4)
+        return figure
+
+    shown, saved = coloured(), coloured()
+    shown.canvas.draw()
+    drawn: list[list[float]] = []
+    saved.add_artist(Told(drawn))
+    save(saved, tmp_path / f"a{ending}")
+    assert len(drawn) == 1  # once, with nothing drawn unseen before
+    assert drawn[0] == pytest.approx([float(x) for axes in shown.axes for x in axes.get_position().extents], abs=1e-9)
+    assert saved.get_layout_engine() is not None
+
+
+class Told(Artist):
+    """An artist that writes down where the axes are when it is drawn."""
+
+    def __init__(self, places: list[list[float]]) -> None:
+        super().__init__()
+        self.places = places
+        self.set_zorder(99)
+
+    def draw(self, renderer: Any) -> None:
+        figure: Any = self.get_figure()
+        self.places.append([float(x) for axes in figure.axes for x in axes.get_position().extents])
+
+
+def test_a_figure_that_is_not_laid_out_is_saved_as_it_is(tmp_path: Path) -> None:
+    figure = Figure()
+    save(figure, tmp_path / "a.png")
+    assert figure.get_layout_engine() is None
 
 
 def test_threads_draw_side_by_side(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING
 
+from murp.cli.imports import uncollected
 from murp.cli.source import add_source, data_dir
 from murp.cli.text import Commands, figure, table, whole
 from murp.errors import ConfigError
@@ -49,7 +50,8 @@ def run(options: argparse.Namespace) -> None:
         return
     if bool(options.higher) != (options.relation is not None) or options.dim is not None:
         raise ConfigError("with --run, --higher and --relation go together, and --dim is the run's own: leave it out.")
-    from murp.runs import load
+    with uncollected():
+        from murp.runs import load
 
     result = load(options.run_folder)
     if options.higher:

@@ -8,6 +8,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from murp.cli.imports import uncollected
 from murp.cli.text import Commands, add_run, figure, table, whole
 
 if TYPE_CHECKING:
@@ -40,8 +41,9 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Fit, judge, write ``calibration.json`` into the run folder, and print what it is worth."""
-    from murp.prediction.calibration import CONDITION, SHOWN
-    from murp.runs import folder, load
+    with uncollected():
+        from murp.prediction.calibration import CONDITION, SHOWN
+        from murp.runs import folder, load
 
     result = load(options.path, checkpoint=options.checkpoint, device=options.device)
     found = result.calibrate(method=options.method, seed=options.seed)

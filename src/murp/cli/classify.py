@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from murp.cli.imports import uncollected
 from murp.cli.text import Commands, add_run, figure, table, whole
 
 if TYPE_CHECKING:
@@ -30,8 +31,9 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Choose thresholds on valid; print the accuracy on test, or the verdict on each triple of a file."""
-    from murp.prediction import classify
-    from murp.runs import load
+    with uncollected():
+        from murp.prediction import classify
+        from murp.runs import load
 
     result = load(options.path, checkpoint=options.checkpoint, device=options.device)
     graph = result.graph

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from murp.cli.imports import uncollected
 from murp.cli.text import Commands, add_run, figure, table, whole
 
 
@@ -29,13 +30,14 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Score all pairs, relation by relation, and print or write the best new ones."""
-    from murp.cli.calibrate import note
-    from murp.cli.progress import bar
-    from murp.evaluation import KnownFacts
-    from murp.prediction.discovery import discover, schema, subjects_of, table_of
-    from murp.prediction.tables import distinct_names
-    from murp.prediction.writing import check_output, json_lines, writing
-    from murp.runs import load
+    with uncollected():
+        from murp.cli.calibrate import note
+        from murp.cli.progress import bar
+        from murp.evaluation import KnownFacts
+        from murp.prediction.discovery import discover, schema, subjects_of, table_of
+        from murp.prediction.tables import distinct_names
+        from murp.prediction.writing import check_output, json_lines, writing
+        from murp.runs import load
 
     out = None if options.out is None else Path(options.out)
     if out is not None:

@@ -6,6 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
+from murp.cli.imports import uncollected
 from murp.cli.text import Commands, add_run, figure, table, whole
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Evaluate and print one table, or one JSON object."""
-    from murp.runs import load
+    with uncollected():
+        from murp.runs import load
 
     result = load(options.path, checkpoint=options.checkpoint, device=options.device)
     memory = None if options.memory is None else options.memory * 2**20

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from murp.cli.imports import uncollected
 from murp.cli.text import Commands, whole
 
 
@@ -27,10 +28,11 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Serve until Ctrl-C, or write the page and say where it is."""
-    import torch
+    with uncollected():
+        import torch
 
-    from murp.errors import MurpError
-    from murp.runs import load
+        from murp.errors import MurpError
+        from murp.runs import load
 
     # Answers take a millisecond: threads would cost more than they bring.
     torch.set_num_threads(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from murp.cli.imports import uncollected
 from murp.cli.text import Commands, add_run
 
 
@@ -29,8 +30,9 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Export and say what was written."""
-    from murp.exchange import FORMATS, export
-    from murp.runs import load
+    with uncollected():
+        from murp.exchange import FORMATS, export
+        from murp.runs import load
 
     result = load(options.path, checkpoint=options.checkpoint, device=options.device)
     export(result, options.to, Path(options.out), options.coordinates)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from murp.cli.imports import uncollected
 from murp.cli.text import Commands
 
 
@@ -19,7 +20,8 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Import and say what can be done with it."""
-    from murp.exchange import import_run
+    with uncollected():
+        from murp.exchange import import_run
 
     result = import_run(Path(options.path), Path(options.out), options.data)
     what = f"{result.config.model} d={result.config.dim} on {result.graph.name}"

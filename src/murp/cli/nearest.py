@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import json
 
+from murp.cli.imports import uncollected
 from murp.cli.text import Commands, add_run, figure, table, whole
 
 
@@ -21,7 +22,8 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Search and print one table, or one JSON object."""
-    from murp.runs import load
+    with uncollected():
+        from murp.runs import load
 
     result = load(options.path, checkpoint=options.checkpoint, device=options.device)
     found = result.nearest(options.entity, options.k)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from murp.cli.imports import uncollected
 from murp.cli.text import Commands, table, whole
 
 
@@ -39,8 +40,9 @@ def _add_out(verb: argparse.ArgumentParser) -> None:
 
 def run_list(options: argparse.Namespace) -> None:
     """Every item with what it is."""
-    from murp.paper import ITEMS
-    from murp.paper.lab import stored
+    with uncollected():
+        from murp.paper import ITEMS
+        from murp.paper.lab import stored
 
     out = Path(options.out)
     rows = []
@@ -53,11 +55,12 @@ def run_list(options: argparse.Namespace) -> None:
 
 def run_items(options: argparse.Namespace) -> None:
     """Run the items in the paper's order."""
-    from murp.errors import ConfigError
-    from murp.paper import ITEMS, Lab
-    from murp.paper.done import is_done
-    from murp.paper.lab import stored
-    from murp.training.progress import for_terminal
+    with uncollected():
+        from murp.errors import ConfigError
+        from murp.paper import ITEMS, Lab
+        from murp.paper.done import is_done
+        from murp.paper.lab import stored
+        from murp.training.progress import for_terminal
 
     unknown = [name for name in options.items if name not in (*ITEMS, "all")]
     if unknown:
@@ -91,7 +94,8 @@ def run_items(options: argparse.Namespace) -> None:
 
 def run_report(options: argparse.Namespace) -> None:
     """Write the report and say where it is."""
-    from murp.paper.report import write
+    with uncollected():
+        from murp.paper.report import write
 
     for path in write(Path(options.out), Path(options.to)):
         print(path)

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from murp.cli.imports import uncollected
 from murp.cli.text import Commands, add_run
 from murp.errors import ConfigError
 
@@ -58,9 +59,10 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> None:
     """Draw and say where the picture is."""
     _check(options)
-    from murp.plots.style import picture_path, save
-    from murp.prediction.writing import check_place
-    from murp.runs import load
+    with uncollected():
+        from murp.plots.style import picture_path, save
+        from murp.prediction.writing import check_place
+        from murp.runs import load
 
     path = picture_path(Path(options.out) if options.out else Path(options.path[0]) / f"{options.kind}.png")
     if options.out:

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from murp.cli.imports import uncollected
 from murp.cli.text import Commands, add_run, figure, table, whole
 from murp.errors import ConfigError
 
@@ -40,7 +41,8 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Predict and print one table, or one JSON object; or fill a file."""
-    from murp.runs import load
+    with uncollected():
+        from murp.runs import load
 
     _check(options)
     if options.queries is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from murp.cli.imports import uncollected
 from murp.cli.settings import add_settings, given_settings
 from murp.cli.text import Commands, figure, table
 from murp.config import Config
@@ -22,9 +23,10 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Train the grid and print the validation MRR of every run, best first; raise if any of them failed."""
-    from murp.errors import ConfigError, MurpError, printable
-    from murp.training import progress
-    from murp.training.grid import grid, run_names, sweep
+    with uncollected():
+        from murp.errors import ConfigError, MurpError, printable
+        from murp.training import progress
+        from murp.training.grid import grid, run_names, sweep
 
     given = given_settings(options)
     data = given.pop("data", [Config.data])

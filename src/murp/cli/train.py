@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from murp.cli.imports import uncollected
 from murp.cli.settings import add_settings, given_settings
 from murp.cli.text import Commands, figure
 from murp.config import Config
@@ -35,7 +36,8 @@ def run(options: argparse.Namespace) -> None:
     if options.resume is not None:
         _refuse_settings(options, given)
 
-    from murp.training import progress, resume, train
+    with uncollected():
+        from murp.training import progress, resume, train
 
     shown = progress.chosen(json=options.json, quiet=options.quiet)
     if options.resume is not None:

@@ -14,10 +14,10 @@ from torch import Tensor
 
 from murp.errors import ConfigError
 from murp.geometry import PoincareBall
-from murp.geometry.disk import geodesic
 from murp.graph import KnowledgeGraph
 from murp.models import MultiRelational
 from murp.plots.answers import SUBJECT, project
+from murp.plots.arcs import arcs
 from murp.plots.labels import write_names
 from murp.plots.layout import around, described, entity_points, in_unit_disk, new_disk, scale_note
 from murp.plots.style import BLUE, GREEN, GREY, INK, NORMAL, ORANGE, PURPLE, SKY, SMALL, VERMILION
@@ -26,7 +26,6 @@ from murp.widths import shortened
 
 Colour = Literal["norm", "depth", "relation"]
 Projection = Literal["distances", "paper"]
-STEPS = 24  # points of an arc
 MANY = 1000  # from so many on, points and arcs are pixels in vector files too
 _RELATIONS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY)
 
@@ -119,11 +118,13 @@ def _worth_a_name(graph: KnowledgeGraph, centre: int | None, edges: int | None) 
 def _draw_edges(axes: Any, model: MultiRelational, pairs: NDArray[np.int64], centre: int | None, plane: Tensor) -> None:
     """Geodesics between heads and tails; those that end at the centre stand out."""
     heads, tails = (plane[torch.from_numpy(pairs[:, side]).to(plane.device)] for side in (0, 1))
-    arcs = in_unit_disk(model.geometry, geodesic(model.geometry, heads, tails, STEPS))
+    drawn = arcs(model.geometry, heads, tails)
     at_centre = (pairs == centre).any(1)
-    faint = float(np.clip(100 / max(len(arcs), 1), 0.03, 0.6))
+    faint = float(np.clip(100 / max(len(drawn), 1), 0.03, 0.6))
     for chosen, colour, width, alpha in ((~at_centre, INK, 0.4, faint), (at_centre, VERMILION, 0.8, 0.9)):
-        lines = LineCollection(list(arcs[chosen]), colors=colour, linewidths=width, alpha=alpha, zorder=1)
+        if not chosen.any():
+            continue  # an empty one between arcs and points would make two images of them in a vector file
+        lines = LineCollection(list(drawn[chosen]), colors=colour, linewidths=width, alpha=alpha, zorder=1)
         lines.set_rasterized(int(chosen.sum()) > MANY)
         axes.add_collection(lines, autolim=False)
 

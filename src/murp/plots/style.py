@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import textwrap
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +40,19 @@ DPI = 200
 _MODELS = {"MuRP": (BLUE, "o"), "MuRE": (VERMILION, "s")}
 _OTHERS = ((GREEN, "^"), (PURPLE, "D"), (ORANGE, "v"), (SKY, "P"), (BLACK, "X"))
 
-_ENDINGS = (".png", ".svg", ".pdf")
-_SETTINGS: Any = {"svg.hashsalt": "murp", "pdf.fonttype": 42}
+# By ending; None leaves out what matplotlib would write of itself and of the time.
+_METADATA: dict[str, dict[str, None]] = {
+    ".png": {"Software": None},
+    ".svg": {"Date": None, "Creator": None},
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+_PACKING = 3  # zlib's level: half the time of 6, which makes pictures of many points no smaller
+_SETTINGS: Any = {
+    "svg.hashsalt": "murp",
+    "pdf.fonttype": 42,
+    "figure.autolayout": False,
+    "figure.constrained_layout.use": False,
+}
 # matplotlib has these settings for the whole process only.
 _saving = threading.Lock()
 
@@ -133,7 +145,7 @@ def legend_above(axes: Any, entries: Sequence[Any], *, ncols: int, inches: float
 
 def picture_path(path: Path) -> Path:
     """The path itself, if its ending says a format we write: to be asked before the work of drawing begins."""
-    if path.suffix not in _ENDINGS:
+    if path.suffix not in _METADATA:
         raise MurpError(f"{path}: pictures are .png, .svg or .pdf, not {path.suffix or 'a name without ending'!r}.")
     return path
 
@@ -146,17 +158,30 @@ def save(figure: Figure, path: Path) -> None:
     picture_path(path)
     literal(figure)
     tell_missing(figure)
-    # None leaves out what matplotlib would write of itself and of the time.
-    metadata = {
-        ".png": {"Software": None},
-        ".svg": {"Date": None, "Creator": None},
-        ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-    }[path.suffix]
+    options: dict[str, Any] = {"dpi": DPI, "metadata": _METADATA[path.suffix]}
+    if path.suffix == ".png":
+        options["pil_kwargs"] = {"compress_level": _PACKING}
     try:
-        with replacing(path) as part, _saving, matplotlib.rc_context(_SETTINGS):
-            figure.savefig(part, format=path.suffix[1:], dpi=DPI, metadata=metadata)
+        with replacing(path) as part, _saving, matplotlib.rc_context(_SETTINGS), _settled(figure):
+            figure.savefig(part, format=path.suffix[1:], **options)
     except OSError as error:
         raise MurpError(f"could not write {path}: {error.strerror}.") from error
+
+
+@contextmanager
+def _settled(figure: Figure) -> Iterator[None]:
+    """The figure laid out, and without its layout engine: matplotlib would draw it twice to lay it out once more.
+
+    It is laid out at :data:`DPI` for every format, as when the names were placed.
+    """
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+    figure.set_layout_engine(None)  # by matplotlib's settings, which say none here; "none" is an engine
+    try:
+        yield
+    finally:
+        figure.set_layout_engine(engine)
 
 
 def literal(figure: Figure) -> None:
