@@ -45,7 +45,7 @@ imports: .venv/installed
 	$(BIN)/lint-imports
 
 unit: .venv/installed
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/cpu_step.py --out results/cpu_step.json

@@ -167,7 +167,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         count = counts[f"{engine} {model}"] = Counter()
         while count["kills"] < kills / len(KINDS):
             seed = options.seed + count["runs"]
-            epochs = LONG_EPOCHS if count["runs"] % 2 else {}
+            shorter = {"epochs": 15} if options.quick and engine == "torch" else {}  # it takes its time
+            epochs = LONG_EPOCHS if count["runs"] % 2 else shorter
             settings = {**SETTINGS, **epochs, "engine": engine, "model": model, "seed": seed}
             with tempfile.TemporaryDirectory() as work:
                 for met in disturb(graph, settings, Path(work), random.Random(f"{engine} {model} {seed}"), most):

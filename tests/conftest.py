@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import settings
 
-from murp.graph import KnowledgeGraph, Vocabulary
+from murp.graph import KnowledgeGraph
+from trees import tree
 
 # Tests run side by side on few cores: threads of one would only wait for those of another.
 torch.set_num_threads(1)
@@ -45,26 +45,6 @@ def benchmark_data() -> Path:
     if not folder:
         pytest.skip("needs benchmark data: set MURP_DATA to a folder with WN18RR, FB15k-237, NELL-995-h100, …")
     return Path(folder)
-
-
-def tree(levels: int = 5, seed: int = 0) -> KnowledgeGraph:
-    """A binary tree with its edges as one relation and a ring of its leaves as another."""
-    parents = np.arange(2**levels - 1)
-    edges = [(child, 0, parent) for parent in parents for child in (2 * parent + 1, 2 * parent + 2)]
-    leaves = np.arange(2**levels - 1, 2 ** (levels + 1) - 1)
-    ring = [(int(a), 1, int(b)) for a, b in zip(leaves, np.roll(leaves, -1), strict=True)]
-    facts = np.array(edges + ring, dtype=np.int32)
-    order = np.random.default_rng(seed).permutation(len(facts))
-    facts = facts[order]
-    held = len(facts) // 10
-    return KnowledgeGraph(
-        name="tree",
-        entities=Vocabulary("entity", [f"n{i}" for i in range(2 ** (levels + 1) - 1)]),
-        relations=Vocabulary("relation", ["parent", "next"]),
-        train=facts[2 * held :],
-        valid=facts[:held],
-        test=facts[held : 2 * held],
-    )
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-import conftest
 from murp import models
 from murp.analysis.embedding import embedding_report
 from murp.analysis.higher import compare
@@ -16,13 +15,14 @@ from murp.config import Config
 from murp.errors import ConfigError, NotFiniteError, UnknownNameError
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.runs import Run
+from trees import tree
 
-DEPTH = np.log2(np.arange(63) + 1).astype(int)  # in conftest's tree, whose relation "parent" leads up
+DEPTH = np.log2(np.arange(63) + 1).astype(int)  # in the tree, whose relation "parent" leads up
 
 
 def run_with_norms(norms: np.ndarray, graph: KnowledgeGraph | None = None, **settings) -> Run:
     """A run on a tree with the given norms of entities and a subject bias equal to minus the norm."""
-    graph = graph or conftest.tree()
+    graph = graph or tree()
     config = Config(dim=2, **settings)
     model = models.from_config(config, graph.num_entities, graph.num_relations)
     model.initialise(0)
@@ -92,9 +92,9 @@ def test_the_higher_of_two_by_graph_norm_and_score():
 
 
 def test_the_higher_of_two_along_a_relation_that_leads_down():
-    tree = conftest.tree()
-    down = [part[part[:, 1] == 0][:, ::-1] for part in (tree.train, tree.valid, tree.test)]
-    graph = KnowledgeGraph("down", tree.entities, tree.relations, *down)
+    up = tree()
+    down = [part[part[:, 1] == 0][:, ::-1] for part in (up.train, up.valid, up.test)]
+    graph = KnowledgeGraph("down", up.entities, up.relations, *down)
     found = compare(run_with_norms(0.1 + DEPTH / 10, graph), "n2", "n62", "parent")
     assert (found.direction, found.by_graph, found.path[0]) == ("down", "n2", "n2")
     assert found.by_score == ("n2" if found.first.score > found.second.score else "n62")

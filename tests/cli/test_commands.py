@@ -1,4 +1,4 @@
-"""The command line as a user types it: a process of its own, its output, its exit status."""
+"""The command line as a user types it: its output, its exit status; of every command once in a process of its own."""
 
 from __future__ import annotations
 
@@ -17,45 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typed import TRAIN, murp, ok, process, refused
 
 from murp.runs import checkpoint
-
-TRAIN = [
-    "train",
-    "--dim",
-    "5",
-    "--epochs",
-    "3",
-    "--batch-size",
-    "16",
-    "--negatives",
-    "5",
-    "--lr",
-    "2",
-    "--device",
-    "cpu",
-]
-
-
-def murp(*arguments: str | Path, cwd: Path | None = None, **more: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "murp", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=300, **more)
-
-
-def ok(*arguments: str | Path, **more: Any) -> str:
-    result = murp(*arguments, **more)
-    assert result.returncode == 0, result.stderr
-    assert "Traceback" not in result.stderr
-    return result.stdout
-
-
-def refused(*arguments: str | Path, status: int = 1, **more: Any) -> str:
-    """The message of a command that must fail: no traceback, nothing on standard output."""
-    result = murp(*arguments, **more)
-    assert result.returncode == status, (result.stdout, result.stderr)
-    assert "Traceback" not in result.stderr
-    assert result.stdout == ""
-    return result.stderr
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +46,7 @@ def run(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_help_names_every_command_and_option() -> None:
-    text = ok("--help")
+    text = ok("--help", by=process)
     assert all(command in text for command in ("train", "evaluate", "predict", "nearest", "info", "plot", "data"))
     options = ok("train", "--help")
     contract = "data model dim lr epochs batch-size negatives seed device dtype out config resume json"
@@ -99,7 +63,7 @@ def test_help_does_not_import_torch() -> None:
 
 
 def test_train_says_where_the_run_is_and_a_log_gets_its_validations(dataset: Path, tmp_path: Path) -> None:
-    result = murp(*TRAIN, "--data", dataset, "--out", tmp_path / "run")
+    result = process(*TRAIN, "--data", dataset, "--out", tmp_path / "run")
     assert result.returncode == 0
     assert f"saved in {tmp_path / 'run'}" in result.stdout
     assert f"next: murp evaluate {tmp_path / 'run'}" in result.stdout
@@ -203,7 +167,7 @@ def test_evaluate_json_is_the_contract(run: Path, protocol: str) -> None:
 
 
 def test_evaluate_names_its_protocol_and_split(run: Path) -> None:
-    text = ok("evaluate", run, "--by-relation")
+    text = ok("evaluate", run, "--by-relation", by=process)
     assert "protocol standard" in text
     assert "split test" in text
     assert "child_of" in text
@@ -221,25 +185,26 @@ def test_predict_by_id_and_by_name_in_both_directions(run: Path) -> None:
     scores = [p["score"] for p in heads]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= p["probability"] <= 1 for p in heads)
-    assert "known (train)" in ok("predict", run, "--tail", "p0", "--relation", "child_of", "-k", "63")
+    assert "known (train)" in ok("predict", run, "--tail", "p0", "--relation", "child_of", "-k", "63", by=process)
 
 
 def test_nearest_is_sorted_and_leaves_out_the_entity_itself(run: Path) -> None:
-    found = json.loads(ok("nearest", run, "p9", "-k", "62", "--json"))["neighbours"]
+    found = json.loads(ok("nearest", run, "p9", "-k", "62", "--json", by=process))["neighbours"]
     assert len(found) == 62
     assert "p9" not in {n["id"] for n in found}
     assert [n["distance"] for n in found] == sorted(n["distance"] for n in found)
 
 
 def test_info_tells_what_the_folder_holds(run: Path) -> None:
-    text = ok("info", run)
+    text = ok("info", run, by=process)
     assert "63 entities" in text
     assert "epoch 3 of 3" in text
 
 
 def test_plot_writes_a_picture(run: Path, tmp_path: Path) -> None:
     for ending, start in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
-        ok("plot", run, "disk", "--head", "p0", "--relation", "child_of", "--out", tmp_path / f"disk{ending}")
+        words = ["--head", "p0", "--relation", "child_of", "--out", tmp_path / f"disk{ending}"]
+        ok("plot", run, "disk", *words, by=process if ending == ".png" else murp)
         assert (tmp_path / f"disk{ending}").read_bytes().startswith(start)
     assert "not '.gif'" in refused(
         "plot", run, "disk", "--head", "p0", "--relation", "child_of", "--out", tmp_path / "a.gif"
@@ -257,7 +222,7 @@ def test_data_commands(dataset: Path, tmp_path: Path) -> None:
     assert "WN18RR" in ok("data", "list")
     assert "Dettmers" in ok("data", "info", "wn18rr")
     assert "Did you mean WN18RR" in refused("data", "info", "WN18R")
-    ok("data", "convert", dataset, tmp_path / "out", "--format", "csv.gz")
+    ok("data", "convert", dataset, tmp_path / "out", "--format", "csv.gz", by=process)
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
         "entity_names.tsv",
         "test.csv.gz",
@@ -295,7 +260,7 @@ class TestBadInput:
 
     def test_a_row_with_two_fields(self, dataset: Path, tmp_path: Path, out: Path) -> None:
         folder = self.broken(dataset, tmp_path, "valid.tsv", "p1\tchild_of\tp0\np2\tchild_of\n")
-        message = refused(*TRAIN, "--data", folder, "--out", out)
+        message = refused(*TRAIN, "--data", folder, "--out", out, by=process)
         assert "valid.tsv" in message
         assert "line 2" in message
 
@@ -313,7 +278,7 @@ class TestBadInput:
         assert "is no dataset" in refused(*TRAIN, "--data", tmp_path / "empty", "--out", out)
 
     def test_unknown_option_values(self, dataset: Path, out: Path) -> None:
-        assert "transe" in refused("train", "--model", "transe", "--out", out, status=2)
+        assert "transe" in refused("train", "--model", "transe", "--out", out, status=2, by=process)
         assert "--dim: must be at least 1" in refused("train", "--data", dataset, "--dim", "0", "--out", out, status=2)
         assert "--lr: must be a finite" in refused("train", "--data", dataset, "--lr", "nan", "--out", out, status=2)
         assert "invalid" in refused("train", "--dim", "many", status=2)
@@ -343,7 +308,7 @@ class TestBadInput:
         assert "exists already" in refused(*TRAIN, "--data", dataset, "--out", run)
 
     def test_a_folder_that_is_no_run(self, dataset: Path, tmp_path: Path) -> None:
-        assert "is not a run folder" in refused("evaluate", dataset)
+        assert "is not a run folder" in refused("evaluate", dataset, by=process)
         assert "there is no run folder" in refused("evaluate", tmp_path / "nothing")
 
     def test_a_resume_with_other_settings(self, run: Path) -> None:
@@ -372,7 +337,7 @@ def test_a_full_disk_while_saving_keeps_the_last_good_checkpoint(dataset: Path, 
     def little_space() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-    message = refused("train", "--resume", run, "--epochs", "5", preexec_fn=little_space)
+    message = refused("train", "--resume", run, "--epochs", "5", by=process, preexec_fn=little_space)
     assert "could not write" in message
     assert ".safetensors" in message
     assert "--resume" in message
@@ -390,7 +355,7 @@ def test_a_full_disk_while_writing_metrics_leaves_them_whole(dataset: Path, tmp_
     def little_space() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-    message = refused("train", "--resume", run, "--epochs", "12", preexec_fn=little_space)
+    message = refused("train", "--resume", run, "--epochs", "12", by=process, preexec_fn=little_space)
     assert "metrics.jsonl" in message
     assert metrics.read_text() == before
 

@@ -1,12 +1,7 @@
-"""Predictions at scale, calibration, classification, discoveries, exports: as a user types them.
-
-The words go through the command line's own parser and printer, in this process: a new one a command would spend its
-time importing PyTorch.
-"""
+"""Predictions at scale, calibration, classification, discoveries, exports: as a user types them."""
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import pty
@@ -14,43 +9,14 @@ import re
 import shutil
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from test_commands import TRAIN
+from typed import TRAIN, murp, ok, refused
 
-from murp.cli.main import main
 from murp.prediction.calibration import CONDITION
 from murp.runs import checkpoint
-
-
-@dataclass
-class Result:
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-def murp(*arguments: str | Path) -> Result:
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        status = main(list(map(str, arguments)))
-    return Result(status, out.getvalue(), err.getvalue())
-
-
-def ok(*arguments: str | Path) -> str:
-    result = murp(*arguments)
-    assert result.returncode == 0, result.stderr
-    return result.stdout
-
-
-def refused(*arguments: str | Path) -> str:
-    """The message of a command that must fail, with nothing on standard output."""
-    result = murp(*arguments)
-    assert (result.returncode, result.stdout) == (1, "")
-    return result.stderr
 
 
 @pytest.fixture(scope="module")

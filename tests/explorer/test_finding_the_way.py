@@ -171,7 +171,8 @@ def test_a_server_that_is_gone_leaves_the_page_as_it_was(page: Page, one: str, c
     unchanged()
     said.get_by_role("button", name="Close").click()
     assert not said.is_visible()
-    page.locator("#search").fill("node 1")
+    with page.expect_event("requestfailed", lambda request: "/api/search" in request.url):
+        page.locator("#search").fill("node 1")
     said.wait_for()
     page.unroute("**/api/**")
     # The picture cannot be had, the card can: neither is shown.

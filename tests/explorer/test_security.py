@@ -147,7 +147,7 @@ def test_no_name_runs_in_a_browser(small_tree: KnowledgeGraph, tmp_path: Path) -
     with serving(create_app(Collection([run]))) as (host, port), playwright.sync_playwright() as engine:
         browser = engine.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         for address in (f"http://{host}:{port}/", (tmp_path / "page.html").as_uri()):
-            page = browser.new_page()
+            page = browser.new_page(reduced_motion="reduce")  # a name does not run because its point glides
             dialogs: list[str] = []
             page.on("dialog", lambda dialog, seen=dialogs: (seen.append(dialog.message), dialog.dismiss()))
             page.goto(address)

@@ -1,6 +1,6 @@
 """What the world does to a training: full disks, folders that are read-only or vanish, a second training, a kill.
 
-The command line in processes of its own, on real file systems.
+Trainings of the command line in processes of their own, on real file systems.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import io
 import os
 import shutil
 import signal
@@ -21,6 +22,7 @@ from typing import Any
 import pytest
 
 import murp
+from murp.cli.main import main
 from murp.errors import ConfigError, RunError
 from murp.files import new_folder
 from murp.graph import KnowledgeGraph
@@ -38,9 +40,11 @@ def command(*arguments: str | Path) -> list[str]:
 
 
 def refused(*arguments: str | Path) -> str:
-    """What a command that fails tells on standard error; no traceback."""
-    result = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=120)
-    return message(result.returncode, result.stderr)
+    """What a command that fails tells on standard error; in this process, which is another than the trainings'."""
+    told = io.StringIO()
+    with contextlib.redirect_stderr(told):
+        status = main(list(map(str, arguments)))
+    return message(status, told.getvalue())
 
 
 def message(status: int | None, told: str) -> str:
