@@ -76,7 +76,8 @@ class Clock(Silent):
 def whole_run(size: Size, data: str, **settings: Any) -> dict[str, Any]:
     """A run of the paper's length; the best checkpoint by valid MRR, evaluated on test under both protocols.
 
-    A run of one epoch before it compiles what there is to compile.
+    A run of one epoch before it compiles what there is to compile; but for the torch engine, which compiles its step
+    when a run has come far enough.
     """
     graph = size.graph(data)
     settings = {"engine": size.fused, "device": size.device.type, "epochs": size.epochs, "seed": 0, **settings}

@@ -3,7 +3,7 @@
     python benchmarks/plots.py --out results/cpu_plots.json
 
 Every measurement is a fresh process. Weights are random, spread over the ball as trained ones are: what they are does
-not change what a picture costs. One picture is drawn before anything is measured.
+not change what a picture costs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from measure import parser, result, seconds, spread, store, toy_graph
+from measure import Works, in_turns, parser, result, store, toy_graph
 from murp import models
 from murp.config import Config
 from murp.graph import KnowledgeGraph
@@ -46,18 +46,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         model.parameters["entity"].mul_(100)  # radii about .6, as of a trained run
         folder.create(run, config, graph, model, {"epoch": 0, "best_mrr": None, "best_epoch": None}, "torch")
 
-        def drawn(arguments: str, ending: str) -> float:
+        def draw(arguments: str, ending: str) -> None:
             names = {"R": relation, "E": graph.entities.id(0)}
             words = [names.get(word, word) for word in arguments.split()]
             words += ["--force", "--out", f"{scratch}/a.{ending}"]
             command = [sys.executable, "-m", "murp", "plot", str(run), *words]
-            return seconds(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL))
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
         pictures = dict(list(PICTURES.items())[::6]) if chosen.quick else PICTURES
-        if not chosen.quick:
-            drawn(*PICTURES["the disk, PNG"])  # once to warm up
-        repeats = 1 if chosen.quick else 3
-        figures = {name: spread([drawn(*how) for _ in range(repeats)]) for name, how in pictures.items()}
+        works: Works = {name: ((lambda how=how: draw(*how)), 1) for name, how in pictures.items()}
+        figures = in_turns(works, repeats=1 if chosen.quick else 5)
     settings = {"data": graph.name, "entities": graph.num_entities, "edges": relation, "model": "murp", "dim": 40}
     store(result("seconds of a whole `murp plot`", settings, {"seconds": figures}), chosen.out)
 

@@ -167,7 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         count = counts[f"{engine} {model}"] = Counter()
         while count["kills"] < kills / len(KINDS):
             seed = options.seed + count["runs"]
-            shorter = {"epochs": 15} if options.quick and engine == "torch" else {}  # it takes its time
+            shorter = {"epochs": 15} if options.quick and engine == "torch" else {}  # slower than the fused ones
             epochs = LONG_EPOCHS if count["runs"] % 2 else shorter
             settings = {**SETTINGS, **epochs, "engine": engine, "model": model, "seed": seed}
             with tempfile.TemporaryDirectory() as work:

@@ -5,7 +5,7 @@
         newest-3.12=.nox/tests-3-12/bin/python --out results/reliability_versions.json
 
 An environment is a name and its Python; ``noxfile.py`` makes them. What is tried is the way from a graph to answers:
-reading, training, run folders, evaluation, prediction; `nox` runs everything.
+reading, training, run folders, evaluation, prediction, exports, pictures, the explorer's server; `nox` runs everything.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 import measure  # noqa: E402
 
 TESTS = [
-    "tests/models", "tests/graph/test_reading.py", "tests/graph/test_storage.py", "tests/training/test_training.py",
+    "tests/geometry", "tests/models", "tests/graph/test_reading.py", "tests/graph/test_storage.py", "tests/training",
     "tests/runs/test_checkpoints.py", "tests/runs/test_format.py", "tests/evaluation/test_ranks.py",
-    "tests/evaluation/test_fused_ranks.py", "tests/prediction/test_asking.py", "tests/explorer/test_quick.py",
+    "tests/evaluation/test_fused_ranks.py", "tests/prediction", "tests/exchange/test_round_trip.py", "tests/plots",
+    "tests/explorer/test_quick.py", "tests/explorer/test_answers.py", "tests/explorer/test_connections.py",
+    "tests/explorer/test_refusals.py",
 ]  # fmt: skip
 VERSIONS = """
 import importlib.metadata, json, platform, sys

@@ -98,6 +98,11 @@ def gpu_runs() -> list[str]:
         "process and without validation; the checkpoint is chosen by MRR on valid among the epochs validated, and "
         "evaluated on test."
     )
+    if any(engine_of(run) == "torch compiled" for run in stored):
+        note += (
+            f" The first {COMPILE_AFTER:,} steps of `torch compiled` are not compiled, and compiling is within its "
+            "time: a step of its table below is less than one of these."
+        )
     if once:
         note += f" Validated once, at the end, so that nothing was chosen: {'; '.join(once)}."
     return ["## Whole runs on a GPU", table([*head, "MRR, H@10 `paper`"], rows), note, machine(stored[0])]

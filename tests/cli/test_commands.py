@@ -1,4 +1,4 @@
-"""The command line as a user types it: its output, its exit status; of every command once in a process of its own."""
+"""The command line as a user types it: its output, its exit status."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from typed import TRAIN, murp, ok, refused
+from typed import TRAIN, murp, ok, process, refused
 
 from murp.prediction.calibration import CONDITION
 from murp.runs import checkpoint
@@ -66,6 +66,22 @@ def test_a_file_of_questions_is_answered_as_one_is(run: Path, queries: Path, tmp
     rows = lines(out.read_text())
     assert len(rows) == 61 + 60
     assert not any(r["known"] for r in rows)
+
+
+def test_in_a_process_of_its_own(run: Path, tmp_path: Path) -> None:
+    """Where each command does its own imports."""
+    own = tmp_path / "run"
+    shutil.copytree(run, own)
+    for words in (
+        ["calibrate", own],
+        ["classify", own],
+        ["discover", own, "-k", "2"],
+        ["export", own, "--to", "npz", "--out", tmp_path / "vectors.npz"],
+        ["import", tmp_path / "vectors.npz", "--out", tmp_path / "back"],
+        ["info", tmp_path / "back"],
+        ["paper", "list", "--out", tmp_path / "nothing"],
+    ):
+        assert ok(*words, by=process)
 
 
 def test_progress_is_shown_on_a_terminal(run: Path, queries: Path, tmp_path: Path) -> None:

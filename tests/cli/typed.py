@@ -1,7 +1,7 @@
 """What a user types, run in this process or in one of its own.
 
 In this process the words go through the command line's own parser and printer, and PyTorch is imported already; a
-process of its own (``by=process``) spends seconds on that, and every command is tried in one somewhere.
+process of its own (``by=process``) spends seconds on that.
 """
 
 from __future__ import annotations

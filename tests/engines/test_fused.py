@@ -187,7 +187,7 @@ def test_triton_steps_are_the_torch_steps(**shape: Any) -> None:
     ("dim", "size", "negatives"), [(40, 7, 50), (100, 2, 3), (200, 3, 70), (512, 2, 5), (3, 130, 1)]
 )
 def test_fused_steps_of_other_shapes(engine: str, name: str, dim: int, size: int, negatives: int) -> None:
-    """Dimensions that are no power of two, candidates in several tiles, batches larger than a program."""
+    """Dimensions that are no power of two, and batches larger than a program."""
     if engine == "triton" and DEVICE == "cpu":  # the interpreter's time goes with size × negatives
         size, negatives = {40: (1, 50), 200: (3, 7), 3: (50, 1)}.get(dim, (size, negatives))
     assert_agrees(

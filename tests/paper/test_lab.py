@@ -110,6 +110,12 @@ class TestWhatIsStored:
             "table1", "figure3a", "figure3b", "table2", "table3", "figure4", "figure5",
         ]  # fmt: skip
 
+    def test_a_figure_of_an_older_form_is_not_done(self, copy: Path) -> None:
+        item = json.loads((copy / "figure4.json").read_text())
+        del item["cells"]
+        (copy / "figure4.json").write_text(json.dumps(item))
+        assert not is_done(quick(copy), "figure4")
+
     def test_every_result_names_its_code(self, toys: Path) -> None:
         for file in [*toys.glob("*.json"), *toys.glob("runs/*.json")]:
             stamped = json.loads(file.read_text())
@@ -206,6 +212,8 @@ class TestInterrupted:
         assert "became NaN or infinite" in bad["failed"]
         with pytest.raises(RunError, match=r"lr1e\+30.*the run diverged.*another learning rate"):
             quick(tmp_path).open(runs[1])
+        [only] = quick(tmp_path).open(*runs)
+        assert only.path.name == runs[0].name
 
     def test_weights_are_trained_to_their_end(self, copy: Path) -> None:
         with pytest.raises(KeyboardInterrupt):

@@ -71,10 +71,19 @@ def test_the_collector_rests_while_the_first_picture_imports_and_no_longer(
     frozen, out = gc.get_freeze_count(), str(tmp_path / "a.png")
     assert main(["plot", str(runs[0]), "norms", "--out", out]) == 0
     assert (gc.isenabled(), gc.get_freeze_count()) == (True, frozen)  # all was imported before: nothing is frozen
-    told = "import gc; from murp.cli.main import main; main({}); print(gc.isenabled(), gc.get_freeze_count() > 10**5)"
+    told = """
+import gc
+from murp.cli.main import main
+collected, torch_there = [], lambda: "torch" in __import__("sys").modules
+gc.callbacks.append(lambda phase, info: collected.append((torch_there(), gc.get_freeze_count() > 10**5)))
+main({})
+print(gc.isenabled(), gc.get_freeze_count() > 10**5, (True, False) in collected)
+"""
     arguments = ["plot", str(runs[0]), "norms", "--out", out, "--force"]
     alone = subprocess.run([sys.executable, "-c", told.format(arguments)], check=True, capture_output=True, text=True)
-    assert alone.stdout.splitlines()[-1] == "True True"
+    assert alone.stdout.splitlines()[-1] == "True True False", (
+        "a collection between PyTorch's first module and the freeze"
+    )
 
 
 @pytest.mark.parametrize("kind", ["question", "convergence", "norms", "relations"])

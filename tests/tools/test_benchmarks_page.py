@@ -13,6 +13,7 @@ import benchmark_results
 import benchmark_training
 import benchmark_uses
 import benchmarks_page
+from murp.engines.torch_engine import COMPILE_AFTER
 
 
 def test_page_and_plot_come_from_the_stored_results() -> None:
@@ -79,6 +80,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None
 def whole_run(store: Callable[..., None], name: str, mrr: float, **settings: object) -> None:
     quality = {"mrr": mrr, "hits@10": mrr}
     figures = {"training_seconds": 5.0, "microseconds_a_step": 7.0, "validation_seconds": 0.1, "selected_epoch": 500}
+    figures["steps"] = settings.pop("steps", 678_500)  # type: ignore[assignment]
     figures["test"] = {"standard": quality, "paper": quality}  # type: ignore[assignment]
     shared = {"data": "WN18RR", "model": "murp", "dim": 40, "epochs": 500, "validate_every": 50, "engine": "triton"}
     store(name, settings={**shared, **settings}, figures=figures)
@@ -97,6 +99,15 @@ class TestEveryEngineHasItsQuality:
         assert reached("mure", 40, "triton", "a GPU") == "none stored"
         assert reached("murp", 40, "torch compiled", "a GPU") == "none stored"
         assert reached("murp", 40, "geoopt, dense", "a GPU") == "not trained"
+
+    def test_a_long_run_by_the_torch_engine_is_a_compiled_one(self, store: Callable[..., None]) -> None:
+        whole_run(store, "gpu_wn18rr-murp-d40-long", 0.466, engine="torch", steps=COMPILE_AFTER + 1)
+        assert benchmark_training.quality("murp", 40, "torch", "a GPU") == "none stored"
+        assert "[.466]" in benchmark_training.quality("murp", 40, "torch compiled", "a GPU")
+        assert any("are not compiled" in part for part in benchmark_training.gpu_runs())
+        whole_run(store, "gpu_wn18rr-murp-d40-long", 0.4, engine="torch", steps=COMPILE_AFTER)
+        assert "[.400]" in benchmark_training.quality("murp", 40, "torch", "a GPU")
+        assert not any("are not compiled" in part for part in benchmark_training.gpu_runs())
 
     def test_the_longest_run_on_the_same_device(self, store: Callable[..., None]) -> None:
         for name, device, epochs, mrr in (

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 def uncollected() -> Iterator[None]:
     """Import PyTorch and what comes with it without Python's collector, which would look through it over and over.
 
-    And again at the end of the process, so it is frozen: together a quarter of what a short command takes. Where it
-    has been imported already nothing is done, as what is garbage when it is frozen would stay.
+    What was imported is frozen, so that the collector does not look through it when the process ends either. Where
+    PyTorch has been imported already nothing is done: what is garbage when it is frozen would stay.
     """
     if "torch" in sys.modules:
         yield

@@ -7,6 +7,7 @@ import dataclasses
 import json
 from pathlib import Path
 
+from murp.cli.imports import uncollected
 from murp.cli.text import Commands, figure
 
 
@@ -20,8 +21,9 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Read the folder and print what it says."""
-    from murp.graph.vocabulary import counted
-    from murp.runs import checkpoint, folder
+    with uncollected():
+        from murp.graph.vocabulary import counted
+        from murp.runs import checkpoint, folder
 
     path = Path(options.path)
     config, graph = folder.read_config(path), folder.read_graph(path)

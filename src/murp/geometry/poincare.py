@@ -179,10 +179,12 @@ def squared_distance_of_sinh(z: Tensor, *, c: float) -> Tensor:
     """d² from z = sinh²(√c d/2) ≥ 0, that is (4/c) asinh(√z)², smooth: its derivative at z = 0 is 4/c.
 
     Computed as log(1 + 2(z + √(z² + z)))²/c, by the double angle, since asinh is slow and log1p is not. A
-    negative z, which only rounding makes, counts as 0. The smallest normal number is added, far below the
+    negative z, which only rounding makes, counts as 0. Twice the smallest normal number is added, far below the
     rounding of any z that matters, so that neither the root nor its derivative is taken at 0.
     """
-    z = z.clamp(min=0).add_(torch.finfo(z.dtype).tiny)
+    # Of the clamp's own slope at its bound PyTorch's releases differ: 0 is to be above it.
+    tiny = torch.finfo(z.dtype).tiny
+    z = z.clamp(min=-tiny).add_(2 * tiny)
     root = torch.addcmul(z, z, z).sqrt_()
     return torch.log1p((z + root).mul_(2)).square().mul_(1 / c)
 

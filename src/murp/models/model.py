@@ -9,6 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from murp.config import Config
 from murp.geometry import Geometry
 
 Role = Literal["subject", "relation", "object"]
@@ -66,7 +67,7 @@ class Model(ABC):
         rows (N, …), giving (B, N) through matrix products, never through a B × N × d tensor.
         """
 
-    def initialise(self, seed: int, scale: float = 1e-3) -> Model:
+    def initialise(self, seed: int, scale: float = Config.initial_scale) -> Model:
         """Draw every table's initial values; the same seed gives the same values on every device.
 
         ``scale``: the standard deviation of entities and translations in each coordinate.

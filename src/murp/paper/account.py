@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from murp.paper.blocks import Block, Heading, Table, Text
+from murp.paper.done import every_name
 from murp.paper.evidence import NAMES, Evidence, Spread, counted, decimals, signed
 from murp.paper.lab import read_settings
 
@@ -26,11 +27,14 @@ def method(evidence: Evidence) -> list[Block]:
     missing = [name for name in read_settings() if name != "training" and name not in items]
     epochs = " or ".join(f"{length:,}" for length in sorted({run["settings"]["epochs"] for run in runs}))
     every = settings["validate_every"]
+    also = ", rates and initial values of the trials below table 2 on valid too" if "trials" in items else ""
+    unnamed = len({run["name"] for run in runs} - {name for item in items.values() for name in every_name(item)})
+    left = f" ({unnamed} of them of no item any more)" if unnamed else ""
     quick = any(item["quick"] for item in items.values())
     return [
         *([Text("**A toy**, to try the code: what follows says nothing about the paper.")] if quick else []),
         Text(
-            f"{counted(len(runs), 'run')} on {', '.join(machines)}, {epochs} epochs, batches "
+            f"{counted(len(runs), 'run')}{left} on {', '.join(machines)}, {epochs} epochs, batches "
             f"of {settings['batch_size']}, {settings['negatives']} negatives, {settings['dtype']}; murp "
             f"{runs[0]['murp']}, source {', '.join(sources)}. Every figure below is read from stored results, which "
             f"come of {_commands(items)}; `murp paper report` writes this page from them."
@@ -45,8 +49,8 @@ def method(evidence: Evidence) -> list[Block]:
         Text(
             "**Selection.** Of each run the weights with the best MRR on valid (protocol `standard`, "
             f"{'after every epoch' if every == 1 else f'every {every} epochs'}) are evaluated on test, once. The "
-            "learning rate of table 1 is chosen on valid from the paper's grid, those of the trials below table 2 with "
-            "their initial values on valid too; that of the other items is set, not chosen. Nothing is chosen on test."
+            f"learning rate of table 1 is chosen on valid from the paper's grid{also}; that of the other items is set, "
+            "not chosen. Nothing is chosen on test."
         ),
         Text(
             "**Protocols.** `standard`: filtered ranks among all entities, ties at the mean of the best and the worst "

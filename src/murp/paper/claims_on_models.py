@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -119,7 +120,9 @@ def _chance(x: list[float], y: list[float]) -> float:
 
 def correlated(evidence: Evidence, item: dict[str, Any]) -> list[Row]:
     """Norm and bias go together."""
-    found = correlations(item)
+    found = {name: rho for name, rho in correlations(item).items() if not math.isnan(rho.mean)}
+    if not found:
+        return []
     numbers = ", ".join(f"{name} {signed_spread(value, 2)}" for name, value in found.items())
     return [["norm and bias correlate, for both models", verdict([*found.values()]), numbers, SPEARMAN]]
 
@@ -131,7 +134,7 @@ def balanced(evidence: Evidence, item: dict[str, Any]) -> list[Row]:
         ("false positive", "more false positives by MuRP than by MuRE"),
         ("false negative", "fewer false negatives by MuRP than by MuRE"),
     ):
-        counts = {cell["model"]: Spread.of(cell["counts"][kind]) for cell in item["cells"]}
+        counts = {cell["model"]: Spread.of(cell["counts"][kind], len(cell["runs"])) for cell in item["cells"]}
         quoted = {model: published()["figure5"][model][kind.replace(" ", "_") + "s"]["count"] for model in counts}
         more = counts["murp"].less(counts["mure"])
         numbers = ", ".join(f"{NAMES[model]} {number(counts[model])} (paper {quoted[model]})" for model in counts)

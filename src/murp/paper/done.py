@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from murp.errors import RunError
 from murp.paper.lab import Lab, stored, stored_run
 
@@ -15,17 +17,21 @@ def is_done(lab: Lab, item: str) -> bool:
     if content is None or content.get("settings") != lab.settings[item]:
         return False
     try:
-        cells = content.get("cells", [])
-        names = {
-            name for cell in [*cells, *content.get("grid", [])] for name in (*cell["runs"], *cell.get("tried", ()))
-        }
-        names |= {model["run"] for model in content.get("models", {}).values()}
+        cells, names = content.get("cells", []), set(every_name(content))
         records = [stored_run(lab.out, name) for name in names if (lab.out / "runs" / f"{name}.json").exists()]
         training = {**lab.settings["training"], **lab.settings[item].get("training", {})}
         alike = [record["settings"].items() >= training.items() for record in records]
-        return len(records) == len(names) and all(alike) and all(len(cell["runs"]) >= lab.seeds for cell in cells)
+        whole = len(records) == len(names) and bool(cells or not names)  # an older figure has runs and no cells
+        return whole and all(alike) and all(len(cell["runs"]) >= lab.seeds for cell in cells)
     except (AttributeError, LookupError, TypeError) as error:
         raise RunError(
             f"{lab.out / item}.json, or a run it rests on, is not as `murp paper run` stores it ({error!r}). Remove "
             "the file you changed and run the item again."
         ) from error
+
+
+def every_name(item: dict[str, Any]) -> list[str]:
+    """Every run that an item names."""
+    cells = [*item.get("cells", []), *item.get("grid", [])]
+    own = [model["run"] for model in item.get("models", {}).values()]
+    return [*own, *(name for cell in cells for name in (*cell["runs"], *cell.get("tried", ())))]

@@ -120,7 +120,9 @@ def seeds_of(spreads: Mapping[str, Spread]) -> str:
 def correlations(item: dict[str, Any]) -> dict[str, Spread]:
     """Figure 4's rank correlations over the seeds, by model; where norms or biases are all alike there is none."""
     return {
-        NAMES[cell["model"]]: Spread.of([math.nan if rho is None else rho for rho in cell["spearman"]])
+        NAMES[cell["model"]]: Spread.of(
+            [math.nan if rho is None else rho for rho in cell["spearman"]], len(cell["runs"])
+        )
         for cell in item["cells"]
     }
 

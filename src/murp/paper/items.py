@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from murp.paper.trials import trials
 from murp.paper.wanted import MODELS, Wanted
 from murp.plots import ask
 from murp.runs import Run, folder
+
+WRONG = ("false positive", "false negative")
 
 
 def table1(lab: Lab) -> None:
@@ -102,9 +104,11 @@ def figure4(lab: Lab) -> None:
     items = lab.settings["figure4"]
     models, cells = {}, []
     for model in MODELS:
-        runs = _seeds(lab, items, model)
+        wanted = [Wanted(items["data"], model, items["dim"], items["lr"], seed) for seed in range(lab.seeds)]
+        runs = lab.open(*wanted)
         pairs = [(entity_norms(run), run.model.parameters["subject_bias"].double().cpu().numpy()) for run in runs]
-        cells.append(_cell(model, runs) | {"spearman": [spearman(*pair).rho for pair in pairs]})
+        found = {"spearman": [spearman(*pair).rho for pair in pairs]}
+        cells.append({"model": model, "runs": [run.name for run in wanted], **found})
         norms, biases = pairs[0]
         chosen = np.random.default_rng(0).permutation(len(norms))[: items["points"]]
         models[model] = {
@@ -117,17 +121,20 @@ def figure4(lab: Lab) -> None:
 
 
 def figure5(lab: Lab) -> None:
-    """One question before and after the relation's transformation, and the wrong answers: of the first seed by name,
-    of every seed how many."""
+    """One question before and after the relation's transformation, and the wrong answers by name.
+
+    The names are the first seed's; of the others it is stored how many they were.
+    """
     items = lab.settings["figure5"]
     graph = lab.graph(items["data"])
     subject, relation = graph.entities.find(items["subject"]), graph.relations.find(items["relation"])
     models, cells = {}, []
     for model in MODELS:
-        runs = _seeds(lab, items, model)
+        wanted = [Wanted(items["data"], model, items["dim"], items["lr"], seed) for seed in range(lab.seeds)]
+        runs = lab.open(*wanted)
         every = [ask(run.model, graph, subject, relation, others=items["others"]) for run in runs]
-        counts = {kind: [int(one.answers()[kind].sum()) for one in every] for kind in every[0].answers()}
-        cells.append(_cell(model, runs) | {"counts": counts})
+        counts = {kind: [int(one.answers()[kind].sum()) for one in every] for kind in WRONG}
+        cells.append({"model": model, "runs": [run.name for run in wanted], "counts": counts})
         asked = every[0]
         answers = {kind: [asked.names[i] for i in np.flatnonzero(which)] for kind, which in asked.answers().items()}
         models[model] = {
@@ -140,7 +147,7 @@ def figure5(lab: Lab) -> None:
             "probabilities": np.round(asked.probabilities, 4).tolist(),
             "known": asked.known.tolist(),
             "disk": asked.disk,
-            **{kind: answers[kind] for kind in ("false positive", "false negative", "true positive")},
+            **{kind: answers[kind] for kind in (*WRONG, "true positive")},
         }
     where = {"subject": graph.entities.name(subject), "relation": graph.relations.name(relation)}
     lab.store("figure5", {"settings": items, **where, "models": models, "cells": cells})
@@ -184,15 +191,6 @@ ITEMS: dict[str, Callable[[Lab], None]] = {
     item.__name__: item
     for item in (table1, figure3a, figure3b, table2, trials, table3, figure4, figure5, nell, hierarchy, flaws)
 }
-
-
-def _seeds(lab: Lab, items: dict[str, Any], model: str) -> list[Run]:
-    """The runs of the paper's model that a figure looks into, one for each seed."""
-    return lab.open(*(Wanted(items["data"], model, items["dim"], items["lr"], seed) for seed in range(lab.seeds)))
-
-
-def _cell(model: str, runs: Sequence[Run]) -> dict[str, Any]:
-    return {"model": model, "runs": [run.path.name for run in runs]}
 
 
 def _weights(run: Run) -> dict[str, Any]:

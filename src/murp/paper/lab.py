@@ -87,22 +87,22 @@ class Lab:
         return [stored_run(self.out, run.name) for run in order]
 
     def open(self, *wanted: Wanted) -> list[Run]:
-        """The runs themselves, for what is not in their records. Those whose folders are gone are trained again, for
-        their weights alone: the records stay."""
-        for run, record in zip(wanted, self.results(wanted), strict=True):
-            if "failed" in record:
-                raise RunError(
-                    f"{self._file(run)}: the run diverged, and has no weights to look at. Choose another learning rate "
-                    "in settings.toml."
-                )
+        """The runs themselves, for what is not in their records, but for those that diverged.
+
+        Those whose folders are gone are trained again, for their weights alone: the records stay.
+        """
+        whole = [run for run, record in zip(wanted, self.results(wanted), strict=True) if "failed" not in record]
+        for run in whole:
             if not (self.work(run.name) / folder.CONFIG).exists():
                 self.say(f"{run.name}: stored, but its folder is gone; training it again for its weights")
-        opened: dict[Wanted, Run] = {}
-        for run, result, _ in self._train(wanted):
-            if isinstance(result, NotFiniteError):
-                raise result
-            opened[run] = result
-        return [opened[run] for run in wanted]
+        found = {run: result for run, result, _ in self._train(whole)} if whole else {}
+        opened = [run for run in map(found.get, whole) if isinstance(run, Run)]
+        if not opened:
+            raise RunError(
+                f"{self._file(wanted[0])}: the run diverged, and has no weights to look at. Choose another learning rate "
+                f"in {HERE / 'settings.toml'}."
+            )
+        return opened
 
     def begun(self, path: Path, config: Config, ignoring: tuple[str, ...] = ()) -> bool:
         """Whether the folder holds this run, finished or not; with other settings it is refused or, with ``again``,

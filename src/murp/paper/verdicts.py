@@ -25,7 +25,8 @@ def verdict(leads: Sequence[Spread]) -> str:
         parts += [f"{lost} no"] if lost else []
         parts += [f"{undecided} within one deviation"] if undecided else []
         found = ("no: " if lost else "") + ", ".join(parts)
-    return found + (" (one seed)" if any(lead.n == 1 for lead in leads) else "")
+    alone = sum(lead.n == 1 for lead in leads)
+    return found + (f" ({'' if alone == len(leads) else f'{alone} of them on '}one seed)" if alone else "")
 
 
 def noted(lead: Spread) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 from murp.paper.blocks import Block, Heading, Table, Text
 from murp.paper.evidence import NAMES, Evidence, decimals
+from murp.paper.items import WRONG
 from murp.paper.lab import published
 
-KINDS = ("false positive", "false negative")
 THRESHOLD = 0.5
 NEAR = 0.1  # a probability this close to the threshold could fall on its other side with another seed
 
@@ -22,7 +22,7 @@ def wrong_answers(evidence: Evidence) -> list[Block]:
     cells = {cell["model"]: cell for cell in item["cells"]}
     rows = []
     for model in paper:
-        for kind in KINDS:
+        for kind in WRONG:
             names, counts = item["models"][model][kind], cells[model]["counts"][kind]
             theirs = paper[model][_key(kind)]["count"]
             told = [", ".join(map(str, counts)), str(theirs), ", ".join(names) or "none"]
@@ -31,13 +31,15 @@ def wrong_answers(evidence: Evidence) -> list[Block]:
         "An object with a probability of one half or more that no split states is a false positive, a stated one below "
         "it a false negative. All objects are judged here, not only those drawn; the paper does not say whether it "
         "counted among all. Counts are given seed by seed, names and probabilities are the first seed's, as is the "
-        "picture. Whether a false positive is true of the world is for the reader: nothing here computes it."
+        "picture. The weights are of runs trained again where those of the record were gone; on a GPU, whose additions "
+        "have no fixed order, the same seed then gives other weights, and counts that differ as those of two seeds do. "
+        "Whether a false positive is true of the world is for the reader: nothing here computes it."
     )
     near = ". ".join(_near(item["models"][model], NAMES[model]) for model in paper)
     fates = [
         [f"{NAMES[model]}: {name}", kind, _fate(item["models"][model], name)]
         for model in paper
-        for kind in KINDS
+        for kind in WRONG
         for name in paper[model][_key(kind)]["named"]
     ]
     return [

@@ -9,6 +9,8 @@ import os
 from pathlib import Path
 from typing import Any, Unpack
 
+import torch
+
 from murp import engines, models
 from murp.config import Config, Settings
 from murp.errors import ConfigError, MurpError
@@ -142,9 +144,11 @@ def new_model(config: Config, graph: KnowledgeGraph) -> Model:
             f"smaller --dim ({str(error).splitlines()[0]})."
         ) from error
     if model.broken():
+        radius = config.curvature**-0.5
+        points = [model.parameters[table.name] for table in model.tables if table.initial == "normal"]
+        farthest = max(float(torch.linalg.vector_norm(values.double(), dim=-1).max()) for values in points)
         raise ConfigError(
-            f"initial_scale = {config.initial_scale:g} draws points outside the ball of radius "
-            f"{config.curvature**-0.5:.3g} at d={config.dim}: choose "
-            f"{0.5 / math.sqrt(config.curvature * config.dim):.2g} or less."
+            f"initial_scale = {config.initial_scale:g} draws points outside the ball of radius {radius:.3g}: choose "
+            f"{0.9 * config.initial_scale * radius / farthest:.1e} or less."
         )
     return model
