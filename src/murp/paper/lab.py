@@ -99,8 +99,8 @@ class Lab:
         opened = [run for run in map(found.get, whole) if isinstance(run, Run)]
         if not opened:
             raise RunError(
-                f"{self._file(wanted[0])}: the run diverged, and has no weights to look at. Choose another learning rate "
-                f"in {HERE / 'settings.toml'}."
+                f"{self._file(wanted[0])}: the run diverged, and has no weights to look at. Choose another learning "
+                f"rate in {HERE / 'settings.toml'}."
             )
         return opened
 
