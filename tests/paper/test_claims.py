@@ -105,7 +105,9 @@ def test_a_variant_that_diverged_is_not_ahead(shelf: Shelf) -> None:
         for model in ("mure", "murp")
     ]
     item = shelf.item("table2", settings={}, cells=cells)
-    for row in claims_on_models.ablated(shelf.evidence, item):
+    rows = claims_on_models.ablated(shelf.evidence, item)
+    assert [row[3] for row in rows] == 2 * ["test MRR, `paper`", "test hits@1, `paper`"]
+    for row in rows:
         assert row[1] == "yes"
         assert "swapped +.020 ± .001, stretch-both diverged" in row[2]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -55,14 +56,16 @@ def _after(found: dict[str, Spread]) -> str:
 def ablated(evidence: Evidence, item: dict[str, Any]) -> list[Row]:
     """Any change of the architecture makes both models worse."""
     rows = []
-    for model, name in NAMES.items():
-        ours = {cell["part"]: evidence.spread(cell, "mrr", "paper") for cell in item["cells"] if cell["model"] == model}
+    for (model, name), metric in itertools.product(NAMES.items(), ("mrr", "hits@1")):  # the columns of the table
+        cells = [cell for cell in item["cells"] if cell["model"] == model]
+        ours = {cell["part"]: evidence.spread(cell, metric, "paper") for cell in cells}
         best = ours.pop("published")
         ours.pop("both", None)
         leads = {part: best.less(spread) for part, spread in ours.items()}
         told = [lead for lead in leads.values() if lead.n]  # a variant that diverged is not ahead
+        what = MRR if metric == "mrr" else f"test {metric}, `paper`"
         claim = f"the published {name} ahead of every ablation"
-        rows.append([claim, verdict(told), f"published {best}, ahead of {listed(leads)}", MRR])
+        rows.append([claim, verdict(told), f"published {best}, ahead of {listed(leads)}", what])
     return rows
 
 
