@@ -35,5 +35,6 @@ def tests(session: nox.Session) -> None:
 @nox.session(python="3.11")
 def lowest(session: nox.Session) -> None:
     """The suite with the oldest versions that pyproject.toml promises to work with."""
-    session.install("-e", ".", *lowest_versions(), *JUDGES)
+    # FastAPI's test client of that time passes httpx what 0.28 no longer takes.
+    session.install("-e", ".", *lowest_versions(), *JUDGES, "httpx<0.28")
     session.run("pytest", *session.posargs)
