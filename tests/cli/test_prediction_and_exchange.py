@@ -68,7 +68,7 @@ def test_a_file_of_questions_is_answered_as_one_is(run: Path, queries: Path, tmp
     assert not any(r["known"] for r in rows)
 
 
-def test_in_a_process_of_its_own(run: Path, tmp_path: Path) -> None:
+def test_in_a_process_of_its_own(run: Path, data: Path, tmp_path: Path) -> None:
     """Where each command does its own imports."""
     own = tmp_path / "run"
     shutil.copytree(run, own)
@@ -77,7 +77,7 @@ def test_in_a_process_of_its_own(run: Path, tmp_path: Path) -> None:
         ["classify", own],
         ["discover", own, "-k", "2"],
         ["export", own, "--to", "npz", "--out", tmp_path / "vectors.npz"],
-        ["import", tmp_path / "vectors.npz", "--out", tmp_path / "back"],
+        ["import", tmp_path / "vectors.npz", "--data", data, "--out", tmp_path / "back"],
         ["info", tmp_path / "back"],
         ["paper", "list", "--out", tmp_path / "nothing"],
     ):
