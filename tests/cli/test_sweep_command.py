@@ -40,6 +40,15 @@ def test_failed_runs_stand_last_with_their_reasons_below_and_the_status_tells(fa
         assert "became NaN or infinite" in lines[6]
 
 
+def test_every_line_names_its_run(facts: Path, tmp_path: Path) -> None:
+    words = [*SWEEP, "--data", facts, "--out", tmp_path / "a", "--lr", "1", "2", "--epochs", "2"]
+    runs = [str(tmp_path / "a" / name) for name in ("lr1.0", "lr2.0")]
+    records = [json.loads(line) for line in ok(*words, "--json").splitlines()]
+    assert [record["run"] for record in records if "epoch" in record and "loss" in record] == 2 * runs[:1] + 2 * runs[
+        1:
+    ]
+
+
 def test_json_tells_of_failures_too(facts: Path, tmp_path: Path) -> None:
     result = murp(*SWEEP, "--json", "--data", facts, "--out", tmp_path, "--dim", "3", "100000000000000")
     assert result.returncode == 1

@@ -31,7 +31,7 @@ from murp.runs.lock import locked
 from murp.runs.run import load
 from murp.training.lane import Lane
 from murp.training.loop import WRITERS, finished, fit
-from murp.training.progress import Silent, for_terminal
+from murp.training.progress import Named, Silent, for_terminal
 from murp.training.start import configure, new_model, resume
 from murp.training.state import State
 
@@ -148,7 +148,7 @@ def _train_together(lanes: Sequence[Lane], graph: KnowledgeGraph, progress: Sile
         with contextlib.ExitStack() as locks:
             for lane in lanes:
                 locks.enter_context(locked(lane.path))
-            fit(lanes, engine, progress)
+            fit(lanes, engine, progress if len(lanes) > 1 else Named(progress, lanes[0].path))
     except MurpError as error:
         return {lane.path: _told(lane.failure or error) for lane in lanes}
 
@@ -164,7 +164,7 @@ def _go_on(path: Path, config: Config, graph: KnowledgeGraph, progress: Silent) 
     last = path / folder.LAST
     try:
         if not finished(config, State.from_dict(checkpoint.load(last)[1], last)):
-            resume(path, progress=progress)
+            resume(path, progress=Named(progress, path))
     except MurpError as error:
         return _told(error)
     return _loaded(path, config, graph)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
@@ -40,6 +41,25 @@ class JsonLines(Silent):
 
     def epoch(self, record: dict[str, Any]) -> None:
         print(json.dumps(record), flush=True)
+
+
+class Named(Silent):
+    """Another progress, which hears with every record which run it is of."""
+
+    def __init__(self, shown: Silent, run: Path) -> None:
+        self.shown, self.run = shown, run
+
+    def start(self, state: State, done: int, steps: int, epochs: int) -> None:
+        self.shown.start(state, done, steps, epochs)
+
+    def advance(self, state: State, chunk: Chunk, seconds: float, loss: float) -> None:
+        self.shown.advance(state, chunk, seconds, loss)
+
+    def epoch(self, record: dict[str, Any]) -> None:
+        self.shown.epoch({"run": str(self.run), **record})
+
+    def stop(self) -> None:
+        self.shown.stop()
 
 
 class Lines(Silent):
