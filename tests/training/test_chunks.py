@@ -27,19 +27,20 @@ from murp.training.state import State
 CPU = torch.device("cpu")
 
 
-@given(batch_size=st.integers(1, 10**6), negatives=st.integers(1, 10**6))
-def test_a_chunk_is_one_step_or_within_the_bound(batch_size: int, negatives: int) -> None:
-    steps = fewer_steps(batch_size, negatives, CPU) or STEPS_A_CHUNK["cpu"]
+@given(batch_size=st.integers(1, 10**6), negatives=st.integers(1, 10**6), dim=st.integers(1, 1000))
+def test_a_chunk_is_one_step_or_within_the_bounds(batch_size: int, negatives: int, dim: int) -> None:
+    steps = fewer_steps(batch_size, negatives, dim, CPU) or STEPS_A_CHUNK["cpu"]
     objects = batch_size * (1 + negatives)
     assert 1 <= steps <= 256
-    assert steps == 1 or steps * objects <= 2**23
-    assert steps == 256 or (steps + 1) * objects > 2**23  # no smaller than it must be
+    assert steps == 1 or (steps * objects <= 2**23 and steps * objects * dim <= 2**27)
+    more = (steps + 1) * objects
+    assert steps == 256 or more > 2**23 or more * dim > 2**27  # no smaller than it must be
 
 
 @pytest.mark.parametrize(("batch_size", "negatives"), [(128, 50), (512, 20)])
 def test_the_paper_and_the_defaults_keep_the_chunks_that_stored_runs_have(batch_size: int, negatives: int) -> None:
-    assert fewer_steps(batch_size, negatives, CPU) is None
-    assert fewer_steps(10**6, 10**6, torch.device("cuda")) is None
+    assert fewer_steps(batch_size, negatives, 40, CPU) is None
+    assert fewer_steps(10**6, 10**6, 512, torch.device("cuda")) is None
     rows = np.zeros((10**5, 3), dtype=np.int32)
     assert Sampler(rows, 9, batch_size=batch_size, negatives=negatives, seed=0, device=CPU).steps_a_chunk == 256
 

@@ -26,7 +26,7 @@ class Lane:
         self.model = model
         self.state = state
         if state.epoch == state.chunk == 0:  # a run that has begun keeps its chunks: see State
-            state.steps_a_chunk = fewer_steps(config.batch_size, config.negatives, model.device)
+            state.steps_a_chunk = fewer_steps(config.batch_size, config.negatives, config.dim, model.device)
         self.sampler = Sampler(
             graph.with_reciprocals(graph.train),
             graph.num_entities,

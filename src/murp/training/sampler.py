@@ -13,13 +13,15 @@ from murp.graph import Triples
 
 # Small enough for Ctrl-C to be answered soon, large enough that a GPU seldom waits for Python.
 STEPS_A_CHUNK = {"cpu": 256, "cuda": 2048}
-# On the CPU, where a large step takes its time and a chunk's false objects lie in memory at once (64 MiB of them).
-OBJECTS_A_CHUNK = 2**23
+# On the CPU, where a chunk's false objects lie in memory at once (64 MiB of them), and a large step takes its time:
+# as long as there are coordinates of them.
+OBJECTS_A_CHUNK, COORDINATES_A_CHUNK = 2**23, 2**27
 
 
-def fewer_steps(batch_size: int, negatives: int, device: torch.device) -> int | None:
+def fewer_steps(batch_size: int, negatives: int, dim: int, device: torch.device) -> int | None:
     """How many steps a new run has in a chunk where that is fewer than ``STEPS_A_CHUNK``; None where it is not."""
-    fitting = max(1, OBJECTS_A_CHUNK // (batch_size * (1 + negatives)))
+    objects = batch_size * (1 + negatives)
+    fitting = max(1, min(OBJECTS_A_CHUNK // objects, COORDINATES_A_CHUNK // (objects * dim)))
     return fitting if device.type == "cpu" and fitting < STEPS_A_CHUNK["cpu"] else None
 
 
