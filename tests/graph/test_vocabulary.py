@@ -25,8 +25,11 @@ def test_things_are_found_by_id_and_by_name():
         VOCABULARY.find("chair")
     with pytest.raises(UnknownNameError, match=r"unknown entity 'amrchair'. Closest: armchair \[1\]"):
         VOCABULARY.find("amrchair")
-    with pytest.raises(UnknownNameError, match=r"unknown entity ''\.$"):
+    with pytest.raises(UnknownNameError, match=r"unknown entity ''\. Choose from armchair \[1\], .*, 4\.$"):
         VOCABULARY.find("")
+    for count in (0, 21):  # nothing to choose from, and too much
+        with pytest.raises(UnknownNameError, match=r"unknown relation '\?'\.$"):
+            Vocabulary("relation", [f"r{i}" for i in range(count)]).find("?")
 
 
 @given(st.lists(st.tuples(st.text(max_size=5), st.none() | st.text(max_size=5)), unique_by=lambda row: row[0]))

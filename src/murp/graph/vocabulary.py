@@ -14,6 +14,7 @@ from murp.errors import UnknownNameError
 from murp.graph.spelling import Spelling
 
 PLURALS = {"entity": "entities", "relation": "relations"}
+FEW = 20  # names that an error can list
 COMPARED = 200_000  # names for a typing error; of more only those with the same first letter
 
 
@@ -91,6 +92,8 @@ class Vocabulary:
                 )
         closest = self.closest(text)
         hint = f" Closest: {', '.join(closest)}." if closest else ""
+        if not closest and 0 < len(self) <= FEW:
+            hint = f" Choose from {', '.join(map(self.label, range(len(self))))}."
         raise UnknownNameError(f"unknown {self.kind} {text!r}.{hint}")
 
     def closest(self, text: str, n: int = 5) -> list[str]:

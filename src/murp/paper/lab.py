@@ -186,7 +186,7 @@ class Lab:
                 "valid_curve": [[line["epoch"], line["valid"]["mrr"]] for line in lines if "valid" in line],
             }
         else:
-            record["failed"] = str(result)
+            record["failed"] = str(result).partition(" Try ")[0]  # the advice is of a folder that is not kept
         self._write(self._file(wanted), record)
 
     def _metrics(self, run: Run, split: Any, protocol: Any) -> dict[str, Any]:
