@@ -1,18 +1,109 @@
-"""A word to whoever waits: the first use of a loop on a machine compiles it, which takes seconds and looks hung."""
+"""Compiled loops: how they are compiled, where the compiled code is kept, and a word to whoever waits for it.
+
+Every compiled loop of murp is made by :func:`kernel`. It has three properties.
+
+- It releases the interpreter's lock and starts no threads. :mod:`murp.threads` runs it on several.
+- No flag lets the compiler reorder, fuse or leave out a floating-point operation. What is written is what is rounded,
+  in that order, on every processor. Where a product is to be fused into a sum the code says ``fma``.
+- Its code is kept for the next process in a folder of the user's. Where none can be written it is compiled again.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
 import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+import numba
 from numba.core import event
 
+from murp.files import private_folder, user_cache
+
 _WHAT: dict[str, str] = {}
+_KEPT = 8  # folders of compiled code, one for each state of the sources
+_QUIET = False
 
 
-def say(what: str) -> None:
-    """One line on standard error, be that a terminal or not."""
-    print(f"murp: compiling {what}, once for this machine …", file=sys.stderr, flush=True)
+def kernel(function: Callable[..., Any]) -> Any:
+    """A function in the subset of Python that Numba compiles; see this module for what it may rely on."""
+    folder = _folder()
+    options = {"nogil": True, "error_model": "numpy", "fastmath": False}
+    if folder is None:
+        return numba.njit(function, **options)
+    with _cache_in(folder):
+        try:
+            return numba.njit(function, cache=True, **options)
+        except RuntimeError:  # no place to keep it
+            return numba.njit(function, **options)
+
+
+@cache
+def _folder() -> Path | None:
+    """Where compiled code is kept; None where nothing can be written.
+
+    The folder's name has a digest of all sources that hold kernels: Numba looks at the age of a kernel's own file, not
+    at that of the kernels it calls.
+    """
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    for base in (Path(given) if given else None, user_cache(), _temporary()):
+        if base is None:
+            continue
+        folder = base / f"kernels-{_digest()}"
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            if os.access(folder, os.W_OK | os.X_OK):
+                _drop_oldest(base)
+                return folder
+    return None
+
+
+def _temporary() -> Path | None:
+    """A folder among the temporary ones that belongs to this user alone: compiled code is run as it is found."""
+    number = os.getuid() if hasattr(os, "getuid") else 0
+    return private_folder(Path(tempfile.gettempdir()) / f"murp-{number}")
+
+
+@cache
+def _digest() -> str:
+    package = Path(__file__).parent
+    sources = [*package.glob("kernels/*.py"), *package.glob("*/numba_*.py"), Path(__file__)]
+    digest = hashlib.blake2b(digest_size=6)
+    for source in sorted(sources):
+        digest.update(source.name.encode() + source.read_bytes())
+    return digest.hexdigest()
+
+
+def _drop_oldest(base: Path) -> None:
+    """Remove the code of sources long gone; a process that still uses it compiles again."""
+    folders = sorted(base.glob("kernels-*"), key=lambda folder: folder.stat().st_mtime, reverse=True)
+    for folder in folders[_KEPT:]:
+        if stat.S_ISDIR(folder.lstat().st_mode):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _cache_in(folder: Path) -> Iterator[None]:
+    """Numba asks this setting where to keep a function when the function is declared; others' stay where they are."""
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(folder)
+    try:
+        yield
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def be_quiet() -> None:
+    """Say nothing of compiling in this process."""
+    global _QUIET
+    _QUIET = True
 
 
 class _Teller(event.Listener):  # type: ignore[misc]
@@ -23,9 +114,10 @@ class _Teller(event.Listener):  # type: ignore[misc]
 
     def on_start(self, event: Any) -> None:
         what = _WHAT.get(event.data["dispatcher"].py_func.__module__)
-        if what is not None and not self.told:
+        if what is not None and not self.told and not _QUIET:
             self.told = True
-            say(what)
+            with contextlib.suppress(OSError, ValueError, AttributeError):  # nobody reads standard error
+                print(f"murp: compiling {what}, once for this machine …", file=sys.stderr, flush=True)
 
     def on_end(self, event: Any) -> None:
         """Nobody waits any more."""

@@ -12,6 +12,7 @@ import re
 import reprlib
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import UnionType
@@ -142,6 +143,28 @@ def write_text(path: Path, text: str) -> None:
     """Write ``text`` to ``path`` atomically."""
     with replacing(path) as part:
         part.write_text(text, encoding="utf-8")
+
+
+def user_cache() -> Path | None:
+    """The user's folder for what can be made again; None where there is no home, or none that can be written."""
+    given = os.environ.get("XDG_CACHE_HOME")
+    try:
+        base = Path(given) if given and os.path.isabs(given) else Path.home() / ".cache"
+    except RuntimeError:  # no home
+        return None
+    return private_folder(base / "murp")
+
+
+def private_folder(path: Path) -> Path | None:
+    """``path`` as a folder that this user alone may write, made where it is not there; None where that cannot be."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = path.lstat()
+    except OSError:
+        return None
+    mine = not hasattr(os, "getuid") or found.st_uid == os.getuid()
+    alone = stat.S_ISDIR(found.st_mode) and mine and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return path if alone and os.access(path, os.W_OK | os.X_OK) else None
 
 
 def _remove_abandoned(part: Path) -> None:

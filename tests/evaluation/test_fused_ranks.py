@@ -22,6 +22,7 @@ from murp.errors import NotFiniteError
 from murp.evaluation import PROTOCOLS, KnownFacts, Protocol, fused, rank
 from murp.evaluation.ranks import BYTES_PER_CELL
 from murp.graph import Triples
+from murp.kernels.products import inner_products
 from murp.models import BIASES, MODELS, TRANSFORMATIONS, MultiRelational
 
 numba_ranks: Any = pytest.importorskip("murp.evaluation.numba_ranks", reason="needs numba: pip install numba")
@@ -163,7 +164,7 @@ def test_equal_entities_have_equal_products(
     draw = torch.Generator().manual_seed(seed)
     one = torch.randn(1, dim, dtype=dtype, generator=draw)
     room = one.new_empty(max(2, points), entities)
-    products = fused._products(torch.randn(points, dim, dtype=dtype, generator=draw), one.repeat(entities, 1), room)
+    products = inner_products(torch.randn(points, dim, dtype=dtype, generator=draw), one.repeat(entities, 1), room)
     assert torch.equal(products, products[:, :1].expand(points, entities))
 
 

@@ -5,21 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from murp.analysis import loops
-from murp.compiling import announce
+from murp.compiling import announce, kernel
 
 announce(__name__, "the analysis")
 announce(loops.__name__, "the analysis")
 
 WORD = 64
 
-components = njit(cache=True)(loops.components)
-distances = njit(cache=True)(loops.distances)
+components = kernel(loops.components)
+distances = kernel(loops.distances)
 
 
-@njit(cache=True)
+@kernel
 def count_distances(starts: Any, targets: Any, offsets: Any, first: int, words: Any, nodes: Any, pairs: Any) -> None:
     """Breadth first from 64 members at once, those from ``first`` on: add to ``pairs[d]`` the pairs at distance d ≥ 1.
 
@@ -63,7 +62,7 @@ def count_distances(starts: Any, targets: Any, offsets: Any, first: int, words: 
         seen[node] = 0
 
 
-@njit(cache=True)
+@kernel
 def ones(word: Any) -> Any:
     """How many bits of a 64-bit word are set."""
     word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)

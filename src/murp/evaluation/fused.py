@@ -18,7 +18,9 @@ from torch import Tensor
 
 from murp.evaluation.filter import Indices, KnownFacts
 from murp.geometry import Euclidean, PoincareBall
+from murp.kernels.products import inner_products, squared_norms
 from murp.models import TRANSFORMATIONS, MultiRelational
+from murp.models.model import QUERIES
 
 # Two matrices of batch × entities: ⟨x,v⟩, and ⟨v,r⟩ where no two queries share their relation.
 MATRICES = 2
@@ -113,7 +115,7 @@ class Rows:
         self.kernel, self.model = kernel, model
         self.entity, bias = model.parameters["entity"], model.parameters["object_bias"]
         self.room = self.entity.new_empty(max(2, size), model.num_entities)
-        vv = self.entity.square().sum(1)
+        vv = squared_norms(self.entity)
         if isinstance(model.geometry, PoincareBall):
             self.entities = torch.stack([vv, 1 / (1 - model.geometry.c * vv), bias])
         else:
@@ -124,9 +126,8 @@ class Rows:
 
         ``relations`` are the second row of ``queries`` once more, on the CPU; queries of one relation share a product.
         """
-        subject_points = self.entity.index_select(0, queries[0])
-        of_relation = self.model.rows("relation", queries[1])
-        x, r = self.model.move_subject(subject_points, of_relation), of_relation["translation"]
+        x = self._moved(queries[0], queries[1])
+        r = self.model.parameters["translation"].index_select(0, queries[1])
         asked = queries[2:].contiguous()
         if not isinstance(self.model.geometry, PoincareBall):
             y = x - r
@@ -140,20 +141,23 @@ class Rows:
         distinct, group = np.unique(relations, return_inverse=True)
         indices = torch.from_numpy(np.concatenate([distinct, group])).to(queries.device)
         distinct_r = self.model.parameters["translation"].index_select(0, indices[: len(distinct)])
-        vr = _products(distinct_r, self.entity)
+        vr = inner_products(distinct_r, self.entity)
         xv = self._with_entities(x)
         return self.kernel.ball(xv, vr, indices[len(distinct) :], of_query, self.entities, c, asked, objects)
 
+    def _moved(self, subjects: Tensor, relations: Tensor) -> Tensor:
+        """The subjects (B, d), each moved by its relation."""
+        if subjects.device.type != "cpu":
+            return self.model.move_subject(
+                self.entity.index_select(0, subjects), self.model.rows("relation", relations)
+            )
+        # In blocks of one shape, as Model.score_objects: a query's numbers do not depend on its batch.
+        moved = torch.empty(len(subjects), self.entity.shape[1], dtype=self.entity.dtype)
+        for start in range(0, len(subjects), QUERIES):
+            of = slice(start, start + QUERIES)
+            subject, relation = self.model.query_rows(subjects[of], relations[of])
+            moved[of] = self.model.move_subject(subject["entity"], relation)[: len(moved[of])]
+        return moved
+
     def _with_entities(self, points: Tensor) -> Tensor:
-        return _products(points, self.entity, self.room)
-
-
-def _products(points: Tensor, entity: Tensor, room: Tensor | None = None) -> Tensor:
-    """⟨x,v⟩ of points (B, d) and all entities (N, d): (B, N), in the first rows of ``room`` if that is given.
-
-    One point is multiplied twice: the product of a matrix and a single vector rounds equal entities differently,
-    depending on where they stand, and they would no longer tie.
-    """
-    factors = points.repeat(2, 1) if len(points) == 1 else points
-    out = None if room is None else room[: len(factors)]
-    return torch.mm(factors, entity.T, out=out)[: len(points)]
+        return inner_products(points, self.entity, self.room)

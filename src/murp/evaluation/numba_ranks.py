@@ -1,10 +1,10 @@
 """Filtered ranks on the CPU in compiled loops; what :mod:`murp.evaluation.fused` asks of a kernel.
 
-A query is one turn of a parallel loop. It turns its row of inner products into scores where they lie, tile by tile,
-reads the target's score from the row and counts: target, rivals and the removed are the same numbers, so equal
-objects tie exactly. The logarithm is spelled out below since a loop that calls one is not made of vector
-instructions. No flag lets a sum be reordered, and no sum leaves a choice which product to fuse into it: a cell has
-the same score wherever in the row it stands.
+Threads take queries one by one. A query's row of inner products becomes scores where they lie, tile by tile; the
+target's score is read from the row and the others are counted: target, rivals and the removed are the same numbers, so
+equal objects tie exactly. The logarithm is spelled out below since a loop that calls one is not made of vector
+instructions. Every operation is one that IEEE 754 defines to the bit, in a fixed order (:mod:`murp.compiling`): a
+score depends on the numbers of its query and of its object alone.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit, prange
 from torch import Tensor
 
-from murp.compiling import announce
+from murp import threads
+from murp.compiling import announce, kernel
+from murp.kernels.intrinsics import fma, take
 
 announce(__name__, "the evaluation")
 
 _TILE = 1024
 _LN2 = math.log(2.0)
-EXACT = {"cache": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}
+OPERATIONS = 64  # that a score takes, about
 # The bits of √½, from which on to √2 an exponent is counted as 0, and how many of them are the mantissa's.
 FORMATS = {
     torch.float32: np.array([0x3F3504F3, 23], dtype=np.int32),
@@ -42,37 +43,44 @@ def ball(
     objects: Tensor,
 ) -> Tensor:
     """See :meth:`murp.evaluation.fused.Kernel.ball`."""
-    ranks = torch.empty(len(xv), dtype=torch.float64)
+    ranks = torch.full((len(xv),), torch.nan, dtype=torch.float64)
     arrays = (tensor.numpy() for tensor in (xv, vr, group, of_query, entities, queries, objects, ranks))
-    _ball(*arrays, 1 / c, FORMATS[xv.dtype])
+    threads.share(_ball, *arrays, 1 / c, FORMATS[xv.dtype], work=OPERATIONS * xv.numel())
     return ranks
 
 
 def flat(yv: Tensor, yy: Tensor, entities: Tensor, queries: Tensor, objects: Tensor) -> Tensor:
     """See :meth:`murp.evaluation.fused.Kernel.flat`."""
-    ranks = torch.empty(len(yv), dtype=torch.float64)
-    _flat(*(tensor.numpy() for tensor in (yv, yy, entities, queries, objects, ranks)))
+    ranks = torch.full((len(yv),), torch.nan, dtype=torch.float64)
+    arrays = (tensor.numpy() for tensor in (yv, yy, entities, queries, objects, ranks))
+    threads.share(_flat, *arrays, work=OPERATIONS * yv.numel())
     return ranks
 
 
-@njit(parallel=True, **EXACT)
+@kernel
 def _ball(
-    xv: Any, vr: Any, group: Any, of_query: Any, entities: Any, queries: Any, objects: Any, ranks: Any,
+    counters: Any, xv: Any, vr: Any, group: Any, of_query: Any, entities: Any, queries: Any, objects: Any, ranks: Any,
     per_c: float, form: Any,
 ) -> None:  # fmt: skip
-    for i in prange(xv.shape[0]):
+    while True:
+        i = take(counters, 0, 1)
+        if i >= xv.shape[0]:
+            return
         ball_scores(xv[i], vr[group[i]], of_query[i], entities, per_c, form)
         ranks[i] = _rank(xv[i], queries[:, i], objects)
 
 
-@njit(parallel=True, **EXACT)
-def _flat(yv: Any, yy: Any, entities: Any, queries: Any, objects: Any, ranks: Any) -> None:
-    for i in prange(yv.shape[0]):
+@kernel
+def _flat(counters: Any, yv: Any, yy: Any, entities: Any, queries: Any, objects: Any, ranks: Any) -> None:
+    while True:
+        i = take(counters, 0, 1)
+        if i >= yv.shape[0]:
+            return
         flat_scores(yv[i], yy[i], entities)
         ranks[i] = _rank(yv[i], queries[:, i], objects)
 
 
-@njit(**EXACT)
+@kernel
 def ball_scores(xv: Any, vr: Any, of_query: Any, entities: Any, per_c: float, form: Any) -> None:
     """A query's products with all objects (N) become their scores, where they lie."""
     y, u = np.empty(_TILE, xv.dtype), np.empty(_TILE, xv.dtype)
@@ -84,28 +92,29 @@ def ball_scores(xv: Any, vr: Any, of_query: Any, entities: Any, per_c: float, fo
         _scores_of_exponentials(y, u, bits, form, entities[2, cells], xv.dtype.type(per_c), row)
 
 
-@njit(**EXACT)
+@kernel
 def flat_scores(yv: Any, yy: Any, entities: Any) -> None:
     """A query's products with all objects (N) become their scores, where they lie."""
     zero, two = yv.dtype.type(0), yv.dtype.type(2)
     vv, bias = entities[0], entities[1]
     for j in range(len(yv)):
-        d = yy + vv[j] - two * yv[j]
+        d = fma(-two, yv[j], yy + vv[j])
         yv[j] = bias[j] - (zero if d < zero else d)  # NaN stays NaN
 
 
-@njit(**EXACT)
+@kernel
 def _exponentials_less_one(xv: Any, vr: Any, of_query: Any, vv: Any, per_gap: Any, y: Any) -> None:
     """y = exp(√c d) - 1 = 2(z + √(z² + z)) with z = sinh²(√c d/2)."""
     zero, two = xv.dtype.type(0), xv.dtype.type(2)
     base, of_vv, of_xv, of_vr, of_both = of_query[0], of_query[1], of_query[2], of_query[3], of_query[4]
     for j in range(len(xv)):
-        z = per_gap[j] * (base + of_vv * vv[j] + of_xv * xv[j] + vr[j] * (of_vr + of_both * xv[j]))
+        bracket = fma(of_xv, xv[j], fma(of_vv, vv[j], base))
+        z = per_gap[j] * fma(vr[j], fma(of_both, xv[j], of_vr), bracket)
         z = zero if z < zero else z  # NaN stays NaN
-        y[j] = two * (z + np.sqrt(z * z + z))
+        y[j] = two * (z + np.sqrt(fma(z, z, z)))
 
 
-@njit(**EXACT)
+@kernel
 def _scores_of_exponentials(y: Any, u: Any, bits: Any, form: Any, bias: Any, per_c: Any, scores: Any) -> None:
     """bias - log(1 + y)²/c.
 
@@ -126,21 +135,21 @@ def _scores_of_exponentials(y: Any, u: Any, bits: Any, form: Any, bias: Any, per
         s = f / (real(2) + f)
         q = s * s
         series = real(1 / 19)
-        series = series * q + real(1 / 17)
-        series = series * q + real(1 / 15)
-        series = series * q + real(1 / 13)
-        series = series * q + real(1 / 11)
-        series = series * q + real(1 / 9)
-        series = series * q + real(1 / 7)
-        series = series * q + real(1 / 5)
-        series = series * q + real(1 / 3)
+        series = fma(series, q, real(1 / 17))
+        series = fma(series, q, real(1 / 15))
+        series = fma(series, q, real(1 / 13))
+        series = fma(series, q, real(1 / 11))
+        series = fma(series, q, real(1 / 9))
+        series = fma(series, q, real(1 / 7))
+        series = fma(series, q, real(1 / 5))
+        series = fma(series, q, real(1 / 3))
         twice = s + s
-        log = (k * real(_LN2) + twice) + (twice * q) * series
+        log = fma(twice * q, series, fma(k, real(_LN2), twice))
         log = log if y[j] < real(np.inf) else y[j]  # infinity and NaN have no mantissa
-        scores[j] = bias[j] - (per_c * log) * log
+        scores[j] = fma(-(per_c * log), log, bias[j])
 
 
-@njit(**EXACT)
+@kernel
 def _rank(scores: Any, query: Any, objects: Any) -> float:
     """1 + better + equal/2; NaN where a score is NaN."""
     target, apart = query[0], query[1]

@@ -1,7 +1,6 @@
 """φ(s, r, ·) of one question in one compiled pass, by the scores that evaluation ranks.
 
 One question is too little work for operations that are called one by one: calling them would take longer than they do.
-Every object's product is summed in the same order, wherever it stands, so that equal objects tie.
 """
 
 from __future__ import annotations
@@ -10,17 +9,17 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from murp.compiling import announce
-from murp.evaluation.numba_ranks import EXACT, ball_scores, flat_scores
+from murp.compiling import announce, kernel
+from murp.evaluation.numba_ranks import ball_scores, flat_scores
+from murp.kernels.intrinsics import fma
 
 announce(__name__, "the explorer's answers")
 
 _TILE = 1024
 
 
-@njit(**EXACT)
+@kernel
 def ball(
     subject: Any, stretch: Any, r: Any, vr: Any, columns: Any, entities: Any, c: float, set_back: float, form: Any
 ) -> Any:
@@ -42,7 +41,7 @@ def ball(
     return scores
 
 
-@njit(**EXACT)
+@kernel
 def flat(subject: Any, stretch: Any, r: Any, columns: Any, entities: Any) -> Any:
     """Scores (N) less the subject's bias; ``entities`` (2, N) as in :meth:`murp.evaluation.fused.Kernel.flat`."""
     y = stretch * subject - r
@@ -51,20 +50,23 @@ def flat(subject: Any, stretch: Any, r: Any, columns: Any, entities: Any) -> Any
     return scores
 
 
-@njit(**EXACT)
+@kernel
 def products(x: Any, columns: Any) -> Any:
-    """⟨x,v⟩ of a point (d) and all objects, whose coordinates are ``columns`` (d, N): (N)."""
+    """⟨x,v⟩ of a point (d) and all objects, whose coordinates are ``columns`` (d, N): (N).
+
+    Added in the order of :func:`murp.kernels.products.inner_products`, to the same bits.
+    """
     result = np.zeros(columns.shape[1], columns.dtype)
     for start in range(0, len(result), _TILE):
         tile = result[start : start + _TILE]
         for j in range(len(x)):
             column = columns[j, start : start + _TILE]
             for i in range(len(tile)):
-                tile[i] += x[j] * column[i]
+                tile[i] = fma(x[j], column[i], tile[i])
     return result
 
 
-@njit(**EXACT)
+@kernel
 def _stretched(x: Any, m: Any, c: float, set_back: float) -> Any:
     """diag(m) ⊗ x = exp₀(m · log₀(x)), see :func:`murp.geometry.poincare.mobius_diagonal`."""
     smallest = 1e-150  # below it both quotients are 1
@@ -74,9 +76,9 @@ def _stretched(x: Any, m: Any, c: float, set_back: float) -> Any:
     return moved * x.dtype.type(min(math.tanh(radius), set_back) / radius)
 
 
-@njit(**EXACT)
+@kernel
 def _product(x: Any, y: Any) -> float:
     total = 0.0
     for j in range(len(x)):
-        total += np.float64(x[j]) * np.float64(y[j])
+        total = fma(np.float64(x[j]), np.float64(y[j]), total)
     return total

@@ -9,11 +9,17 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from murp import threads
 from murp.config import Config
 from murp.geometry import Geometry
+from murp.kernels.products import inner_products, squared_norms
 
 Role = Literal["subject", "relation", "object"]
 Rows = dict[str, Tensor]
+
+# A block of scores on the CPU: whole vectors of any processor, and too few cells for PyTorch to share among threads.
+QUERIES, OBJECTS = 16, 1920
+CELLS_A_THREAD = 2**18
 
 
 @dataclass(frozen=True)
@@ -120,17 +126,56 @@ class Model(ABC):
 
     @torch.no_grad()
     def score_objects(self, subjects: Tensor, relations: Tensor) -> Tensor:
-        """φ(s, r, ·) against every entity; two index tensors of shape (B,) → (B, N)."""
-        return self.score_rows(self.rows("subject", subjects), self.rows("relation", relations), self.rows("object"))
+        """φ(s, r, ·) against every entity; two index tensors of shape (B,) → (B, N).
+
+        A score depends on its query and its object alone, so that equal entities tie. PyTorch on the CPU rounds what
+        stands at the end of a tensor, or of a thread's part of it, in another way than what fills a vector: there the
+        scores are computed in blocks that all have the same shape.
+        """
+        if self.device.type != "cpu":
+            query = self.rows("subject", subjects), self.rows("relation", relations)
+            return self.score_rows(*query, self.rows("object"))
+        scores = torch.empty(len(subjects), self.num_entities, dtype=self.dtype)
+        blocks = iter([(b, n) for b in range(0, len(subjects), QUERIES) for n in range(0, self.num_entities, OBJECTS)])
+
+        @torch.no_grad()
+        def score_blocks() -> None:
+            for b, n in blocks:
+                asked = scores[b : b + QUERIES]
+                query = self.query_rows(subjects[b : b + QUERIES], relations[b : b + QUERIES])
+                found = self.score_rows(*query, self._objects(n))
+                asked[:, n : n + OBJECTS] = found[: len(asked), : self.num_entities - n]
+
+        threads.share_torch(score_blocks, min(threads.count(), 1 + scores.numel() // CELLS_A_THREAD))
+        return scores
+
+    def query_rows(self, subjects: Tensor, relations: Tensor) -> tuple[Rows, Rows]:
+        """The rows of subjects and relations of at most ``QUERIES`` queries; beyond the last that one is repeated."""
+        filled = _filled(subjects, QUERIES), _filled(relations, QUERIES)
+        return self.rows("subject", filled[0]), self.rows("relation", filled[1])
+
+    def _objects(self, start: int) -> Rows:
+        """The rows of ``OBJECTS`` objects from ``start`` on; beyond the last that one is repeated."""
+        if start + OBJECTS <= self.num_entities:
+            return {name: values[start : start + OBJECTS] for name, values in self.rows("object").items()}
+        return self.rows("object", _filled(torch.arange(start, self.num_entities), OBJECTS))
+
+
+def _filled(indices: Tensor, length: int) -> Tensor:
+    """Indices (n) followed by the last of them up to ``length``."""
+    return indices if len(indices) == length else torch.cat([indices, indices[-1:].expand(length - len(indices))])
 
 
 def inner(x: Tensor, candidates: Tensor) -> Tensor:
     """⟨x_b, v⟩ for the candidates of each query: (B, d) with (B, K, d) → (B, K), with (N, d) → (B, N)."""
     if candidates.dim() == 2:
-        return x @ candidates.T
+        differentiated = torch.is_grad_enabled() and (x.requires_grad or candidates.requires_grad)
+        return x @ candidates.T if differentiated else inner_products(x, candidates)
     return torch.bmm(candidates, x.unsqueeze(-1)).squeeze(-1)
 
 
 def squared_norm(x: Tensor) -> Tensor:
     """|x|² along the last axis."""
+    if x.dim() == 2 and not (torch.is_grad_enabled() and x.requires_grad):
+        return squared_norms(x)
     return (x * x).sum(-1)

@@ -1,6 +1,6 @@
 """The best objects of each query on the CPU in compiled loops, by the scores that evaluation ranks.
 
-A query is one turn of a parallel loop: its row of inner products becomes scores where they lie, what is to be left
+Threads take queries one by one: a query's row of inner products becomes scores where they lie, what is to be left
 out becomes -∞, and one pass keeps the k best. Blocks without a score above the worst of those are passed over by
 comparisons that are vector instructions.
 """
@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit, prange
 from torch import Tensor
 
-from murp.compiling import announce
-from murp.evaluation.numba_ranks import EXACT, FORMATS, ball_scores, flat_scores
+from murp import threads
+from murp.compiling import announce, kernel
+from murp.evaluation.numba_ranks import FORMATS, OPERATIONS, ball_scores, flat_scores
+from murp.kernels.intrinsics import take
 
 announce(__name__, "the search for the best answers")
 
@@ -45,36 +46,43 @@ class Top:
         objects: Tensor,
     ) -> Tensor:
         """See :meth:`murp.evaluation.fused.Kernel.ball`."""
-        best = torch.empty(len(xv), self.k, 2, dtype=torch.float64)
+        best = torch.full((len(xv), self.k, 2), torch.nan, dtype=torch.float64)
         arrays = (tensor.numpy() for tensor in (xv, vr, group, of_query, entities, queries, objects, best))
-        _ball(*arrays, 1 / c, FORMATS[xv.dtype])
+        threads.share(_ball, *arrays, 1 / c, FORMATS[xv.dtype], work=OPERATIONS * xv.numel())
         return best
 
     def flat(self, yv: Tensor, yy: Tensor, entities: Tensor, queries: Tensor, objects: Tensor) -> Tensor:
         """See :meth:`murp.evaluation.fused.Kernel.flat`."""
-        best = torch.empty(len(yv), self.k, 2, dtype=torch.float64)
-        _flat(*(tensor.numpy() for tensor in (yv, yy, entities, queries, objects, best)))
+        best = torch.full((len(yv), self.k, 2), torch.nan, dtype=torch.float64)
+        arrays = (tensor.numpy() for tensor in (yv, yy, entities, queries, objects, best))
+        threads.share(_flat, *arrays, work=OPERATIONS * yv.numel())
         return best
 
 
-@njit(parallel=True, **EXACT)
+@kernel
 def _ball(
-    xv: Any, vr: Any, group: Any, of_query: Any, entities: Any, queries: Any, objects: Any, best: Any,
+    counters: Any, xv: Any, vr: Any, group: Any, of_query: Any, entities: Any, queries: Any, objects: Any, best: Any,
     per_c: float, form: Any,
 ) -> None:  # fmt: skip
-    for i in prange(xv.shape[0]):
+    while True:
+        i = take(counters, 0, 1)
+        if i >= xv.shape[0]:
+            return
         ball_scores(xv[i], vr[group[i]], of_query[i], entities, per_c, form)
         keep_best(xv[i], queries[:, i], objects, best[i])
 
 
-@njit(parallel=True, **EXACT)
-def _flat(yv: Any, yy: Any, entities: Any, queries: Any, objects: Any, best: Any) -> None:
-    for i in prange(yv.shape[0]):
+@kernel
+def _flat(counters: Any, yv: Any, yy: Any, entities: Any, queries: Any, objects: Any, best: Any) -> None:
+    while True:
+        i = take(counters, 0, 1)
+        if i >= yv.shape[0]:
+            return
         flat_scores(yv[i], yy[i], entities)
         keep_best(yv[i], queries[:, i], objects, best[i])
 
 
-@njit(**EXACT)
+@kernel
 def keep_best(scores: Any, query: Any, objects: Any, best: Any) -> None:
     """The best of ``scores`` (N) into ``best`` (k, 2), sorted; of equal ones the first of them."""
     unordered = 0

@@ -1,0 +1,158 @@
+"""How many threads murp uses, and how compiled loops share work among them.
+
+The number is what the process may use: the processors of its affinity, and no more than the quota of its control
+group (containers). ``MURP_NUM_THREADS``, ``OMP_NUM_THREADS`` and ``--threads`` set it.
+
+Threads are Python's, started for one piece of work and ended with it: nothing is left that a forked child would miss.
+A compiled loop takes the next part of the work from a counter, so that a thread that the system has put aside for a
+busy neighbour leaves its share to the others. Whoever has to wait for another looks for some microseconds and then
+sleeps: a waiting thread must not use up the time that the one it waits for needs.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from murp.errors import ConfigError
+
+# Below so many operations a second thread costs more than it brings.
+_WORTH_A_THREAD = 2**21
+_chosen: int | None = None
+
+
+def use(number: int) -> None:
+    """From now on use so many threads; 0: as many as the process may use."""
+    global _chosen
+    if number < 0:
+        raise ConfigError(f"threads must be at least 1, or 0 for as many as the process may use, not {number}.")
+    _chosen = number or None
+
+
+def count() -> int:
+    """How many threads to use."""
+    if _chosen is not None:
+        return _chosen
+    for name in ("MURP_NUM_THREADS", "OMP_NUM_THREADS"):
+        text = os.environ.get(name, "").partition(",")[0].strip()
+        if text.isdecimal() and int(text) > 0:
+            return int(text)
+    return available()
+
+
+@cache
+def available() -> int:
+    """How many processors this process may use: its affinity, and the quota of its control group."""
+    try:
+        mine = len(os.sched_getaffinity(0))
+    except (AttributeError, OSError):
+        mine = os.cpu_count() or 1
+    quota = _quota()
+    return max(1, mine if quota is None else min(mine, int(quota + 0.5)))
+
+
+def _quota(root: Path = Path("/sys/fs/cgroup"), mine: Path = Path("/proc/self/cgroup")) -> float | None:
+    """Processors' worth of time that the control groups of this process, or one above them, allow; None: no limit."""
+    found = []
+    try:
+        lines = mine.read_text().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            places, of_folder = [root, root / "unified"], _quota_of_version_2
+        elif "cpu" in controllers.split(","):
+            places, of_folder = [root / "cpu", root / controllers], _quota_of_version_1
+        else:
+            continue
+        for place in places:
+            folder = place / path.lstrip("/")
+            for group in (folder, *folder.parents):
+                found.append(of_folder(group))
+                if group == place:
+                    break
+    limits = [limit for limit in found if limit is not None]
+    return min(limits, default=None)
+
+
+def _quota_of_version_2(group: Path) -> float | None:
+    try:
+        quota, period = (group / "cpu.max").read_text().split()
+        return None if quota == "max" else int(quota) / int(period)
+    except (OSError, ValueError, ZeroDivisionError):
+        return None
+
+
+def _quota_of_version_1(group: Path) -> float | None:
+    try:
+        quota, period = (int((group / f"cpu.cfs_{name}_us").read_text()) for name in ("quota", "period"))
+        return quota / period if quota > 0 else None
+    except (OSError, ValueError, ZeroDivisionError):
+        return None
+
+
+def share(kernel: Callable[..., None], *arguments: Any, work: int) -> None:
+    """Run a kernel whose first argument is an array of counters, all 0, from which it takes parts of its work.
+
+    On as many threads as ``work``, a number of operations, is worth. A kernel gives the same result on any number.
+    """
+    number = 1 if work < _WORTH_A_THREAD else min(count(), 1 + work // _WORTH_A_THREAD)
+    counters = np.zeros(8, np.int64)
+    together(lambda thread: kernel(counters, *arguments), number)
+
+
+def share_torch(work: Callable[[], None], number: int) -> None:
+    """Call ``work`` on so many threads on which PyTorch starts no threads of its own; see :func:`together`.
+
+    PyTorch and the library below it cut a tensor into parts for their threads, and wait for those spinning. How many
+    they use is a setting of each thread, and a default for threads that have none.
+    """
+    import torch
+
+    before = torch.get_num_threads()
+
+    def alone(thread: int) -> None:
+        torch.set_num_threads(1)
+        work()
+
+    try:
+        together(alone, number, here=False)
+    finally:
+        torch.set_num_threads(before)
+
+
+def together(work: Callable[[int], None], number: int, *, here: bool = True) -> None:
+    """Call ``work`` with 0 … number - 1, each on a thread of its own, the first on this one if ``here``.
+
+    The first error is raised. Where the system refuses another thread, fewer calls are made: ``work`` has to take what
+    there is to do.
+    """
+    errors: list[BaseException] = []
+
+    def guarded(thread: int) -> None:
+        try:
+            work(thread)
+        except BaseException as error:
+            errors.append(error)
+
+    others = []
+    for thread in range(here, number):
+        other = threading.Thread(target=guarded, args=(thread,), name=f"murp-{thread}", daemon=True)
+        try:
+            other.start()
+        except RuntimeError:  # the system has no thread left
+            break
+        others.append(other)
+    if here or not others:
+        guarded(0)
+    for other in others:
+        other.join()
+    if errors:
+        raise errors[0]
