@@ -33,9 +33,22 @@ _QUIET = False
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """A function in the subset of Python that Numba compiles; see this module for what it may rely on."""
+    """A function in the subset of Python that Numba compiles; see this module for what it may rely on.
+
+    It is given all its arrays. Numba then need not count who holds an array, which threads would do at each other's
+    expense: every row that is looked at would be counted twice, in one place in memory for all.
+    """
+    return _compiled(function, _nrt=False)
+
+
+def allocating_kernel(function: Callable[..., Any]) -> Any:
+    """A :func:`kernel` that makes arrays of its own."""
+    return _compiled(function)
+
+
+def _compiled(function: Callable[..., Any], **further: Any) -> Any:
     folder = _folder()
-    options = {"nogil": True, "error_model": "numpy", "fastmath": False}
+    options = {"nogil": True, "error_model": "numpy", "fastmath": False, **further}
     if folder is None:
         return numba.njit(function, **options)
     with _cache_in(folder):

@@ -128,11 +128,13 @@ def share_torch(work: Callable[[], None], number: int) -> None:
         torch.set_num_threads(before)
 
 
-def together(work: Callable[[int], None], number: int, *, here: bool = True) -> None:
+def together(
+    work: Callable[[int], None], number: int, *, here: bool = True, begun: Callable[[int], None] = lambda number: None
+) -> None:
     """Call ``work`` with 0 … number - 1, each on a thread of its own, the first on this one if ``here``.
 
     The first error is raised. Where the system refuses another thread, fewer calls are made: ``work`` has to take what
-    there is to do.
+    there is to do. ``begun`` is told how many there are as soon as that is known.
     """
     errors: list[BaseException] = []
 
@@ -150,9 +152,49 @@ def together(work: Callable[[int], None], number: int, *, here: bool = True) -> 
         except RuntimeError:  # the system has no thread left
             break
         others.append(other)
+    begun(len(others) + (here or not others))
     if here or not others:
         guarded(0)
     for other in others:
         other.join()
     if errors:
         raise errors[0]
+
+
+class Choice:
+    """How many threads a piece of work that comes again and again is best given.
+
+    Threads that wait for each other may be slower than fewer of them: when the system takes the processor from one for
+    a busy neighbour, or where a piece is too small for all. So half and twice the number that was quickest are tried
+    now and then, for about a piece in twenty, and less often the slower they were. The result must not depend on the
+    number.
+    """
+
+    def __init__(self) -> None:
+        self.most = count()
+        self._numbers = sorted({self.most, *(2**i for i in range(self.most.bit_length()) if 2**i < self.most)})
+        self._best = self._current = len(self._numbers) - 1
+        self._seconds: dict[int, float] = {}
+        self._pieces = 2  # until the next trial
+        self._down = True
+
+    def next(self) -> int:
+        """The number of threads for the next piece."""
+        self._current = self._best
+        self._pieces -= 1
+        if self._pieces <= 0 and len(self._numbers) > 1:
+            place = self._best + (-1 if self._down else 1)
+            self._down = not self._down
+            if 0 <= place < len(self._numbers):
+                self._current = place
+            self._pieces = 1 if place not in self._seconds else self._pause(place)
+        return self._numbers[self._current]
+
+    def took(self, seconds: float) -> None:
+        """What the piece took, for each unit of work."""
+        self._seconds[self._current] = 0.5 * (self._seconds.get(self._current, seconds) + seconds)
+        self._best = min(self._seconds, key=self._seconds.__getitem__)
+
+    def _pause(self, place: int) -> int:
+        slower: float = self._seconds[place] / self._seconds[self._best]
+        return int(20 * min(max(slower, 1.0), 10.0))

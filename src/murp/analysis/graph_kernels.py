@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 from murp.analysis import loops
-from murp.compiling import announce, kernel
+from murp.compiling import allocating_kernel, announce, kernel
 
 announce(__name__, "the analysis")
 announce(loops.__name__, "the analysis")
 
 WORD = 64
 
-components = kernel(loops.components)
-distances = kernel(loops.distances)
+components = allocating_kernel(loops.components)
+distances = allocating_kernel(loops.distances)
 
 
-@kernel
+@allocating_kernel
 def count_distances(starts: Any, targets: Any, offsets: Any, first: int, words: Any, nodes: Any, pairs: Any) -> None:
     """Breadth first from 64 members at once, those from ``first`` on: add to ``pairs[d]`` the pairs at distance d ≥ 1.
 

@@ -1,34 +1,58 @@
-"""The Numba engine: MuRP and MuRE on the CPU, fused and compiled; see :mod:`murp.engines.numba_murp`."""
+"""The Numba engine: MuRP and MuRE on the CPU, fused and compiled; see :mod:`murp.engines.numba_steps`."""
 
 from __future__ import annotations
 
-import contextlib
-import subprocess
-import sys
-import zlib
+import time
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import torch
 from torch import Tensor
 
-from murp.compiling import say
-from murp.engines import numba_math, numba_mure, numba_murp
+from murp import threads
 from murp.engines.engine import Chunk
+from murp.engines.numba_math import ROUND_TO
+from murp.engines.numba_steps import steps
 from murp.geometry import PoincareBall
 from murp.geometry.poincare import limit_radius, set_back_radius
-from murp.models import MODELS, MultiRelational
+from murp.kernels.elementary import FORMATS
+from murp.kernels.waiting import COUNTERS, THREADS
+from murp.models import MultiRelational
 
 TABLES = ("entity", "subject_stretch", "translation", "subject_bias", "object_bias")
-# Below this a gradient of the loss by a score is lost: see :func:`murp.engines.numba_murp.murp_steps`.
+# Below this a gradient of the loss by a score is lost: see :func:`murp.engines.numba_murp.murp_positive`.
 TINY = {torch.float32: 1e-17, torch.float64: 0.0}
-MURE_SPACE = (
-    "moved", "of_phi", "s_gradient", "m_gradient", "r_gradient", "s_bias_gradient", "losses", "head", "following",
-    "rows", "relation_head", "relation_rows", "scratch",
-)  # fmt: skip
+PIECE = 2**23  # coordinates read between two looks at the clock: some ten milliseconds
+
+
+class Space(NamedTuple):
+    """Every array a step writes to beside the tables, made once: no allocation while training.
+
+    B positives, K candidates of each rounded up to whole vectors, d coordinates, T threads.
+    """
+
+    moved: Any  # (B, d) the moved subject, or for MuRE R e_s - r
+    r_copy: Any  # (B, d)
+    of_x: Any  # (B, K) the coefficients of a candidate's gradient
+    of_r: Any  # (B, K)
+    of_self: Any  # (B, K)
+    of_phi: Any  # (B, K)
+    s_gradient: Any  # (B, d)
+    m_gradient: Any  # (B, d)
+    r_gradient: Any  # (B, d)
+    s_bias_gradient: Any  # (B)
+    losses: Any  # (B)
+    head: Any  # (N) the last occurrence of each entity, or -1
+    following: Any  # (occurrences) the occurrence before
+    rows: Any  # (occurrences) the distinct entities
+    relation_head: Any  # (R)
+    relation_rows: Any  # (B)
+    row: Any  # (T, d) the gradient of a row
+    work: Any  # (T, 8, K) what a positive computes of its candidates
+    scratch: Any  # (T, 2, K)
+    bits: Any  # (T, 2, K) the same as integers
+    form: Any  # of a double, see :mod:`murp.kernels.elementary`
 
 
 class NumbaEngine:
@@ -38,8 +62,8 @@ class NumbaEngine:
 
     def __init__(self, model: MultiRelational) -> None:
         self.model = model
-        self.workspaces: dict[tuple[int, int], dict[str, Any]] = {}
-        _compile(model)
+        self.spaces: dict[tuple[int, int], Space] = {}
+        self.choice = threads.Choice()
 
     def run(self, chunks: Sequence[Chunk], rates: Sequence[float]) -> Tensor:
         """See :meth:`murp.engines.engine.Engine.run`; this engine has one model."""
@@ -49,89 +73,72 @@ class NumbaEngine:
     def steps(self, positives: Tensor, negatives: Tensor, lr: float) -> Tensor:
         """One step after another on positives (S, B, 3) and negatives (S, B, k); the sum of their mean losses."""
         shape = (positives.shape[1], negatives.shape[2])
-        if shape not in self.workspaces:
-            self.workspaces[shape] = _workspace(self.model, *shape)
-        return _steps(self.model, positives, negatives, lr, self.workspaces[shape])
+        known = shape in self.spaces
+        if not known:
+            self.spaces[shape] = _space(self.model, *shape, self.choice.most)
+        total = np.zeros(1)
+        arguments = (_tables(self.model), _numbers(self.model, lr), self.spaces[shape], total)
+        given = positives.contiguous().numpy(), negatives.contiguous().numpy()
+        if not known:
+            _run(1, *(array[:0] for array in given), *arguments)  # compiled before anything is timed
+        # A few steps at a time: how many threads are best may change at any moment.
+        piece = max(1, PIECE // (shape[0] * (2 + shape[1]) * self.model.dim))
+        for start in range(0, len(positives), piece):
+            part = [array[start : start + piece] for array in given]
+            began = time.perf_counter()
+            _run(self.choice.next(), *part, *arguments)
+            self.choice.took((time.perf_counter() - began) / len(part[0]))
+        return torch.from_numpy(total)[0]
 
 
-def _steps(model: MultiRelational, positives: Tensor, negatives: Tensor, lr: float, space: dict[str, Any]) -> Tensor:
-    tables = [model.parameters[name].numpy() for name in TABLES]
-    arrays = (positives.contiguous().numpy(), negatives.contiguous().numpy(), *tables, float(lr))
-    if isinstance(model.geometry, PoincareBall):
-        bounds = (model.geometry.c, limit_radius(model.dtype), set_back_radius(model.dtype))
-        total = numba_murp.murp_steps(*arrays, *bounds, TINY[model.dtype], *space.values())
-    else:
-        total = numba_mure.mure_steps(*arrays, TINY[model.dtype], *(space[name] for name in MURE_SPACE))
-    return torch.tensor(total, dtype=torch.float64)
+def _run(number: int, *arguments: Any) -> None:
+    """Hand the steps to so many threads, or as many as the system gives."""
+    counters = np.zeros(COUNTERS, np.int64)
+
+    def begun(threads_there: int) -> None:
+        counters[THREADS] = threads_there
+
+    threads.together(lambda thread: steps(counters, thread, *arguments), number, begun=begun)
 
 
-def _workspace(model: MultiRelational, size: int, false: int) -> dict[str, Any]:
-    """Every array a step writes to beside the tables, made once: no allocation while training."""
+def _tables(model: MultiRelational) -> tuple[Any, ...]:
+    return tuple(model.parameters[name].numpy() for name in TABLES)
+
+
+def _numbers(model: MultiRelational, lr: float) -> tuple[float, ...]:
+    c = model.geometry.c if isinstance(model.geometry, PoincareBall) else 0.0
+    return float(lr), c, limit_radius(model.dtype), set_back_radius(model.dtype), TINY[model.dtype]
+
+
+def _space(model: MultiRelational, size: int, false: int, number: int) -> Space:
     dtype = model.parameters["entity"].numpy().dtype
-    threads = numba.config.NUMBA_NUM_THREADS
     occurrences = size * (2 + false)
+    candidates = -(-(1 + false) // ROUND_TO) * ROUND_TO
 
-    def rows(number: int) -> Any:
-        return np.zeros((number, model.dim), dtype=dtype)
+    def rows(count: int) -> Any:
+        return np.zeros((count, model.dim), dtype=dtype)
 
-    return {
-        "moved": rows(size),
-        "r_copy": rows(size),
-        "of_x": np.zeros(occurrences, dtype=dtype),
-        "of_r": np.zeros(occurrences, dtype=dtype),
-        "of_self": np.zeros(occurrences),
-        "of_phi": np.zeros(occurrences),
-        "s_gradient": rows(size),
-        "m_gradient": rows(size),
-        "r_gradient": rows(size),
-        "s_bias_gradient": np.zeros(size),
-        "losses": np.zeros(size),
-        "head": torch.full((model.num_entities,), -1, dtype=torch.int32).numpy(),  # on large pages, where there are
-        "following": np.zeros(occurrences, dtype=np.int32),
-        "rows": np.zeros(occurrences, dtype=np.int64),
-        "relation_head": np.full(model.num_relations, -1, dtype=np.int32),
-        "relation_rows": np.zeros(size, dtype=np.int64),
-        "scratch": rows(threads),
-        "products": np.zeros((threads, 3, 1 + false), dtype=dtype),
-    }
-
-
-def _compile(model: MultiRelational) -> None:
-    """See to it that the kernel for this kind of model comes from Numba's cache.
-
-    Code that Numba has just compiled and the same code loaded from its cache are optimised differently and differ in
-    how they round. So that the first run on a machine has the bits of every later one, another process compiles.
-    """
-    kind, module = ("murp", numba_murp) if isinstance(model.geometry, PoincareBall) else ("mure", numba_mure)
-    kernel = getattr(module, f"{kind}_steps")
-    cache = Path(kernel.stats.cache_path)
-    sources = [Path(str(part.__file__)).stat() for part in (module, numba_math)]
-    state = "-".join(f"{source.st_mtime_ns}-{source.st_size}" for source in sources)
-    # Numba keeps what it compiled for one kind of processor apart from what it compiled for another.
-    processor = zlib.crc32(repr(kernel.targetctx.codegen().magic_tuple()).encode())
-    versions = f"{numba.__version__}-{sys.version_info[0]}{sys.version_info[1]}-{processor:08x}-{state}"
-    done = cache / f"murp-{kind}-{model.dtype}-{versions}.compiled"
-    if done.exists():
-        return
-    _drop_older(cache, f"{module.__name__.rpartition('.')[2]}.{kernel.__name__}-*", max(s.st_mtime for s in sources))
-    say("the training step")
-    code = f"from murp.engines.numba_engine import compile_here; compile_here({kind!r}, {str(model.dtype)!r})"
-    subprocess.run([sys.executable, "-c", code], check=True)
-    with contextlib.suppress(OSError):  # a cache that cannot be written: every process compiles, all alike
-        done.touch()
-
-
-def _drop_older(cache: Path, pattern: str, time: float) -> None:
-    """Remove what was compiled before ``time``: Numba asks how old a kernel's own file is, not the one it imports."""
-    with contextlib.suppress(OSError):
-        for compiled in cache.glob(pattern):
-            if compiled.stat().st_mtime < time:
-                compiled.unlink(missing_ok=True)
-
-
-def compile_here(kind: str, dtype: str) -> None:
-    """Compile one kernel in this process, which leaves it in the cache."""
-    model = MODELS[kind](1, 1, 1, dtype=getattr(torch, dtype.removeprefix("torch.")))
-    model.initialise(0)
-    one = torch.zeros(1, 1, 3, dtype=torch.int64)
-    _steps(model, one, one[:, :, :1], 0.0, _workspace(model, 1, 1))
+    scratch = np.zeros((number, 2, candidates))
+    return Space(
+        moved=rows(size),
+        r_copy=rows(size),
+        of_x=np.zeros((size, candidates), dtype=dtype),
+        of_r=np.zeros((size, candidates), dtype=dtype),
+        of_self=np.zeros((size, candidates)),
+        of_phi=np.zeros((size, candidates)),
+        s_gradient=rows(size),
+        m_gradient=rows(size),
+        r_gradient=rows(size),
+        s_bias_gradient=np.zeros(size),
+        losses=np.zeros(size),
+        head=torch.full((model.num_entities,), -1, dtype=torch.int32).numpy(),  # on large pages, where there are
+        following=np.zeros(occurrences, dtype=np.int32),
+        rows=np.zeros(occurrences, dtype=np.int64),
+        relation_head=np.full(model.num_relations, -1, dtype=np.int32),
+        relation_rows=np.zeros(size, dtype=np.int64),
+        row=rows(number),
+        work=np.zeros((number, 8, candidates)),
+        scratch=scratch,
+        bits=scratch.view(np.int64),
+        form=FORMATS[np.dtype(np.float64)],
+    )

@@ -1,7 +1,6 @@
-"""What the compiled steps of MuRP and MuRE are made of: the loss of a score, who occurs where, a step on the ball.
+"""What the compiled steps of MuRP and MuRE share: losses of scores, who occurs where, a step on the ball.
 
-Sums over the dimension may be reassociated into vector instructions (``fastmath`` without the flags that
-assume finite numbers); arithmetic on single numbers is in float64.
+Sums over a row are in the precision of the tables, arithmetic on single numbers is in float64.
 """
 
 from __future__ import annotations
@@ -9,34 +8,52 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba import njit
+from murp.compiling import announce, kernel
+from murp.kernels.elementary import exp_minus, log1p
+from murp.kernels.intrinsics import combine, prefetch, product, sums
 
-FLAGS = {"reassoc", "contract", "nsz", "arcp"}
+announce(__name__, "the training step")
 
+# Arrays of so many numbers become whole vectors of any processor.
+ROUND_TO = 32
+_AHEAD = 8
 
-@njit(cache=True, fastmath=FLAGS, inline="always")
-def softplus_and_sigmoid(phi: float) -> tuple[float, float]:
-    e = math.exp(-abs(phi))
-    return max(phi, 0.0) + math.log1p(e), (1.0 if phi >= 0 else e) / (1.0 + e)
-
-
-@njit(cache=True, fastmath=FLAGS, inline="always")
-def fetch(entity: Any, object_bias: Any, true: int, false: Any) -> float:
-    """Read a number of every 64 bytes of the candidates' rows; their sum, which is of no use.
-
-    These loads do not wait for each other, as the arithmetic on the rows makes them; after it the rows are at hand.
-    The sum has to be written somewhere, or the compiler leaves the loads out.
-    """
-    touch: float = entity.dtype.type(0)
-    for k in range(1 + false.shape[0]):
-        o = true if k == 0 else false[k - 1]
-        touch += object_bias[o]
-        for j in range(0, entity.shape[1], 16):
-            touch += entity[o, j]
-    return touch
+norm = sums(product(0, 0))
+norms_and_product = sums(product(0, 0), product(1, 1), product(0, 1))
 
 
-@njit(cache=True, fastmath=FLAGS)
+@kernel
+def softplus_and_sigmoid(phi: Any, soft: Any, probability: Any, scratch: Any, bits: Any, form: Any) -> None:
+    """log(1 + exp(φ)) and 1/(1 + exp(-φ)) of scores (n), float64; ``scratch`` (2, n), ``bits`` its first row."""
+    u, e = scratch[0], scratch[1]
+    for k in range(len(phi)):
+        soft[k] = abs(phi[k])
+    exp_minus(soft, u, bits, e)
+    log1p(e, u, bits, form, soft)
+    for k in range(len(phi)):
+        soft[k] += max(phi[k], 0.0)
+        probability[k] = (1.0 if phi[k] >= 0 else e[k]) / (1.0 + e[k])
+
+
+@kernel
+def prefetch_positive(entity: Any, object_bias: Any, positive: Any, negatives: Any) -> None:
+    """Begin to load the rows that a positive triple reads; they are at hand when its turn comes."""
+    prefetch(entity, positive[0])
+    prefetch(entity, positive[2])
+    for k in range(len(negatives)):
+        prefetch(entity, negatives[k])
+        prefetch(object_bias, negatives[k])
+
+
+@kernel
+def prefetch_row(entity: Any, object_bias: Any, rows: Any, u: int, count: int) -> None:
+    """Begin to load the row, of so many, that will be updated some turns after ``u``."""
+    if u + _AHEAD < count:
+        prefetch(entity, rows[u + _AHEAD])
+        prefetch(object_bias, rows[u + _AHEAD])
+
+
+@kernel
 def link(positives: Any, negatives: Any, head: Any, following: Any, rows: Any) -> int:
     """Chain the occurrences of each entity; the number of distinct entities, listed in ``rows``.
 
@@ -63,7 +80,7 @@ def link(positives: Any, negatives: Any, head: Any, following: Any, rows: Any) -
     return distinct
 
 
-@njit(cache=True)
+@kernel
 def link_relations(positives: Any, head: Any, following: Any, rows: Any) -> int:
     """As :func:`link` for the relations of a batch."""
     distinct = 0
@@ -78,15 +95,11 @@ def link_relations(positives: Any, head: Any, following: Any, rows: Any) -> int:
     return distinct
 
 
-@njit(cache=True, fastmath=FLAGS, inline="always")
+@kernel
 def ball_step(x: Any, g: Any, lr: float, c: float, limit: float, set_back: float) -> None:
     """:func:`murp.geometry.poincare.step` on one row, in place; ``g`` is the gradient."""
-    zero = x.dtype.type(0)
-    xx, gg, xg = zero, zero, zero
-    for j in range(x.shape[0]):
-        xx += x[j] * x[j]
-        gg += g[j] * g[j]
-        xg += x[j] * g[j]
+    real = x.dtype.type
+    xx, gg, xg = norms_and_product((x, g))
     if gg == 0:
         return
     # With h = √c lr p|g|/4 all that is needed is h² and tanh(h)/h, a function of h²: for the small h of nearly every
@@ -105,13 +118,9 @@ def ball_step(x: Any, g: Any, lr: float, c: float, limit: float, set_back: float
     tt = hh * over * over
     q = c * tau * xg
     s = p / ((1.0 - q) * (1.0 - q) + max(cxx * tt - q * q, 0.0))
-    keep, add = x.dtype.type(1.0 + s * tt), x.dtype.type(-s * tau)
-    norm = zero
-    for j in range(x.shape[0]):
-        moved = keep * x[j] + add * g[j]
-        x[j] = moved
-        norm += moved * moved
-    if c * norm > limit * limit:
-        back = x.dtype.type(set_back / math.sqrt(c * norm))
-        for j in range(x.shape[0]):
+    combine((x, g), (real(1.0 + s * tt), real(-s * tau)))
+    (now,) = norm((x,))
+    if c * now > limit * limit:
+        back = real(set_back / math.sqrt(c * now))
+        for j in range(len(x)):
             x[j] *= back

@@ -1,13 +1,10 @@
-"""The training step of MuRP in compiled loops: score, hand-derived gradient, row update.
+"""The parts of a training step of MuRP: score, hand-derived gradient, row update; see :mod:`murp.engines.numba_steps`.
 
-A step has three parts. *Positives*, in parallel: each positive triple scores its candidates and writes down,
-for each candidate, the coefficients of its gradient, which is a combination of three vectors,
+The gradient of the loss by a candidate v is a combination of three vectors,
 
     ∂L/∂v = a·x + b·r + w·v,        x the moved subject, r the translation, v the candidate itself,
 
-so that no gradient row is stored for it. *Chains*, one after another: every occurrence of an entity is linked
-to the one before it. *Rows*, in parallel: each touched row sums its chain and moves. The order of every sum is
-fixed by the batch, so the result does not depend on the number of threads.
+so that only its coefficients are stored.
 """
 
 from __future__ import annotations
@@ -15,203 +12,196 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba import get_thread_id, njit, prange
+from murp.compiling import announce, kernel
+from murp.engines.numba_math import (
+    ball_step,
+    link_relations,
+    norm,
+    norms_and_product,
+    prefetch_row,
+    softplus_and_sigmoid,
+)
+from murp.kernels.elementary import log1p
+from murp.kernels.intrinsics import combine, fill, product, sums
 
-from murp.engines.numba_math import FLAGS, ball_step, fetch, link, link_relations, softplus_and_sigmoid
+announce(__name__, "the training step")
+
+with_candidate = sums(product(0, 2), product(1, 2), product(2, 2))
 
 
-@njit(cache=True, fastmath=FLAGS, parallel=True)
-def murp_steps(
-    positives: Any, negatives: Any,
-    entity: Any, stretch: Any, translation: Any, subject_bias: Any, object_bias: Any,
-    lr: float, c: float, limit: float, set_back: float, tiny: float,
-    moved: Any, r_copy: Any, of_x: Any, of_r: Any, of_self: Any, of_phi: Any,
-    s_gradient: Any, m_gradient: Any, r_gradient: Any, s_bias_gradient: Any, losses: Any,
-    head: Any, following: Any, rows: Any, relation_head: Any, relation_rows: Any, scratch: Any, products: Any,
-) -> float:  # fmt: skip
-    """S steps of MuRP; positives (S, B, 3), negatives (S, B, k); the sum of the mean losses.
+@kernel
+def murp_positive(
+    i: int, thread: int, positive: Any, false: Any, tables: Any, numbers: Any, space: Any, size: int
+) -> None:
+    """Score the candidates of positive i and write down the coefficients of all its gradients.
 
     A candidate whose ∂L/∂φ is below ``tiny`` moves nothing but biases: it would be lost in rounding, and on the way
     there its products are subnormal numbers, with which a processor takes a hundred times as long.
     """
-    steps, size, false = negatives.shape
-    candidates = 1 + false
-    dim = entity.shape[1]
+    entity, stretch, translation, subject_bias, object_bias = tables
+    _, c, _, set_back, tiny = numbers
+    real, dim = entity.dtype.type, entity.shape[1]
+    candidates = 1 + len(false)
+    s, r, true = positive[0], positive[1], positive[2]
+    h, m, rv, x = entity[s], stretch[r], translation[r], space.moved[i]
     root = math.sqrt(c)
+    # x = exp0(m log0(h)) = far · near · m h
+    (hh,) = norm((h,))
+    rho = max(root * math.sqrt(hh), 1e-12)
+    near = math.atanh(rho) / rho
+    for j in range(dim):
+        x[j] = m[j] * h[j]
+    (tt,) = norm((x,))
+    tau = max(root * near * math.sqrt(tt), 1e-12)
+    tanh = math.tanh(tau)
+    slope = 1.0 - tanh * tanh
+    if tanh > set_back:
+        tanh, slope = set_back, 0.0
+    far = tanh / tau
+    scale = real(far * near)
+    for j in range(dim):
+        x[j] *= scale
+        space.r_copy[i, j] = rv[j]
+    xx_, rr_, xr_ = norms_and_product((x, rv))
+    xx, rr, xr = float(xx_), float(rr_), float(xr_)
+
+    work = space.work[thread]
+    xv, vr, vv, z = work[0], work[1], work[2], work[3]
+    y, phi, soft, probability = work[4], work[5], work[6], work[7]
+    for k in range(candidates):
+        o = true if k == 0 else false[k - 1]
+        xv[k], vr[k], vv[k] = with_candidate((x, rv, entity[o]))
+        phi[k] = object_bias[o]
+    gap_x, gap_r = 1.0 - c * xx, 1.0 - c * rr
+    fixed = c / (gap_x * gap_r)
+    of_vv = 1.0 + 2.0 * c * xr + c * c * xx * rr
+    of_vr, of_xv, base = 2.0 * (1.0 + c * xx), -2.0 * (1.0 + c * rr), xx - 2.0 * xr + rr
+    for k in range(len(z)):
+        bracket = vr[k] * (of_vr - 4.0 * c * xv[k]) + of_xv * xv[k] + vv[k] * of_vv + base
+        z[k] = max(bracket * (fixed / (1.0 - c * vv[k])), 0.0)
+        y[k] = 2.0 * (z[k] + math.sqrt(z[k] * z[k] + z[k]))
+    scratch, bits = space.scratch[thread], space.bits[thread, 0]
+    log1p(y, scratch[0], bits, space.form, soft)
+    bias_of_subject = float(subject_bias[s])
+    for k in range(len(z)):
+        y[k] = soft[k]
+        phi[k] = phi[k] + bias_of_subject - soft[k] * soft[k] / c
+    softplus_and_sigmoid(phi, soft, probability, scratch, bits, space.form)
+
     weight = 1.0 / (size * candidates)
-    total = 0.0
-    for step in range(steps):
-        for i in prange(size):
-            mine = products[get_thread_id()]
-            s, r, true = positives[step, i, 0], positives[step, i, 1], positives[step, i, 2]
-            h, m, rv, x = entity[s], stretch[r], translation[r], moved[i]
-            zero = entity.dtype.type(0)
-            losses[i] = fetch(entity, object_bias, true, negatives[step, i])
-            # x = exp0(m log0(h)) = far · near · m h
-            hh = zero
-            for j in range(dim):
-                hh += h[j] * h[j]
-            rho = max(root * math.sqrt(hh), 1e-12)
-            near = math.atanh(rho) / rho
-            tt = zero
-            for j in range(dim):
-                x[j] = m[j] * h[j]
-                tt += x[j] * x[j]
-            tau = max(root * near * math.sqrt(tt), 1e-12)
-            tanh = math.tanh(tau)
-            slope = 1.0 - tanh * tanh
-            if tanh > set_back:
-                tanh, slope = set_back, 0.0
-            far = tanh / tau
-            scale = entity.dtype.type(far * near)
-            xx_, rr_, xr_ = zero, zero, zero
-            for j in range(dim):
-                x[j] *= scale
-                xx_ += x[j] * x[j]
-                rr_ += rv[j] * rv[j]
-                xr_ += x[j] * rv[j]
-                r_copy[i, j] = rv[j]
-            xx, rr, xr = float(xx_), float(rr_), float(xr_)
-            for k in range(candidates):
-                v = entity[true] if k == 0 else entity[negatives[step, i, k - 1]]
-                xv_, vr_, vv_ = zero, zero, zero
-                for j in range(dim):
-                    xv_ += x[j] * v[j]
-                    vr_ += rv[j] * v[j]
-                    vv_ += v[j] * v[j]
-                mine[0, k], mine[1, k], mine[2, k] = xv_, vr_, vv_
-            gap_x, gap_r = 1.0 - c * xx, 1.0 - c * rr
-            fixed = c / (gap_x * gap_r)
-            of_vv = 1.0 + 2.0 * c * xr + c * c * xx * rr
-            loss, bias = 0.0, 0.0
-            sum_xx, sum_rr, sum_xr = 0.0, 0.0, 0.0
-            for k in range(candidates):
-                xv, vr, vv = float(mine[0, k]), float(mine[1, k]), float(mine[2, k])
-                gap_v = 1.0 - c * vv
-                scale_z = fixed / gap_v
-                bracket = (
-                    2.0 * vr * (1.0 + c * xx - 2.0 * c * xv)
-                    - 2.0 * (1.0 + c * rr) * xv
-                    + vv * of_vv
-                    + (xx - 2.0 * xr + rr)
-                )
-                z = max(bracket * scale_z, 0.0)
-                rest = math.sqrt(z * z + z)
-                distance = math.log1p(2.0 * (z + rest))
-                o = true if k == 0 else negatives[step, i, k - 1]
-                phi = -distance * distance / c + subject_bias[s] + object_bias[o]
-                soft, probability = softplus_and_sigmoid(phi)
-                g = probability
-                loss += soft
-                if k == 0:
-                    g -= 1.0
-                    loss -= phi
-                g *= weight
-                bias += g
-                at = i * candidates + k
-                of_phi[at] = g
-                if abs(g) < tiny:
-                    of_x[at], of_r[at], of_self[at] = zero, zero, 0.0
-                    mine[0, k], mine[1, k] = zero, zero
-                    continue
-                # dL/dz = -g · 2 distance / (c √(z² + z)), and distance/√(z² + z) → 2 as z → 0
-                ratio = distance / rest if rest > 1e-150 else 2.0
-                dz = -g * 2.0 / c * ratio if bracket > 0.0 else 0.0
-                lift = dz * scale_z
-                a = lift * (-4.0 * c * vr - 2.0 * (1.0 + c * rr))
-                b = lift * 2.0 * (1.0 + c * xx - 2.0 * c * xv)
-                of_x[at], of_r[at] = a, b
-                of_self[at] = 2.0 * (lift * of_vv + dz * z * c / gap_v)
-                mine[0, k], mine[1, k] = a, b
-                sum_xx += lift * (2.0 * c * vr + c * c * rr * vv + 1.0) + dz * z * c / gap_x
-                sum_rr += lift * (-2.0 * c * xv + c * c * xx * vv + 1.0) + dz * z * c / gap_r
-                sum_xr += lift * (2.0 * c * vv - 2.0)
-            losses[i], s_bias_gradient[i] = loss * weight, bias
-            gx, gr, gm = s_gradient[i], r_gradient[i], m_gradient[i]
-            two_xx, two_rr = entity.dtype.type(2.0 * sum_xx), entity.dtype.type(2.0 * sum_rr)
-            cross = entity.dtype.type(sum_xr)
-            for j in range(dim):
-                gx[j] = two_xx * x[j] + cross * rv[j]
-                gr[j] = two_rr * rv[j] + cross * x[j]
-            for k in range(candidates):
-                v = entity[true] if k == 0 else entity[negatives[step, i, k - 1]]
-                a_k, b_k = mine[0, k], mine[1, k]
-                if a_k == 0 and b_k == 0:
-                    continue
-                for j in range(dim):
-                    gx[j] += a_k * v[j]
-                    gr[j] += b_k * v[j]
-            # Back through exp0 (t = near m h), then through the stretch, then through log0.
-            inner = zero
-            for j in range(dim):
-                inner += gx[j] * m[j] * h[j]
-            f = entity.dtype.type(far)
-            bend = entity.dtype.type((slope - far) / (tau * tau) * c * near * inner * near)
-            n = entity.dtype.type(near)
-            inner2 = zero
-            for j in range(dim):
-                gt = f * gx[j] + bend * m[j] * h[j]
-                gm[j] = gt * n * h[j]
-                gx[j] = gt * m[j]
-                inner2 += gx[j] * h[j]
-            bend2 = entity.dtype.type((1.0 / (1.0 - rho * rho) - near) / (rho * rho) * c * inner2)
-            for j in range(dim):
-                gx[j] = n * gx[j] + bend2 * h[j]
+    loss, bias = -phi[0], 0.0
+    probability[0] -= 1.0
+    for k in range(candidates):
+        loss += soft[k]
+        bias += probability[k]
+    space.losses[i], space.s_bias_gradient[i] = loss * weight, bias * weight
+    # dL/dz = -g · 2 distance / (c √(z² + z)), and distance/√(z² + z) → 2 as z → 0
+    of_x, of_r, of_self, of_phi = space.of_x[i], space.of_r[i], space.of_self[i], space.of_phi[i]
+    lifts, slopes = soft, phi
+    for k in range(len(z)):
+        g = probability[k] * weight
+        rest = math.sqrt(z[k] * z[k] + z[k])
+        ratio = y[k] / rest if rest > 1e-150 else 2.0
+        dz = -g * 2.0 / c * ratio if z[k] > 0.0 and abs(g) >= tiny else 0.0
+        gap_v = 1.0 - c * vv[k]
+        lift = dz * (fixed / gap_v)
+        of_phi[k] = g
+        of_x[k] = lift * (of_xv - 4.0 * c * vr[k])
+        of_r[k] = lift * (of_vr - 4.0 * c * xv[k])
+        of_self[k] = 2.0 * (lift * of_vv + dz * z[k] * c / gap_v)
+        lifts[k], slopes[k] = lift, dz * z[k] * c
+    sum_xx, sum_rr, sum_xr = 0.0, 0.0, 0.0
+    for k in range(candidates):
+        sum_xx += lifts[k] * (2.0 * c * vr[k] + c * c * rr * vv[k] + 1.0) + slopes[k] / gap_x
+        sum_rr += lifts[k] * (-2.0 * c * xv[k] + c * c * xx * vv[k] + 1.0) + slopes[k] / gap_r
+        sum_xr += lifts[k] * (2.0 * c * vv[k] - 2.0)
 
-        distinct = link(positives[step], negatives[step], head, following, rows)
-        subjects = size * candidates
-        for u in prange(distinct):
-            g = scratch[get_thread_id()]
-            row = rows[u]
-            v = entity[row]
-            zero = entity.dtype.type(0)
-            for j in range(dim):
-                g[j] = zero
-            own, subject_gradient, object_gradient = 0.0, 0.0, 0.0
-            at = head[row]
-            while at >= 0:
-                if at >= subjects:
-                    i = at - subjects
-                    subject_gradient += s_bias_gradient[i]
-                    for j in range(dim):
-                        g[j] += s_gradient[i, j]
-                else:
-                    i = at // candidates
-                    own += of_self[at]
-                    object_gradient += of_phi[at]
-                    a_k, b_k = of_x[at], of_r[at]
-                    if a_k != 0 or b_k != 0:
-                        for j in range(dim):
-                            g[j] += a_k * moved[i, j] + b_k * r_copy[i, j]
-                at = following[at]
-            w = entity.dtype.type(own)
-            for j in range(dim):
-                g[j] += w * v[j]
-            ball_step(v, g, lr, c, limit, set_back)
-            if subject_gradient != 0:  # nearly every row is an object only: spare it the access
-                subject_bias[row] -= lr * subject_gradient
-            object_bias[row] -= lr * object_gradient
-            head[row] = -1
+    gx, gr, gm = space.s_gradient[i], space.r_gradient[i], space.m_gradient[i]
+    two_xx, two_rr, cross, one = real(2.0 * sum_xx), real(2.0 * sum_rr), real(sum_xr), real(1)
+    for j in range(dim):
+        gx[j] = two_xx * x[j] + cross * rv[j]
+        gr[j] = two_rr * rv[j] + cross * x[j]
+    for k in range(candidates):
+        if lifts[k] != 0.0:
+            v = entity[true if k == 0 else false[k - 1]]
+            combine((gx, v), (one, of_x[k]))
+            combine((gr, v), (one, of_r[k]))
+    # Back through exp0 (t = near m h), then through the stretch, then through log0.
+    inner = 0.0
+    for j in range(dim):
+        inner += gx[j] * m[j] * h[j]
+    f, n = real(far), real(near)
+    bend = real((slope - far) / (tau * tau) * c * near * inner * near)
+    inner = 0.0
+    for j in range(dim):
+        gt = f * gx[j] + bend * m[j] * h[j]
+        gm[j] = gt * n * h[j]
+        gx[j] = gt * m[j]
+        inner += gx[j] * h[j]
+    combine((gx, h), (n, real((1.0 / (1.0 - rho * rho) - near) / (rho * rho) * c * inner)))
 
-        touched = link_relations(positives[step], relation_head, following, relation_rows)
-        g = scratch[0]
-        for u in range(touched):
-            row = relation_rows[u]
-            for table in range(2):
-                g[:] = entity.dtype.type(0)
-                i = relation_head[row]
-                while i >= 0:
-                    part = m_gradient[i] if table == 0 else r_gradient[i]
-                    for j in range(dim):
-                        g[j] += part[j]
-                    i = following[i]
-                if table == 0:
-                    rate = entity.dtype.type(lr)
-                    for j in range(dim):
-                        stretch[row, j] -= rate * g[j]
-                else:
-                    ball_step(translation[row], g, lr, c, limit, set_back)
-            relation_head[row] = -1
-        for i in range(size):
-            total += losses[i]
-    return total
+
+@kernel
+def murp_rows(
+    first: int, last: int, distinct: int, thread: int, tables: Any, numbers: Any, space: Any, shape: Any
+) -> None:
+    """Sum the gradients of each of the touched entities first … last - 1 over its chain and move it."""
+    entity, _, _, subject_bias, object_bias = tables
+    lr, c, limit, set_back, _ = numbers
+    real = entity.dtype.type
+    _, size, false = shape
+    candidates, one = 1 + false, real(1)
+    subjects, per_candidate = size * candidates, 1.0 / candidates
+    g = space.row[thread]
+    rows, head, following = space.rows, space.head, space.following
+    for u in range(first, last):
+        prefetch_row(entity, object_bias, rows, u, distinct)
+        row = rows[u]
+        v = entity[row]
+        fill(g, real(0))
+        own, subject_gradient, object_gradient = 0.0, 0.0, 0.0
+        at = head[row]
+        while at >= 0:
+            if at >= subjects:
+                i = at - subjects
+                subject_gradient += space.s_bias_gradient[i]
+                combine((g, space.s_gradient[i]), (one, one))
+            else:
+                i = int((at + 0.5) * per_candidate)  # several times as fast as a division, and exact below 2³¹
+                k = at - i * candidates
+                own += space.of_self[i, k]
+                object_gradient += space.of_phi[i, k]
+                a, b = space.of_x[i, k], space.of_r[i, k]
+                if a != 0 or b != 0:
+                    combine((g, space.moved[i], space.r_copy[i]), (one, a, b))
+            at = following[at]
+        combine((g, v), (one, real(own)))
+        ball_step(v, g, lr, c, limit, set_back)
+        if subject_gradient != 0:  # nearly every row is an object only: spare it the access
+            subject_bias[row] -= lr * subject_gradient
+        object_bias[row] -= lr * object_gradient
+        head[row] = -1
+
+
+@kernel
+def murp_relations(positives: Any, tables: Any, numbers: Any, space: Any) -> None:
+    """Move the stretches and translations of the relations of a batch."""
+    _, stretch, translation, _, _ = tables
+    lr, c, limit, set_back, _ = numbers
+    real = stretch.dtype.type
+    one, rate = real(1), real(lr)
+    g = space.row[0]
+    for u in range(link_relations(positives, space.relation_head, space.following, space.relation_rows)):
+        row = space.relation_rows[u]
+        for table in range(2):
+            fill(g, real(0))
+            i = space.relation_head[row]
+            while i >= 0:
+                part = space.m_gradient[i] if table == 0 else space.r_gradient[i]
+                combine((g, part), (one, one))
+                i = space.following[i]
+            if table == 0:
+                combine((stretch[row], g), (one, -rate))
+            else:
+                ball_step(translation[row], g, lr, c, limit, set_back)
+        space.relation_head[row] = -1

@@ -9,7 +9,6 @@ score depends on the numbers of its query and of its object alone.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -17,19 +16,14 @@ import torch
 from torch import Tensor
 
 from murp import threads
-from murp.compiling import announce, kernel
+from murp.compiling import allocating_kernel, announce, kernel
+from murp.kernels.elementary import FORMATS, log1p
 from murp.kernels.intrinsics import fma, take
 
 announce(__name__, "the evaluation")
 
 _TILE = 1024
-_LN2 = math.log(2.0)
 OPERATIONS = 64  # that a score takes, about
-# The bits of √½, from which on to √2 an exponent is counted as 0, and how many of them are the mantissa's.
-FORMATS = {
-    torch.float32: np.array([0x3F3504F3, 23], dtype=np.int32),
-    torch.float64: np.array([0x3FE6A09E667F3BCD, 52], dtype=np.int64),
-}
 
 
 def ball(
@@ -45,7 +39,7 @@ def ball(
     """See :meth:`murp.evaluation.fused.Kernel.ball`."""
     ranks = torch.full((len(xv),), torch.nan, dtype=torch.float64)
     arrays = (tensor.numpy() for tensor in (xv, vr, group, of_query, entities, queries, objects, ranks))
-    threads.share(_ball, *arrays, 1 / c, FORMATS[xv.dtype], work=OPERATIONS * xv.numel())
+    threads.share(_ball, *arrays, 1 / c, FORMATS[xv.numpy().dtype], work=OPERATIONS * xv.numel())
     return ranks
 
 
@@ -57,7 +51,7 @@ def flat(yv: Tensor, yy: Tensor, entities: Tensor, queries: Tensor, objects: Ten
     return ranks
 
 
-@kernel
+@allocating_kernel
 def _ball(
     counters: Any, xv: Any, vr: Any, group: Any, of_query: Any, entities: Any, queries: Any, objects: Any, ranks: Any,
     per_c: float, form: Any,
@@ -80,16 +74,18 @@ def _flat(counters: Any, yv: Any, yy: Any, entities: Any, queries: Any, objects:
         ranks[i] = _rank(yv[i], queries[:, i], objects)
 
 
-@kernel
+@allocating_kernel
 def ball_scores(xv: Any, vr: Any, of_query: Any, entities: Any, per_c: float, form: Any) -> None:
     """A query's products with all objects (N) become their scores, where they lie."""
-    y, u = np.empty(_TILE, xv.dtype), np.empty(_TILE, xv.dtype)
+    y, u, log = np.empty(_TILE, xv.dtype), np.empty(_TILE, xv.dtype), np.empty(_TILE, xv.dtype)
     bits = u.view(form.dtype)
     for start in range(0, len(xv), _TILE):
         cells = slice(start, start + _TILE)
         row = xv[cells]
         _exponentials_less_one(row, vr[cells], of_query, entities[0, cells], entities[1, cells], y)
-        _scores_of_exponentials(y, u, bits, form, entities[2, cells], xv.dtype.type(per_c), row)
+        count = len(row)
+        log1p(y[:count], u[:count], bits[:count], form, log[:count])
+        _scores_of_logarithms(log, entities[2, cells], xv.dtype.type(per_c), row)
 
 
 @kernel
@@ -115,38 +111,10 @@ def _exponentials_less_one(xv: Any, vr: Any, of_query: Any, vv: Any, per_gap: An
 
 
 @kernel
-def _scores_of_exponentials(y: Any, u: Any, bits: Any, form: Any, bias: Any, per_c: Any, scores: Any) -> None:
-    """bias - log(1 + y)²/c.
-
-    1 + y = 2ᵏ m with m between √½ and √2, so its logarithm is k log 2 + 2 artanh(s), s = f/(2 + f), f = m - 1, where
-    f is y itself if k = 0; |s| < 0.172, and ten terms of the series of artanh are good to the last bit of a double.
-    """
-    real = y.dtype.type
-    low, shift = form[0], form[1]
+def _scores_of_logarithms(log: Any, bias: Any, per_c: Any, scores: Any) -> None:
+    """bias - log²/c."""
     for j in range(len(scores)):
-        u[j] = real(1) + y[j]
-    for j in range(len(scores)):
-        exponent = (bits[j] - low) >> shift
-        bits[j] -= exponent << shift
-        scores[j] = exponent
-    for j in range(len(scores)):
-        k = scores[j]
-        f = y[j] if k == real(0) else u[j] - real(1)
-        s = f / (real(2) + f)
-        q = s * s
-        series = real(1 / 19)
-        series = fma(series, q, real(1 / 17))
-        series = fma(series, q, real(1 / 15))
-        series = fma(series, q, real(1 / 13))
-        series = fma(series, q, real(1 / 11))
-        series = fma(series, q, real(1 / 9))
-        series = fma(series, q, real(1 / 7))
-        series = fma(series, q, real(1 / 5))
-        series = fma(series, q, real(1 / 3))
-        twice = s + s
-        log = fma(twice * q, series, fma(k, real(_LN2), twice))
-        log = log if y[j] < real(np.inf) else y[j]  # infinity and NaN have no mantissa
-        scores[j] = fma(-(per_c * log), log, bias[j])
+        scores[j] = fma(-(per_c * log[j]), log[j], bias[j])
 
 
 @kernel

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from murp.compiling import announce, kernel
+from murp.compiling import allocating_kernel, announce, kernel
 from murp.evaluation.numba_ranks import ball_scores, flat_scores
 from murp.kernels.intrinsics import fma
 
@@ -19,7 +19,7 @@ announce(__name__, "the explorer's answers")
 _TILE = 1024
 
 
-@kernel
+@allocating_kernel
 def ball(
     subject: Any, stretch: Any, r: Any, vr: Any, columns: Any, entities: Any, c: float, set_back: float, form: Any
 ) -> Any:
@@ -41,7 +41,7 @@ def ball(
     return scores
 
 
-@kernel
+@allocating_kernel
 def flat(subject: Any, stretch: Any, r: Any, columns: Any, entities: Any) -> Any:
     """Scores (N) less the subject's bias; ``entities`` (2, N) as in :meth:`murp.evaluation.fused.Kernel.flat`."""
     y = stretch * subject - r
@@ -50,7 +50,7 @@ def flat(subject: Any, stretch: Any, r: Any, columns: Any, entities: Any) -> Any
     return scores
 
 
-@kernel
+@allocating_kernel
 def products(x: Any, columns: Any) -> Any:
     """⟨x,v⟩ of a point (d) and all objects, whose coordinates are ``columns`` (d, N): (N).
 
@@ -66,7 +66,7 @@ def products(x: Any, columns: Any) -> Any:
     return result
 
 
-@kernel
+@allocating_kernel
 def _stretched(x: Any, m: Any, c: float, set_back: float) -> Any:
     """diag(m) ⊗ x = exp₀(m · log₀(x)), see :func:`murp.geometry.poincare.mobius_diagonal`."""
     smallest = 1e-150  # below it both quotients are 1

@@ -9,11 +9,11 @@ import torch
 from numpy.typing import NDArray
 
 from murp.evaluation import fused
-from murp.evaluation.numba_ranks import FORMATS
 from murp.explorer import numba_scores
 from murp.explorer.encoding import not_finite
 from murp.geometry import PoincareBall
 from murp.geometry.poincare import set_back_radius
+from murp.kernels.elementary import FORMATS
 from murp.models import MultiRelational
 from murp.prediction.numba_top import keep_best
 
@@ -79,7 +79,7 @@ class Scores:
         if not isinstance(geometry, PoincareBall):
             scores: Array = numba_scores.flat(point, stretch, r, self._columns, self._entities)
             return scores
-        set_back, form = set_back_radius(self._model.dtype), FORMATS[self._model.dtype]
+        set_back, form = set_back_radius(self._model.dtype), FORMATS[self._columns.dtype]
         vr = self._with_relation(relation)
         scores = numba_scores.ball(point, stretch, r, vr, self._columns, self._entities, geometry.c, set_back, form)
         return scores

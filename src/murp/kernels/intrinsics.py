@@ -3,15 +3,17 @@
 ``fma(a, b, c)`` is ab + c with one rounding, by IEEE 754 the same number on every processor: an instruction on all
 made since 2013, a slow library call on older ones.
 
-Sums over a row are made eight lanes at a time. Lane l of ⟨x,y⟩ adds x_j y_j for j = l, l + 8, l + 16, … by ``fma``;
-the lanes are then added in pairs, ((0+4)+(2+6)) + ((1+5)+(3+7)), and what is left beyond the last whole eight, added
-one by one, comes last. So the bits of a sum depend on the numbers alone, not on the width of a vector.
+Rows are read eight lanes at a time, and what is left beyond the last whole eight one by one. Lane l of a sum over a row
+adds the terms j = l, l + 8, l + 16, … by ``fma``; the lanes are then added in pairs, ((0+4)+(2+6)) + ((1+5)+(3+7)), and
+the terms that are left, added one by one, come last. So the bits of a sum depend on the numbers alone, not on how wide
+a processor's vectors are. A row of 40 numbers is five vectors; a compiler that does not know the length of a loop
+prepares it for 64 at a time where vectors are wide, and does those 40 one by one.
 """
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from llvmlite import ir
@@ -21,7 +23,7 @@ from numba.extending import intrinsic
 
 LANES = 8
 _I64, _I32 = ir.IntType(64), ir.IntType(32)
-_PAUSE = {"x86_64": "pause", "AMD64": "pause", "aarch64": "yield", "arm64": "yield"}.get(platform.machine(), "")
+_IS_X86 = platform.machine() in ("x86_64", "AMD64")
 
 
 @intrinsic
@@ -67,14 +69,33 @@ def write(typingctx: Any, counters: Any, place: Any, value: Any) -> Any:
 
 @intrinsic
 def pause(typingctx: Any) -> Any:
-    """Tell the processor that a loop waits."""
+    """Tell the processor that a loop waits, where it can be told."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        if _PAUSE:
-            builder.asm(ir.FunctionType(ir.VoidType(), ()), _PAUSE, "", (), side_effect=True)
+        if _IS_X86:
+            kind = ir.FunctionType(ir.VoidType(), ())
+            builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse2.pause"), ())
         return context.get_dummy_value()
 
     return types.void(), codegen
+
+
+@intrinsic
+def prefetch(typingctx: Any, table: Any, row: Any) -> Any:
+    """Begin to load a row of a contiguous table (N, …) into the cache; nothing waits for it."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(table)(context, builder, arguments[0])
+        step = cgutils.unpack_tuple(builder, array.strides, table.ndim)[0]
+        first = builder.add(builder.ptrtoint(array.data, _I64), builder.mul(step, arguments[1]))
+        pointer = ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), (pointer, _I32, _I32, _I32))
+        ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        with cgutils.for_range_slice(builder, _I64(0), step, _I64(64), _I64) as (at, _):
+            builder.call(ask, (builder.inttoptr(builder.add(first, at), pointer), _I32(0), _I32(3), _I32(1)))
+        return context.get_dummy_value()
+
+    return types.void(table, types.int64), codegen
 
 
 sleep_microseconds = types.ExternalFunction("usleep", types.int32(types.uint32))
@@ -86,7 +107,7 @@ def _cell(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
 
 
 class Vectors:
-    """Writes vector instructions for rows of one type of number; rows are contiguous."""
+    """Writes vector instructions for numbers of one type."""
 
     def __init__(self, context: Any, builder: Any, dtype: Any, lanes: int = LANES) -> None:
         self.builder = builder
@@ -103,103 +124,164 @@ class Vectors:
     def fma(self, a: Any, b: Any, c: Any) -> Any:
         return self.builder.call(self._fma, (a, b, c))
 
-    def at(self, row: Any, offset: Any) -> Any:
-        return self.builder.bitcast(self.builder.gep(row, [offset]), self.type.as_pointer())
-
     def load(self, row: Any, offset: Any) -> Any:
-        return self.builder.load(self.at(row, offset), align=self.bytes)
+        return self.builder.load(self._at(row, offset), align=self.bytes)
 
     def store(self, value: Any, row: Any, offset: Any) -> None:
-        self.builder.store(value, self.at(row, offset), align=self.bytes)
+        self.builder.store(value, self._at(row, offset), align=self.bytes)
+
+    def _at(self, row: Any, offset: Any) -> Any:
+        return self.builder.bitcast(self.builder.gep(row, [offset]), self.type.as_pointer())
 
     def spread(self, number: Any) -> Any:
         """The number in every lane."""
         nothing = ir.Constant(self.type, ir.Undefined)
         first = self.builder.insert_element(nothing, number, _I32(0))
-        return self.builder.shuffle_vector(
-            first, nothing, ir.Constant(ir.VectorType(_I32, self.lanes), [0] * self.lanes)
-        )
+        everywhere = ir.Constant(ir.VectorType(_I32, self.lanes), [0] * self.lanes)
+        return self.builder.shuffle_vector(first, nothing, everywhere)
 
     def sum(self, value: Any) -> Any:
         """Of the lanes, in pairs."""
         width = self.lanes
         while width > 1:
             width //= 2
-            halves = [ir.Constant(ir.VectorType(_I32, width), range(start, start + width)) for start in (0, width)]
+            halves = [
+                ir.Constant(ir.VectorType(_I32, width), list(range(start, start + width))) for start in (0, width)
+            ]
             low, high = (self.builder.shuffle_vector(value, value, half) for half in halves)
             value = self.builder.fadd(low, high)
         return self.builder.extract_element(value, _I32(0))
 
 
-def sums(rows: int, pairs: Sequence[tuple[int, int]]) -> Callable[..., Any]:
-    """A function of so many rows of one length whose result is the tuple of the inner products of the ``pairs``."""
+class Numbers:
+    """The same for what is left of a row beyond the last whole vector, one number at a time."""
 
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        vectors = Vectors(context, builder, signature.args[0].dtype)
-        arrays = [
-            context.make_array(kind)(context, builder, a) for kind, a in zip(signature.args, arguments, strict=True)
-        ]
-        (length,) = cgutils.unpack_tuple(builder, arrays[0].shape, 1)
-        whole = builder.and_(length, _I64(-LANES))
-        totals = [cgutils.alloca_once(builder, vectors.type) for _ in pairs]
-        rests = [cgutils.alloca_once(builder, vectors.real) for _ in pairs]
-        for total, rest in zip(totals, rests, strict=True):
-            builder.store(vectors.zero(), total)
-            builder.store(vectors.real(0.0), rest)
-        with cgutils.for_range_slice(builder, _I64(0), whole, _I64(LANES), _I64) as (at, _):
-            found = [vectors.load(array.data, at) for array in arrays]
-            for (a, b), total in zip(pairs, totals, strict=True):
-                builder.store(vectors.fma(found[a], found[b], builder.load(total)), total)
-        with cgutils.for_range_slice(builder, whole, length, _I64(1), _I64) as (at, _):
-            found = [builder.load(builder.gep(array.data, [at])) for array in arrays]
-            for (a, b), rest in zip(pairs, rests, strict=True):
-                builder.store(builder.fma(found[a], found[b], builder.load(rest)), rest)
-        values = [
-            builder.fadd(vectors.sum(builder.load(total)), builder.load(rest))
-            for total, rest in zip(totals, rests, strict=True)
-        ]
-        return context.make_tuple(builder, signature.return_type, values)
+    def __init__(self, context: Any, builder: Any, dtype: Any) -> None:
+        self.builder = builder
+        self.type = context.get_data_type(dtype)
 
-    return _of_rows(rows, 0, lambda dtype: types.UniTuple(dtype, len(pairs)), codegen)
+    def zero(self) -> Any:
+        return self.type(0.0)
+
+    def fma(self, a: Any, b: Any, c: Any) -> Any:
+        return self.builder.fma(a, b, c)
+
+    def load(self, row: Any, offset: Any) -> Any:
+        return self.builder.load(self.builder.gep(row, [offset]))
+
+    def store(self, value: Any, row: Any, offset: Any) -> None:
+        self.builder.store(value, self.builder.gep(row, [offset]))
+
+    def spread(self, number: Any) -> Any:
+        return number
+
+    def sum(self, value: Any) -> Any:
+        return value
 
 
-def add_multiples(terms: int) -> Callable[..., Any]:
-    """A function (y, x₁, …, a₁, …) that adds a₁x₁ + … to the row y, the last term first."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        vectors = Vectors(context, builder, signature.args[0].dtype)
-        arrays = [
-            context.make_array(kind)(context, builder, a)
-            for kind, a in zip(signature.args[: terms + 1], arguments[: terms + 1], strict=True)
-        ]
-        factors = arguments[terms + 1 :]
-        spread = [vectors.spread(factor) for factor in factors]
-        (length,) = cgutils.unpack_tuple(builder, arrays[0].shape, 1)
-        whole = builder.and_(length, _I64(-LANES))
-        with cgutils.for_range_slice(builder, _I64(0), whole, _I64(LANES), _I64) as (at, _):
-            value = vectors.load(arrays[0].data, at)
-            for term in reversed(range(terms)):
-                value = vectors.fma(spread[term], vectors.load(arrays[term + 1].data, at), value)
-            vectors.store(value, arrays[0].data, at)
-        with cgutils.for_range_slice(builder, whole, length, _I64(1), _I64) as (at, _):
-            place = builder.gep(arrays[0].data, [at])
-            value = builder.load(place)
-            for term in reversed(range(terms)):
-                value = builder.fma(factors[term], builder.load(builder.gep(arrays[term + 1].data, [at])), value)
-            builder.store(value, place)
-        return context.get_dummy_value()
-
-    return _of_rows(terms + 1, terms, lambda dtype: types.void, codegen)
+Term = Callable[[Any, list[Any]], tuple[Any, Any]]
 
 
-def _of_rows(rows: int, numbers: int, result: Callable[[Any], Any], codegen: Callable[..., Any]) -> Callable[..., Any]:
-    """The intrinsic with so many rows, then so many numbers, as its arguments."""
+def product(a: int, b: int) -> Term:
+    """The term x_a x_b of :func:`sums`."""
+    return lambda builder, elements: (elements[a], elements[b])
+
+
+def squared_difference(a: int, b: int) -> Term:
+    """The term (x_a - x_b)² of :func:`sums`."""
+
+    def term(builder: Any, elements: list[Any]) -> tuple[Any, Any]:
+        difference = builder.fsub(elements[a], elements[b])
+        return difference, difference
+
+    return term
+
+
+def sums(*terms: Term) -> Any:
+    """A function of a tuple of rows of one length; its result is a tuple with the sum of each term over the rows."""
 
     @intrinsic
-    def of_rows(typingctx: Any, *arguments: Any) -> Any:
-        given, dtype = arguments[:rows], arguments[0].dtype
-        if len(arguments) != rows + numbers or any(a.dtype != dtype or a.ndim != 1 or a.layout != "C" for a in given):
-            raise TypeError(f"{rows} contiguous rows of one type and {numbers} numbers are wanted, not {arguments}")
-        return result(dtype)(*given, *[dtype] * numbers), codegen
+    def of_rows(typingctx: Any, rows: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            totals: list[Any] = []
+            for part, first, last, step, data in _parts(context, builder, rows, arguments[0]):
+                places = [cgutils.alloca_once(builder, part.type) for _ in terms]
+                for place in places:
+                    builder.store(part.zero(), place)
+                with cgutils.for_range_slice(builder, first, last, step, _I64) as (at, _):
+                    elements = [part.load(row, at) for row in data]
+                    for term, place in zip(terms, places, strict=True):
+                        builder.store(part.fma(*term(builder, elements), builder.load(place)), place)
+                found = [part.sum(builder.load(place)) for place in places]
+                totals = [builder.fadd(a, b) for a, b in zip(totals, found, strict=True)] if totals else found
+            return context.make_tuple(builder, signature.return_type, totals)
+
+        return types.UniTuple(_dtype(rows), len(terms))(rows), codegen
 
     return of_rows
+
+
+@intrinsic
+def combine(typingctx: Any, rows: Any, factors: Any) -> Any:
+    """``combine((y, x₁, …), (b, a₁, …))`` makes the row y into by + a₁x₁ + …, added in this order."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        numbers = cgutils.unpack_tuple(builder, arguments[1])
+        for part, first, last, step, data in _parts(context, builder, rows, arguments[0]):
+            spread = [part.spread(number) for number in numbers]
+            with cgutils.for_range_slice(builder, first, last, step, _I64) as (at, _):
+                value = builder.fmul(spread[0], part.load(data[0], at))
+                for factor, row in zip(spread[1:], data[1:], strict=True):
+                    value = part.fma(factor, part.load(row, at), value)
+                part.store(value, data[0], at)
+        return context.get_dummy_value()
+
+    return types.void(rows, types.UniTuple(_dtype(rows), len(rows))), codegen
+
+
+@intrinsic
+def fill(typingctx: Any, row: Any, value: Any) -> Any:
+    """Set every number of a contiguous row."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        rows = context.make_tuple(builder, types.UniTuple(row, 1), [arguments[0]])
+        for part, first, last, step, data in _parts(context, builder, (row,), rows):
+            spread = part.spread(arguments[1])
+            with cgutils.for_range_slice(builder, first, last, step, _I64) as (at, _):
+                part.store(spread, data[0], at)
+        return context.get_dummy_value()
+
+    return types.void(row, _dtype((row,))), codegen
+
+
+@intrinsic
+def add_difference(typingctx: Any, rows: Any, factor: Any) -> Any:
+    """``add_difference((y, x, v), a)`` adds a(x - v) to the row y."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        for part, first, last, step, data in _parts(context, builder, rows, arguments[0]):
+            spread = part.spread(arguments[1])
+            with cgutils.for_range_slice(builder, first, last, step, _I64) as (at, _):
+                y, x, v = (part.load(row, at) for row in data)
+                part.store(part.fma(spread, builder.fsub(x, v), y), data[0], at)
+        return context.get_dummy_value()
+
+    return types.void(rows, _dtype(rows)), codegen
+
+
+def _dtype(rows: Any) -> Any:
+    """The type of the numbers of all rows, which have to be contiguous."""
+    if len({(row.dtype, row.ndim, row.layout) for row in rows}) > 1 or rows[0].ndim != 1 or rows[0].layout != "C":
+        raise TypeError(f"contiguous rows of one type are wanted, not {rows}")
+    return rows[0].dtype
+
+
+def _parts(context: Any, builder: Any, kinds: Any, rows: Any) -> Iterator[tuple[Any, ...]]:
+    """How to write a loop over rows: first its whole vectors, then what is left; from, to, step, and the rows' data."""
+    given = cgutils.unpack_tuple(builder, rows)
+    arrays = [context.make_array(kind)(context, builder, row) for kind, row in zip(kinds, given, strict=True)]
+    (length,) = cgutils.unpack_tuple(builder, arrays[0].shape, 1)
+    whole = builder.and_(length, _I64(-LANES))
+    data = [array.data for array in arrays]
+    yield Vectors(context, builder, kinds[0].dtype), _I64(0), whole, _I64(LANES), data
+    yield Numbers(context, builder, kinds[0].dtype), whole, length, _I64(1), data

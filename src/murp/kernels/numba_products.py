@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 from torch import Tensor
 
 from murp import threads
-from murp.compiling import kernel
+from murp.compiling import allocating_kernel, kernel
 from murp.kernels.intrinsics import Vectors, fma, take
 
 _PANEL_BYTES = 64
@@ -52,8 +52,9 @@ def _blocks(points: int, panels: int) -> Any:
             )
             dim = cgutils.unpack_tuple(builder, pointed.shape, 2)[1]
             totals = [[cgutils.alloca_once(builder, vectors.type) for _ in range(panels)] for _ in range(points)]
-            for total in sum(totals, []):
-                builder.store(vectors.zero(), total)
+            for of_point in totals:
+                for total in of_point:
+                    builder.store(vectors.zero(), total)
             with cgutils.for_range(builder, dim) as loop:
                 of_panels = [
                     vectors.load(
@@ -63,9 +64,9 @@ def _blocks(points: int, panels: int) -> Any:
                 ]
                 for b in range(points):
                     place = builder.gep(pointed.data, [builder.add(builder.mul(i64(b), dim), loop.index)])
-                    of_point = vectors.spread(builder.load(place))
+                    coordinate = vectors.spread(builder.load(place))
                     for total, of_panel in zip(totals[b], of_panels, strict=True):
-                        builder.store(vectors.fma(of_point, of_panel, builder.load(total)), total)
+                        builder.store(vectors.fma(coordinate, of_panel, builder.load(total)), total)
             apart = builder.sdiv(cgutils.unpack_tuple(builder, result.strides, 2)[0], i64(vectors.bytes))
             for b in range(points):
                 for p in range(panels):
@@ -82,7 +83,7 @@ def _blocks(points: int, panels: int) -> Any:
 _several, _single = _blocks(_POINTS, 1), _blocks(1, _ABREAST)
 
 
-@kernel
+@allocating_kernel
 def _tiles(counters: Any, points: Any, rows: Any, out: Any) -> None:
     """Take tiles of the rows until none is left; counters[0] is the next."""
     count, dim = rows.shape

@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from murp import threads
-from murp.compiling import announce, kernel
-from murp.evaluation.numba_ranks import FORMATS, OPERATIONS, ball_scores, flat_scores
+from murp.compiling import allocating_kernel, announce, kernel
+from murp.evaluation.numba_ranks import OPERATIONS, ball_scores, flat_scores
+from murp.kernels.elementary import FORMATS
 from murp.kernels.intrinsics import take
 
 announce(__name__, "the search for the best answers")
@@ -48,7 +49,7 @@ class Top:
         """See :meth:`murp.evaluation.fused.Kernel.ball`."""
         best = torch.full((len(xv), self.k, 2), torch.nan, dtype=torch.float64)
         arrays = (tensor.numpy() for tensor in (xv, vr, group, of_query, entities, queries, objects, best))
-        threads.share(_ball, *arrays, 1 / c, FORMATS[xv.dtype], work=OPERATIONS * xv.numel())
+        threads.share(_ball, *arrays, 1 / c, FORMATS[xv.numpy().dtype], work=OPERATIONS * xv.numel())
         return best
 
     def flat(self, yv: Tensor, yy: Tensor, entities: Tensor, queries: Tensor, objects: Tensor) -> Tensor:
@@ -59,7 +60,7 @@ class Top:
         return best
 
 
-@kernel
+@allocating_kernel
 def _ball(
     counters: Any, xv: Any, vr: Any, group: Any, of_query: Any, entities: Any, queries: Any, objects: Any, best: Any,
     per_c: float, form: Any,
@@ -94,7 +95,8 @@ def keep_best(scores: Any, query: Any, objects: Any, best: Any) -> None:
     if query[1] >= 0:
         scores[query[1]] = nothing
     k = len(best)
-    best[:, 0], best[:, 1] = -1 if unordered == 0 else -2, -np.inf
+    for place in range(k):
+        best[place, 0], best[place, 1] = -1 if unordered == 0 else -2, -np.inf
     worst = nothing
     for start in range(0, len(scores), _BLOCK):
         block = scores[start : start + _BLOCK]
@@ -107,7 +109,7 @@ def keep_best(scores: Any, query: Any, objects: Any, best: Any) -> None:
             if block[j] > worst:
                 place = k - 1
                 while place > 0 and best[place - 1, 1] < block[j]:
-                    best[place] = best[place - 1]
+                    best[place, 0], best[place, 1] = best[place - 1, 0], best[place - 1, 1]
                     place -= 1
                 best[place, 0], best[place, 1] = start + j, block[j]
                 worst = scores.dtype.type(best[k - 1, 1])
