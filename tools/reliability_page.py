@@ -17,7 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmark_results import machine, table
+import origins
+from benchmark_results import RELIABILITY, machine, table
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "reliability.md"
@@ -54,7 +55,13 @@ def page() -> str:
             parts += section(promise, found)
     if missing:
         parts += ["## Not measured yet", f"{'; '.join(missing)}."]
+    parts += origins.section(checks(), RESULTS)
     return "\n\n".join(parts) + "\n"
+
+
+def checks() -> origins.Results:
+    """The results that this page is about."""
+    return {name: found for name, found in origins.every(RESULTS).items() if name.startswith(RELIABILITY)}
 
 
 def section(promise: Values, found: Values) -> list[str]:
@@ -146,6 +153,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if the page is out of date")
     if parser.parse_args().check:
         return int(not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page())
+    origins.warn(checks(), RESULTS)
     PAGE.write_text(page(), encoding="utf-8")
     return 0
 

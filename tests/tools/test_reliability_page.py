@@ -62,6 +62,7 @@ def test_a_changed_result_makes_the_page_stale(tmp_path: Path, monkeypatch: pyte
     ):
         assert line in text
     assert "what failed" not in text
+    assert "| commit not recorded | 1 | reliability_crash |" in text
     assert "Not measured yet" in text
     figures["kills"] = 1201
     store()
