@@ -2,7 +2,8 @@
 
 Work is warmed up, repeated, and told by the median, the least and the most. Things to be compared take turns, so
 that a busy neighbour slows all of them: ratios count, not seconds. A result is one JSON object: ``what`` was
-measured, its ``settings``, the ``figures``, the ``machine`` with its versions, and the ``date``.
+measured, its ``settings``, the ``figures``, and everything of :func:`murp.runs.stamp.stamp`: the code that made it and
+the ``machine``.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,8 @@ import torch
 from murp.files import write_text
 from murp.graph import KnowledgeGraph
 from murp.graph.reading import COLUMNS
-from murp.runs.folder import environment
+from murp.provenance import code, identity
+from murp.runs.stamp import stamp
 
 KINDS = (("e", 60), ("r", 3), ("e", 60))
 CPU = torch.device("cpu")
@@ -33,6 +34,7 @@ Works = dict[str, tuple[Work, float]]
 
 def parser(description: str | None) -> argparse.ArgumentParser:
     """The options every benchmark has: where its JSON goes, and a toy size that only shows that it works."""
+    identity()  # of the code as it is now, not as it may be edited before the result is there
     options = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--out", type=Path, help="write the result here")
     options.add_argument("--quick", action="store_true", help="toy sizes: does it run at all?")
@@ -91,14 +93,19 @@ def ratio(figures: Mapping[str, Mapping[str, float]], slow: str, fast: str) -> f
 
 def result(what: str, settings: Mapping[str, Any], figures: Mapping[str, Any], device: torch.device = CPU) -> Any:
     """What a benchmark stores."""
-    machine = environment(device)
-    date = machine.pop("started")
-    for package in ("numba", "triton", "pyarrow", "geoopt", "pykeen"):
-        try:
-            machine[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return {"what": what, "settings": settings, "figures": figures, "machine": machine, "date": date}
+    return {"what": what, "settings": settings, "figures": figures, **stamp(device)}
+
+
+def parts(before: Mapping[str, Any], kept: Iterable[str], new: Iterable[str]) -> dict[str, Any]:
+    """Of a result that is measured part by part: the code that made each part, ``new`` ones now, ``kept`` ones before.
+
+    A part that was kept from a file that says nothing of its parts was made by what that file names, if anything.
+    """
+    told = ("commit", "clean", "source", "date")
+    whole = {name: before[name] for name in told if name in before}
+    earlier = before.get("parts", {})
+    now = {name: value for name, value in code().items() if name in told}
+    return {**{name: earlier.get(name, whole) for name in kept}, **dict.fromkeys(new, now)}
 
 
 def store(values: Mapping[str, Any], out: Path | None) -> None:

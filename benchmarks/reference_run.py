@@ -17,7 +17,10 @@ from pathlib import Path
 
 import murp
 from murp.files import write_text
+from murp.provenance import identity
 from murp.runs.folder import read_environment
+from murp.runs.run import resolve_device
+from murp.runs.stamp import stamp
 
 
 def main() -> None:
@@ -34,6 +37,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     settings = {name: value for name, value in vars(options).items() if name not in ("data", "out")}
+    identity()  # of the code as it is now, not as it may be edited before the result is there
 
     with tempfile.TemporaryDirectory() as scratch:
         began = time.perf_counter()
@@ -48,6 +52,7 @@ def main() -> None:
         evaluating = time.perf_counter() - began
         result = {
             "what": f"{options.model} d={options.dim} on {options.data}; checkpoint chosen by standard MRR on valid",
+            **stamp(resolve_device(run.config.device)),
             "config": dataclasses.asdict(run.config),
             "environment": read_environment(run.path),
             "selected_epoch": run.state["epoch"],

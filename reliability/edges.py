@@ -29,7 +29,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 
 import murp
-from measure import parser, result, store
+from measure import parser, parts, result, store
 from murp import engines
 from murp.errors import NotFiniteError
 from murp.graph import KnowledgeGraph, Vocabulary
@@ -217,11 +217,13 @@ def main() -> None:
     given = options.parse_args()
     torch.set_num_threads(1)
     done = given.out is not None and given.out.exists()
-    figures = json.loads(given.out.read_text(encoding="utf-8"))["figures"] if done else {}
+    before = json.loads(given.out.read_text(encoding="utf-8")) if done else {}
+    figures, new = before.get("figures", {}), []
     settings = {"precisions": TYPES, "engines": ENGINES, "models": MODELS, "seed": 0}
     for name in given.part or PARTS:
         figures[name] = PARTS[name](given.quick)
-        store(result("edges", settings, figures), given.out)
+        new.append(name)
+        store({**result("edges", settings, figures), "parts": parts(before, figures, new)}, given.out)
     if failures := sum(part["failure"] for part in figures.values()):
         raise SystemExit(f"{failures} cases failed")
 

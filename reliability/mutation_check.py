@@ -3,6 +3,11 @@
     python reliability/mutation_check.py --out results/reliability_mutation.json
     python reliability/mutation_check.py --out results/reliability_mutation.json geometry/poincare evaluation/ranks
     until python reliability/mutation_check.py --seconds 200 --out results/reliability_mutation.json; do sleep 1; done
+    python reliability/mutation_check.py --out results/reliability_mutation.json --seed 1 2 --most 40
+
+There are more mutants than there is time for, so that a sample of each module's is drawn. Another ``--seed`` draws
+another; of several seeds each draws its own, and all that they drew are tried. What share of all mutants was tried is
+stored with the figures: what holds of a sample need not hold of the rest.
 
 ``mutation_operators`` makes the mutants, ``mutation_trial`` runs the tests that belong to one of them. A mutant is
 killed if a test fails or the time is up. Named modules are measured anew and replace what the file says of them.
@@ -24,7 +29,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -134,11 +139,17 @@ def as_it_is(name: str) -> str:
     return ast.unparse(ast.parse(source(name)))
 
 
-def check(name: str, most: int, seed: int, verdicts: Verdicts) -> dict[str, Any]:
-    """The figures of one module: ``most`` of its mutants, drawn by ``seed``."""
+def sample(name: str, every: Sequence[Mutant], most: int, seeds: Sequence[int]) -> list[Mutant]:
+    """The mutants of a module that are tried: ``most`` of ``every`` for each seed, none twice."""
+    drawn = (random.Random(f"{seed} {name}").sample(every, min(most, len(every))) for seed in seeds)
+    return list(dict.fromkeys(mutant for one in drawn for mutant in one))
+
+
+def check(name: str, most: int, seeds: Sequence[int], verdicts: Verdicts) -> dict[str, Any]:
+    """The figures of one module: ``most`` of its mutants for each seed."""
     text = source(name)
     every = mutants(text)
-    drawn = random.Random(f"{seed} {name}").sample(every, min(most, len(every)))
+    drawn = sample(name, every, most, seeds)
     tried = [(mutant, *verdicts.of(name, mutated(text, mutant))) for mutant in drawn]
     verdicts.keep(name)
     survivors = [mutant for mutant, said, _ in tried if said == SURVIVED]
@@ -146,6 +157,8 @@ def check(name: str, most: int, seed: int, verdicts: Verdicts) -> dict[str, Any]
     return {
         "exist": len(every),
         "tried": len(drawn),
+        "share tried": round(len(drawn) / max(1, len(every)), 3),
+        "seeds": list(seeds),
         "killed": len(drawn) - len(survivors),
         "of which by the time limit": sum(said == TIMED_OUT for _, said, _ in tried),
         "processor seconds": round(sum(spent for _, _, spent in tried)),
@@ -177,7 +190,10 @@ def _together(modules: list[dict[str, Any]]) -> dict[str, Any]:
     survivors = [survivor for module in modules for survivor in module["survivors"]]
     harmless = sum(survivor["explanation"].startswith(HARMLESS) for survivor in survivors)
     return {
-        **counts,
+        "exist": counts["exist"],
+        "tried": counts["tried"],
+        "share tried": round(counts["tried"] / max(1, counts["exist"]), 3),
+        "killed": counts["killed"],
         "harmless": harmless,
         "not explained": sum(survivor["explanation"] == UNEXPLAINED for survivor in survivors),
         "share killed": round(counts["killed"] / counts["tried"], 3),
@@ -197,19 +213,20 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("modules", nargs="*", help=f"of {', '.join(MODULES)}; by default all")
     options.add_argument("--out", type=Path, help="write the result here")
-    options.add_argument("--most", type=int, default=24, help="mutants of each module")
-    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--most", type=int, default=24, help="mutants of each module in a sample; default: 24")
+    options.add_argument("--seed", type=int, nargs="+", default=[0], help="of each sample that is drawn; default: 0")
     options.add_argument("--limit", type=float, default=60, help="seconds of processor time a mutant has")
     options.add_argument("--seconds", type=float, default=float("inf"), help=f"stop after so many, with {UNFINISHED}")
     options.add_argument("--quick", action="store_true", help="two mutants of one module: does it run at all?")
     given = options.parse_args()
     names, most = (["geometry/lorentz"], 2) if given.quick else (given.modules or list(MODULES), given.most)
-    settings = {"seed": given.seed, "mutants of each module at most": most, "limit in seconds": given.limit}
+    settings = {"mutants of each module in a sample at most": most, "limit in seconds": given.limit}
     kept = Path(tempfile.gettempdir()) / "mutation_verdicts.jsonl"
     verdicts = Verdicts(kept, given.limit, time.monotonic() + given.seconds)
     for name in names:
         found = check(name, most, given.seed, verdicts)
-        print(f"{name}: {found['killed']} of {found['tried']} killed, {found['exist']} exist", file=sys.stderr)
+        share = f"{found['share tried']:.0%} of the {found['exist']} that exist"
+        print(f"{name}: {found['killed']} of {found['tried']} killed, {share} tried", file=sys.stderr)
         for survivor in found["survivors"]:
             print(f"  {survivor['line']}: {survivor['key']}", file=sys.stderr)
         if given.out is not None:
@@ -219,17 +236,19 @@ def main() -> None:
 
 
 def _add(out: Path, settings: dict[str, Any], name: str, found: dict[str, Any]) -> int:
-    from measure import result
+    from measure import parts, result
     from murp.files import write_text
 
-    before = json.loads(out.read_text(encoding="utf-8"))["figures"]["modules"] if out.exists() else {}
-    modules = {n: m for n, m in {**before, name: found}.items() if n in MODULES}
+    before = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
+    earlier = before["figures"]["modules"] if before else {}
+    modules = {n: m for n, m in {**earlier, name: found}.items() if n in MODULES}
     explained = explanations()
     for survivor in (survivor for module in modules.values() for survivor in module["survivors"]):
         survivor["explanation"] = explained.get(survivor["key"], UNEXPLAINED)
     modules = dict(sorted(modules.items(), key=lambda item: list(MODULES).index(item[0])))
     figures = {"modules": modules, "together": summary(modules)}
-    write_text(out, json.dumps(result("mutation", settings, figures), indent=1, ensure_ascii=False) + "\n")
+    whole = {**result("mutation", settings, figures), "parts": parts(before, modules, [name])}
+    write_text(out, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
     return 0
 
 

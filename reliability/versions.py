@@ -71,14 +71,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tests = ["tests/graph/test_storage.py"] if options.quick else TESTS
     settings = {"declared": declared(), "tests": tests}
     figures = {name: tried(python, tests) for name, python in environments.items()}
-    measure.store(measure.result("versions", settings, {**before(options.out, settings), **figures}), options.out)
+    earlier = before(options.out, settings)
+    whole = {**earlier.get("figures", {}), **figures}
+    origins = measure.parts(earlier, whole, figures)
+    measure.store({**measure.result("versions", settings, whole), "parts": origins}, options.out)
     return 1 if any(found["failed"] for found in figures.values()) else 0
 
 
 def before(out: Path | None, settings: dict[str, Any]) -> dict[str, Any]:
     """What ``out`` holds of other environments, tried in the same way: they need not all be tried at once."""
     stored = json.loads(out.read_text(encoding="utf-8")) if out is not None and out.exists() else {}
-    return dict(stored["figures"]) if stored.get("settings") == settings else {}
+    return dict(stored) if stored.get("settings") == settings else {}
 
 
 if __name__ == "__main__":

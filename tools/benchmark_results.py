@@ -7,9 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import origins
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS, DOCS = ROOT / "results", ROOT / "docs"
 Result = dict[str, Any]
+RELIABILITY = "reliability_"
 NAMES = {"murp": "MuRP", "mure": "MuRE"}
 
 
@@ -54,8 +57,19 @@ def times(number: float) -> str:
 
 
 def machine(stored: Result) -> str:
-    """One line on where and with what a result was measured."""
+    """One line on where and with what a result was measured, and by which code."""
     here = stored["machine"]
     packages = ("torch", "numba", "triton", "geoopt", "pykeen", "pyarrow")
     versions = ", ".join(f"{name} {here[name]}" for name in packages if name in here)
-    return f"*{here['device']}, {here['cores']} cores; murp {here['murp']}, {versions}; {stored['date'][:10]}.*"
+    when = f"{stored['date'][:10]}; {code(stored)}"
+    return f"*{here['device']}, {here['cores']} cores; murp {here['murp']}, {versions}; {when}.*"
+
+
+def code(stored: Result) -> str:
+    """The commit that a result comes from, or what else is to be said."""
+    return origins.said(stored, RESULTS)
+
+
+def benchmarks() -> origins.Results:
+    """The results that are not of reliability, which has a page of its own."""
+    return {name: stored for name, stored in origins.every(RESULTS).items() if not name.startswith(RELIABILITY)}

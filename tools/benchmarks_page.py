@@ -12,6 +12,7 @@ import json
 import sys
 
 import benchmark_results as stored
+import origins
 from benchmark_bars import bars
 from benchmark_plot import plot, step_times
 from benchmark_training import cpu_steps, gpu_runs, gpu_steps, references, sweeps
@@ -50,6 +51,7 @@ def page() -> str:
     parts = ["# Benchmarks", ORIGINS, READING]
     for section in SECTIONS:
         parts += section()
+    parts += origins.section(stored.benchmarks(), stored.RESULTS)
     return "\n\n".join(parts) + "\n"
 
 
@@ -69,6 +71,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if the page is out of date")
     if parser.parse_args().check:
         return int(not up_to_date())
+    origins.warn(stored.benchmarks(), stored.RESULTS)
     (stored.DOCS / "benchmarks.md").write_text(page(), encoding="utf-8")
     if shown := step_times():
         plot(shown, stored.DOCS / "benchmarks-step.svg")

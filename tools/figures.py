@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import origins
 from murp.paper.evidence import METRICS, decimals
 from murp.paper.lab import published
 
@@ -27,6 +28,11 @@ def result(name: str) -> dict[str, Any]:
     """One stored result."""
     values: dict[str, Any] = json.loads((ROOT / "results" / f"{name}.json").read_text(encoding="utf-8"))
     return values
+
+
+def code(*stored: dict[str, Any]) -> str:
+    """The commits that results come from, or what else is to be said."""
+    return "; ".join(dict.fromkeys(origins.said(each, ROOT / "results") for each in stored))
 
 
 def cells(values: Iterable[float]) -> str:
@@ -50,15 +56,17 @@ def wn18rr() -> str:
         "",
         f"One run each: learning rate {settings['lr']:g}, batch {settings['batch_size']}, {settings['negatives']} "
         f"negatives, {settings['epochs']} epochs, seed {settings['seed']}, {settings['dtype']}, engine "
-        f"{settings['engine']}, {machine['device']}, murp {machine['murp']}; checkpoint chosen by MRR on valid.",
+        f"{settings['engine']}, {machine['device']}, murp {machine['murp']}, {code(stored)}; checkpoint chosen by "
+        "MRR on valid.",
     ]
     return "\n".join(lines)
 
 
 def cpu() -> str:
     """Speed on the CPU, as ratios measured in one run."""
-    step, evaluation, reading = (result(f"cpu_{name}")["figures"] for name in ("step", "evaluation", "reading"))
-    machine, parsed, ranked = result("cpu_step")["machine"], reading["parsed"], evaluation["seconds"]["murp"]
+    stored = [result(f"cpu_{name}") for name in ("step", "evaluation", "reading")]
+    (step, evaluation, reading), made = (each["figures"] for each in stored), code(*stored)
+    machine, parsed, ranked = stored[0]["machine"], reading["parsed"], evaluation["seconds"]["murp"]
     triples = sum(reading["graph"][split] for split in ("train", "valid", "test"))
     return (
         f"On {machine['cores']} cores ({machine['device']}) an epoch of MuRP d=40 on WN18RR takes "
@@ -66,7 +74,7 @@ def cpu() -> str:
         "less than a textbook dense float64 step measured in the same run; the filtered evaluation of its test set "
         f"takes {ranked['median']:.2f} s, {evaluation['times_faster']:.0f} times less than one query at a time. "
         f"Reading, numbering and splitting {triples:,} triples takes {parsed['seconds']['median']:.0f} s and "
-        f"{parsed['peak_bytes'] / 2**30:.1f} GiB. Everything that was measured, on the GPU too: "
+        f"{parsed['peak_bytes'] / 2**30:.1f} GiB ({made}). Everything that was measured, on the GPU too: "
         "[docs/benchmarks.md](docs/benchmarks.md)."
     )
 
@@ -78,7 +86,8 @@ def quickstart() -> str:
     return (
         f"*Asia's parts as asia sees them: `make quickstart`, {config['model']} d={config['dim']}, {config['epochs']} "
         f"epochs, seed {config['seed']}; test MRR {decimals(test['mrr'])}, H@10 {decimals(test['hits@10'])}, "
-        f"protocol {test['protocol']}. A point's distance from the centre is its true hyperbolic distance.*"
+        f"protocol {test['protocol']}; {code(stored)}. A point's distance from the centre is its true hyperbolic "
+        "distance.*"
     )
 
 
@@ -89,10 +98,12 @@ def store_quickstart(path: str) -> None:
     import murp
     from murp.plots.disk import draw
     from murp.runs.folder import read_environment
+    from murp.runs.stamp import stamp
 
     run = murp.load(path)
     stored = {
         "what": "make quickstart: murp on wordnet-mini; checkpoint chosen by standard MRR on valid",
+        **stamp(run.model.device),
         "config": dataclasses.asdict(run.config),
         "environment": read_environment(run.path),
         "selected_epoch": run.state["epoch"],
@@ -124,6 +135,7 @@ def main() -> int:
     page = path.read_text(encoding="utf-8")
     if options.check:
         return int(filled(page) != page)
+    origins.refresh(ROOT / "results")
     path.write_text(filled(page), encoding="utf-8")
     return 0
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import origins
 import small_png
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -156,17 +157,15 @@ def _served(line: str) -> Iterator[str]:
 
 def store(name: str, folder: Path) -> None:
     """Run a guide as it stands; keep what it printed, its pictures, and on what machine and when that was."""
-    import torch
+    from murp.provenance import identity
+    from murp.runs.stamp import stamp
 
-    from murp.runs.folder import environment
-
+    identity()  # of the code as it is now, not as it may be edited before the guide has run
     text = page(name)
     outputs = run(name, folder)
-    machine = environment(torch.device("cpu"))
     stored = read()
     stored[name] = {
-        "date": machine.pop("started"),
-        "machine": machine,
+        **stamp(),
         "blocks": [
             {"code": block.code, "output": output}
             for block, output in zip(blocks(text), outputs, strict=True)
@@ -205,6 +204,7 @@ def filled(name: str) -> str:
 def _made(stored: dict[str, Any]) -> str:
     here = stored["machine"]
     how = f"murp {here['murp']}, torch {here['torch']}, {here['device']}, {here['cores']} cores, {stored['date'][:10]}"
+    how += f", {origins.said(stored, STORED.parent)}"
     return f"*Every output and picture on this page came from running it: {how}.*"
 
 
@@ -225,6 +225,7 @@ def main() -> int:
             # A guide shows what it does by itself, not what another one has left in its run.
             with tempfile.TemporaryDirectory() as scratch:
                 store(name, options.folder or Path(scratch))
+    origins.refresh(STORED.parent)
     for name in options.run or GUIDES:
         (PAGES / f"{name}.md").write_text(filled(name), encoding="utf-8")
     return 0

@@ -17,7 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmark_results import machine, table
+import origins
+from benchmark_results import RELIABILITY, machine, table
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "reliability.md"
@@ -54,7 +55,13 @@ def page() -> str:
             parts += section(promise, found)
     if missing:
         parts += ["## Not measured yet", f"{'; '.join(missing)}."]
+    parts += origins.section(checks(), RESULTS)
     return "\n\n".join(parts) + "\n"
+
+
+def checks() -> origins.Results:
+    """The results that this page is about."""
+    return {name: found for name, found in origins.every(RESULTS).items() if name.startswith(RELIABILITY)}
 
 
 def section(promise: Values, found: Values) -> list[str]:
@@ -64,7 +71,8 @@ def section(promise: Values, found: Values) -> list[str]:
         f"## {promise['title']}",
         "**Promised.** " + " ".join(promise["promised"].split()),
         "**Tested.** " + " ".join(promise["tested"].split()),
-        *tables(found["figures"]),
+        *sampled(found),
+        *tables(with_shares(found["figures"])),
         *survivors(found["figures"]),
         f"*Settings: {settings}.*",
         machine(found),
@@ -102,6 +110,31 @@ def of_rows(title: str, names: Sequence[str], rows: Sequence[Values]) -> str:
     columns = list(dict.fromkeys(column for row in rows for column in row))
     cells = [[name, *(shown(row.get(c, "")) for c in columns)] for name, row in zip(names, rows, strict=True)]
     return table([title, *map(words, columns)], cells)
+
+
+def sampled(found: Values) -> list[str]:
+    """Of a sample: how much of the whole it is, and what it was drawn by."""
+    whole = found["figures"].get("together", {}).get("all", {})
+    if not {"exist", "tried"} <= whole.keys():
+        return []
+    seeds = {seed for module in found["figures"]["modules"].values() for seed in module.get("seeds", [])}
+    seeds |= {found["settings"]["seed"]} if "seed" in found["settings"] else set()
+    by = f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, sorted(seeds)))}"
+    return [
+        f"**A sample.** {whole['tried']:,} of {whole['exist']:,} possible changes were tried, "
+        f"{whole['tried'] / whole['exist']:.0%}, drawn module by module ({by}). The figures are of these alone."
+    ]
+
+
+def with_shares(figures: Values) -> Values:
+    """The figures with the share that was tried wherever it says how many there are; older files do not have it."""
+    if {"exist", "tried"} <= figures.keys():
+        share = round(figures["tried"] / max(1, figures["exist"]), 3)
+        parts: list[tuple[str, Any]] = []
+        for name, value in figures.items():
+            parts += [(name, value), ("share tried", share)] if name == "tried" else [(name, value)]
+        return dict(parts)
+    return {name: with_shares(part) if isinstance(part, Mapping) else part for name, part in figures.items()}
 
 
 def survivors(figures: Values) -> list[str]:
@@ -146,6 +179,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if the page is out of date")
     if parser.parse_args().check:
         return int(not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page())
+    origins.warn(checks(), RESULTS)
     PAGE.write_text(page(), encoding="utf-8")
     return 0
 

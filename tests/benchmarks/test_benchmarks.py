@@ -17,6 +17,7 @@ import measure
 from murp import models
 from murp.engines import TorchEngine
 from murp.models import MultiRelational
+from murp.provenance import identity
 from textbook import TextbookMuRP
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,12 +65,28 @@ def test_a_reference_run_stores_its_evidence(tmp_path: Path, monkeypatch: pytest
     reference_run.main()
     stored = json.loads(out.read_text())
     assert {"config", "environment", "selected_epoch", "metrics", "curve"} <= set(stored)
+    assert {name: stored[name] for name in identity()} == identity()
+    assert stored["environment"]["source"] == stored["source"], "trained and stored by the same code"
 
 
 def check(stored: dict[str, object]) -> None:
-    assert set(stored) == {"what", "settings", "figures", "machine", "date"}
+    code = {"murp", "commit", "clean", "source", "date", "command", "machine"}
+    assert set(stored) == {"what", "settings", "figures"} | code
+    assert {name: stored[name] for name in identity()} == identity()
     assert isinstance(stored["machine"], dict)
     assert stored["machine"]["murp"] == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+
+def test_a_result_of_parts_names_the_code_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = {"commit": "c" * 40, "clean": True, "source": "3" * 12, "date": "today"}
+    monkeypatch.setattr(measure, "code", lambda: {**now, "murp": "0", "command": "it"})
+    old = {"commit": "a" * 40, "clean": False, "source": "1" * 12, "date": "once"}
+    assert measure.parts({}, ["one"], ["one"]) == {"one": now}
+    first = {**old, "figures": {}, "machine": {}}
+    assert measure.parts(first, ["one", "two"], ["two"]) == {"one": old, "two": now}
+    second = {**now, "parts": {"one": old, "two": now}}
+    assert measure.parts(second, ["one", "two", "three"], ["three"]) == {"one": old, "two": now, "three": now}
+    assert measure.parts({"figures": {}}, ["one"], []) == {"one": {}}, "a file that names no code"
 
 
 def test_spread_and_turns() -> None:

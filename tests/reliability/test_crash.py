@@ -17,7 +17,7 @@ def stored(script: str, out: Path) -> dict[str, Any]:
     result = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert result.returncode == 0, result.stdout + result.stderr
     found: dict[str, Any] = json.loads(out.read_text())
-    assert set(found) == {"what", "settings", "figures", "machine", "date"}
+    assert {"what", "settings", "figures", "machine", "date", "murp", "commit", "clean", "source"} <= set(found)
     return found
 
 

@@ -14,8 +14,9 @@ def test_the_harness_runs_and_nothing_fails(tmp_path: Path, monkeypatch: pytest.
     out = tmp_path / "it.json"
     monkeypatch.setattr("sys.argv", ["edges.py", "--quick", "--out", str(out)])
     edges.main()
-    figures = json.loads(out.read_text(encoding="utf-8"))["figures"]
-    assert set(figures) == set(edges.PARTS)
+    stored = json.loads(out.read_text(encoding="utf-8"))
+    figures = stored["figures"]
+    assert set(figures) == set(stored["parts"]) == set(edges.PARTS)
     assert all(part["failure"] == 0 for part in figures.values())
     grids = [part for name, part in figures.items() if name != "long run"]
     assert all(part["finite"] + part["stopped"] == part["cases"] > 0 for part in grids)

@@ -72,11 +72,27 @@ def test_the_harness_tells_the_killed_from_the_survivors_and_goes_on_where_it_st
     stored = json.loads(out.read_text(encoding="utf-8"))
     (module,) = stored["figures"]["modules"].values()
     assert module["exist"] > module["tried"] == module["killed"] + len(module["survivors"]) == 2
+    assert module["share tried"] == round(2 / module["exist"], 3)
+    assert module["seeds"] == [0]
     assert stored["figures"]["together"]["all"]["killed"] >= 1
+    assert stored["figures"]["together"]["all"]["share tried"] == module["share tried"]
+    assert set(stored["parts"]) == {"geometry/lorentz"}
     assert {"what", "settings", "machine", "date"} <= stored.keys()
     out.unlink()
     assert run("--seconds", "0") == 0, "all verdicts are known"
     assert json.loads(out.read_text(encoding="utf-8"))["figures"] == stored["figures"]
+
+
+def test_another_seed_draws_another_sample() -> None:
+    every = mutants(mutation_check.source("geometry/lorentz"))
+    one, other = (mutation_check.sample("geometry/lorentz", every, 20, [seed]) for seed in (0, 1))
+    assert len(set(one)) == len(one) == 20
+    assert set(one) != set(other)
+    assert one == mutation_check.sample("geometry/lorentz", every, 20, [0])
+    assert set(mutation_check.sample("geometry/lorentz", every, 20, [0, 1])) == {*one, *other}
+    assert one != mutation_check.sample("geometry/disk", every, 20, [0]), "each module has its own"
+    assert set(mutation_check.sample("geometry/lorentz", every, 10**6, [0, 1])) == set(every)
+    assert len(mutation_check.sample("geometry/lorentz", every, 10**6, [0, 1])) == len(every)
 
 
 def test_every_module_that_is_mutated_exists_and_so_do_its_tests() -> None:

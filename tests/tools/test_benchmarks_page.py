@@ -13,7 +13,9 @@ import benchmark_results
 import benchmark_training
 import benchmark_uses
 import benchmarks_page
+import origins
 from murp.engines.torch_engine import COMPILE_AFTER
+from repository import Repository
 
 
 def test_page_and_plot_come_from_the_stored_results() -> None:
@@ -59,6 +61,46 @@ def test_a_changed_result_makes_page_and_plot_stale(tmp_path: Path, monkeypatch:
     assert not benchmarks_page.up_to_date()
     (tmp_path / "benchmarks.md").write_text(benchmarks_page.page())
     assert not benchmarks_page.up_to_date(), "the plot is still the old one"
+
+
+def test_the_page_says_which_code_made_each_result(store: Callable[..., None], tmp_path: Path) -> None:
+    """On the line of its machine and in a list of all; what is kept of the history decides."""
+    seconds = {"seconds": {"murp --help": SPREAD, "first step, numba": SPREAD}}
+    store("cpu_start_up", settings={}, figures=seconds)
+    assert "2026-01-01; commit not recorded.*" in benchmarks_page.page()
+    code = {"commit": "a" * 40, "clean": True, "source": "1" * 12}
+    store("cpu_start_up", settings={}, figures=seconds, **code)
+    assert "not looked up in the history" in benchmarks_page.page()
+    (tmp_path / "history.json").write_text(json.dumps({"commits": {"a" * 40: "1" * 12}, "sources": {}}))
+    assert "2026-01-01; commit aaaaaaa.*" in benchmarks_page.page()
+    store("reliability_crash", settings={}, figures={})
+    (tmp_path / "guides.json").write_text(json.dumps({"first-graph": {"date": "2026-01-01"}}))
+    page = benchmarks_page.page()
+    assert "The code of 1 of 2 results is in the history; of the others: 1 × commit not recorded." in page
+    assert "| commit aaaaaaa | 1 | cpu_start_up |" in page
+    assert "| commit not recorded | 1 | guide first-graph |" in page
+
+
+def test_making_the_page_warns_of_code_that_git_does_not_have(
+    store: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repository = Repository(tmp_path / "root")
+    here = repository.commit(a="1")
+    monkeypatch.setattr(origins, "ROOT", repository.root)
+    monkeypatch.setattr(benchmark_results, "DOCS", tmp_path)
+    monkeypatch.setattr("sys.argv", ["benchmarks_page.py"])
+    figures = {"seconds": {"murp --help": SPREAD, "first step, numba": SPREAD}}
+    store("cpu_start_up", settings={}, figures=figures, commit=here, clean=True)
+    benchmarks_page.main()
+    assert capsys.readouterr().err == ""
+    store("cpu_start_up", settings={}, figures=figures, commit=here, clean=False)
+    benchmarks_page.main()
+    warned = capsys.readouterr().err
+    assert warned.startswith("warning: The code of 0 of 1 results")
+    assert f"commit {here[:7]} with changes that are not in the history: cpu_start_up" in warned
+    monkeypatch.setattr(origins, "ROOT", tmp_path)
+    benchmarks_page.main()
+    assert "git or its history is not here" in capsys.readouterr().err
 
 
 MACHINE = {"device": "a GPU", "cores": 2, "murp": "0", "torch": "2"}

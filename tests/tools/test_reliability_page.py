@@ -23,6 +23,22 @@ def test_every_stored_result_is_on_the_page() -> None:
     assert files <= set(reliability_page.promises())
 
 
+@pytest.mark.parametrize(
+    ("settings", "seeds", "by"),
+    [({"seed": 61125}, {}, "seed 61125"), ({}, {"seeds": [2, 11]}, "seeds 2, 11")],
+)
+def test_a_sample_says_what_share_of_the_whole_it_is(settings: Any, seeds: Any, by: str) -> None:
+    """Files of before the share was stored, too."""
+    module = {"exist": 40, "tried": 10, "killed": 9, "survivors": [], **seeds}
+    figures = {"modules": {"ranks": module}, "together": {"all": {"exist": 40, "tried": 10, "killed": 9}}}
+    found = {"settings": settings, "figures": figures, "machine": MACHINE, "date": "2026-01-01T00:00:00Z"}
+    text = "\n".join(reliability_page.section({"title": "a", "promised": "b", "tested": "c"}, found))
+    assert f"10 of 40 possible changes were tried, 25%, drawn module by module ({by})" in text
+    assert "| modules | exist | tried | share tried | killed |" in text
+    assert "| ranks | 40 | 10 | 0.25 | 9 |" in text
+    assert "| all | 40 | 10 | 0.25 | 9 |" in text
+
+
 def test_a_changed_result_makes_the_page_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reliability_page, "RESULTS", tmp_path)
     monkeypatch.setattr(reliability_page, "PAGE", tmp_path / "reliability.md")
@@ -62,6 +78,7 @@ def test_a_changed_result_makes_the_page_stale(tmp_path: Path, monkeypatch: pyte
     ):
         assert line in text
     assert "what failed" not in text
+    assert "| commit not recorded | 1 | reliability_crash |" in text
     assert "Not measured yet" in text
     figures["kills"] = 1201
     store()

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from laws import assert_same_up_to_rounding
 
 import murp
 from murp.errors import ConfigError, MurpError, NotFiniteError, RunError
@@ -195,15 +196,19 @@ def test_a_model_is_built_when_its_turn_comes_and_gone_when_it_fails(
 
 
 @pytest.mark.gpu
-def test_side_by_side_on_the_gpu_each_run_learns_as_alone(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+def test_side_by_side_on_the_gpu_each_run_is_as_alone(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    """Its own batches, negatives and rate: the order in which a GPU adds is all that may differ."""
     settings = grid(
-        {"dim": [10], "epochs": [150], "batch_size": [16], "validate_every": [20], "lr": [1.0, 5.0], "seed": [0, 1]}
-    )
+        {
+            "dim": [10], "epochs": [20], "batch_size": [16], "validate_every": [5], "dtype": ["float64"],
+            "lr": [1.0, 5.0], "seed": [0, 1],
+        }
+    )  # fmt: skip
     runs = sweep(small_tree, settings, out=tmp_path / "grid")
     for chosen, run in zip(settings, runs, strict=True):
         assert isinstance(run, Run)
         alone = murp.train(small_tree, out=tmp_path / f"{chosen['lr']}{chosen['seed']}", **chosen)
-        assert run.evaluate("train").mrr == pytest.approx(alone.evaluate("train").mrr, abs=0.1)
+        assert_same_up_to_rounding(alone, run)
     broken, fine = sweep(
         small_tree, grid({"model": ["mure"], "dim": [5], "epochs": [6], "lr": [1e25, 1.0]}), out=tmp_path / "broken"
     )

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from laws import assert_learned, assert_same_up_to_rounding
 
 import murp
 from murp.errors import ConfigError, MurpError, NotFiniteError, RunError
 from murp.graph import KnowledgeGraph
 from murp.runs import Run, checkpoint
-from murp.training import Interrupted
+from murp.training import Interrupted, sweep
 from murp.training.progress import Silent
 from murp.training.sampler import STEPS_A_CHUNK
 from murp.training.schedule import learning_rate
@@ -35,24 +36,12 @@ def assert_same_bits(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> 
     assert all(torch.equal(a[name], b[name]) for name in a)
 
 
+LEARNING: dict[str, Any] = {"dim": 10, "epochs": 150, "lr": 5.0, "batch_size": 16, "validate_every": 0}
+
+
 @pytest.mark.parametrize("model", ["murp", "mure"])
 def test_a_model_learns_a_tree(model: str, small_tree: KnowledgeGraph, tmp_path: Path) -> None:
-    """Training facts rank far above chance, and the loss falls."""
-    run = murp.train(
-        small_tree,
-        model=model,
-        dim=10,
-        epochs=150,
-        lr=5.0,
-        batch_size=16,
-        validate_every=0,
-        device="cpu",
-        out=tmp_path / "run",
-    )
-    losses = [m["loss"] for m in run.metrics()]
-    assert losses[-1] < 0.5 * losses[0]
-    chance = float(np.mean(1 / np.arange(1, small_tree.num_entities + 1)))
-    assert run.evaluate("train").mrr > 5 * chance
+    assert_learned(murp.train(small_tree, model=model, device="cpu", out=tmp_path / "run", **LEARNING))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -326,21 +315,28 @@ def test_damaged_metrics_are_refused_but_for_a_last_line_cut_short(small_tree: K
 
 @pytest.mark.parametrize("engine", ["torch", "numba"])
 def test_engines_train_to_the_same_figures(engine: str, small_tree: KnowledgeGraph, tmp_path: Path) -> None:
-    """Same batches, same negatives: in float64 the runs of all CPU engines stay together for some epochs."""
+    """Same batches, same negatives: in float64 the runs of all CPU engines stay together up to rounding."""
     settings = {**QUICK, "dtype": "float64"}
     a = murp.train(small_tree, out=tmp_path / "a", **settings)
     b = murp.train(small_tree, out=tmp_path / "b", engine=engine, **settings)
-    for name, values in a.model.parameters.items():
-        torch.testing.assert_close(values, b.model.parameters[name], rtol=1e-6, atol=1e-9)
+    assert_same_up_to_rounding(a, b)
     assert json.loads((b.path / "environment.json").read_text())["engine"] == engine
 
 
 @pytest.mark.gpu
 def test_training_on_the_gpu_gives_what_the_cpu_gives(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
-    """Other random numbers, same quality: both learn the tree."""
-    settings = {"dim": 10, "epochs": 150, "lr": 5.0, "batch_size": 16, "validate_every": 0}
-    scores = [
-        murp.train(small_tree, out=tmp_path / device, device=device, **settings).evaluate("train").mrr
-        for device in ("cpu", "cuda")
-    ]
-    assert scores[1] == pytest.approx(scores[0], abs=0.1)
+    """Other random numbers, same quality: over some seeds the means lie as near as the seeds' own spread says.
+
+    The bound is five standard errors of the difference. About .012 is the deviation of a run's MRR, so that a step
+    which costs a few hundredths of it is noticed.
+    """
+    scores = {}
+    for device in ("cpu", "cuda"):
+        settings = [{**LEARNING, "device": device, "seed": seed} for seed in range(8)]
+        runs = [run for run in sweep(small_tree, settings, out=tmp_path / device) if isinstance(run, Run)]
+        assert len(runs) == len(settings)
+        for run in runs:
+            assert_learned(run)
+        scores[device] = [run.evaluate("train").mrr for run in runs]
+    errors = [np.std(found, ddof=1) / len(found) ** 0.5 for found in scores.values()]
+    assert abs(np.mean(scores["cuda"]) - np.mean(scores["cpu"])) <= 5 * np.hypot(*errors)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from murp.cli.imports import uncollected
@@ -95,7 +96,9 @@ def run_items(options: argparse.Namespace) -> None:
 def run_report(options: argparse.Namespace) -> None:
     """Write the report and say where it is."""
     with uncollected():
-        from murp.paper.report import write
+        from murp.paper.report import code_warnings, write
 
+    for line in code_warnings(Path(options.out)):
+        print(f"warning: {line}" if not line.startswith(" ") else line, file=sys.stderr)
     for path in write(Path(options.out), Path(options.to)):
         print(path)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from murp.paper import history
 from murp.paper.blocks import Block, Heading, Table, Text
 from murp.paper.done import every_name
 from murp.paper.evidence import NAMES, Evidence, Spread, counted, decimals, signed
@@ -22,7 +23,6 @@ def method(evidence: Evidence) -> list[Block]:
     if not runs:
         return [Text("Nothing is stored yet: `murp paper run all`.")]
     machines = sorted({run["environment"]["device"] for run in runs})
-    sources = sorted({run["source"] for run in runs})
     settings = runs[0]["settings"]
     missing = [name for name in read_settings() if name != "training" and name not in items]
     epochs = " or ".join(f"{length:,}" for length in sorted({run["settings"]["epochs"] for run in runs}))
@@ -36,7 +36,7 @@ def method(evidence: Evidence) -> list[Block]:
         Text(
             f"{counted(len(runs), 'run')}{left} on {', '.join(machines)}, {epochs} epochs, batches "
             f"of {settings['batch_size']}, {settings['negatives']} negatives, {settings['dtype']}; murp "
-            f"{runs[0]['murp']}, source {', '.join(sources)}. Every figure below is read from stored results, which "
+            f"{runs[0]['murp']}. Every figure below is read from stored results, which "
             f"come of {_commands(items)}; `murp paper report` writes this page from them."
         ),
         *_diverged(evidence),
@@ -58,8 +58,30 @@ def method(evidence: Evidence) -> list[Block]:
             "subject itself taken out of its own ranking, as the authors' code does and the paper does not say. The "
             "paper's figures stand beside ours under `paper`."
         ),
+        Text(
+            f"**Code.** {history.summary(_by_name(evidence.every_run()), evidence.history, 'stored runs')} "
+            f"{history.summary(items, evidence.history, 'items')} Which is which stands at the end of this page."
+        ),
         *([Text(f"**Not stored yet**, so not on this page: {', '.join(missing)}.")] if missing else []),
     ]
+
+
+def origins(evidence: Evidence) -> list[Block]:
+    """Every stored result by the code that it names."""
+    found = history.listed(evidence.results(), evidence.history)
+    if not found:
+        return []
+    text = (
+        f"{history.summary(evidence.results(), evidence.history)} `by the digest of its code`: the result names the "
+        "digest of the package, and that commit's package has it. `not in the history`: no commit has that code, so "
+        "that nobody can tell from this repository what exactly made the figure."
+    )
+    rows = [[each.text, str(len(names)), ", ".join(names)] for each, names in found.items()]
+    return [Heading("Where the results come from"), Text(text), Table(["code", "results", "which"], rows)]
+
+
+def _by_name(runs: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {run["name"]: run for run in runs}
 
 
 def _diverged(evidence: Evidence) -> list[Block]:

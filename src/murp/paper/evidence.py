@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from murp.paper.lab import stored, stored_run
+from murp.paper.history import read as read_history
+from murp.paper.lab import read_settings, stored, stored_run
 
 METRICS = ("mrr", "hits@10", "hits@3", "hits@1")  # in the paper's order
 NAMES = {"mure": "MuRE", "murp": "MuRP"}
@@ -67,6 +68,7 @@ class Evidence:
     def __init__(self, out: Path) -> None:
         self.out = out
         self.loaded: dict[str, dict[str, Any]] = {}
+        self.history = read_history(out)
 
     def item(self, name: str) -> dict[str, Any] | None:
         """An item's file; None where it was not run."""
@@ -85,6 +87,11 @@ class Evidence:
     def every_run(self) -> list[dict[str, Any]]:
         """Every stored run, those that diverged and no item names included."""
         return [self.run(file.stem) for file in sorted((self.out / "runs").glob("*.json"))]
+
+    def results(self) -> dict[str, dict[str, Any]]:
+        """Every stored item and run, by name."""
+        items = {name: item for name in read_settings() if (item := self.item(name)) is not None}
+        return {**items, **{str(run["name"]): run for run in self.every_run()}}
 
     def spread(self, cell: dict[str, Any], metric: str, protocol: str, split: str = "test") -> Spread:
         """One metric of a cell over its seeds."""

@@ -1,6 +1,6 @@
 """Where the paper's experiments run: every run is trained once, evaluated, and stored as a JSON file of its own.
 
-OUT/runs/NAME.json     a run: settings, seed, metrics of valid and test under both protocols, time, hardware, version
+OUT/runs/NAME.json     a run: settings, seed, metrics of valid and test under both protocols, time, hardware, code
 OUT/ITEM.json          an item: which runs it rests on, and what else its table or picture shows
 OUT/work/              run folders; with them an interrupted run continues where it stopped
 """
@@ -15,15 +15,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from murp.analysis.hierarchy_split import hierarchical_relations, hierarchy_split
 from murp.config import Config
 from murp.errors import ConfigError, MurpError, NotFiniteError, RunError
 from murp.evaluation import Report
 from murp.files import parse_json, write_text
 from murp.graph import KnowledgeGraph
-from murp.paper.stamp import stamp
 from murp.paper.wanted import Wanted, differences
+from murp.provenance import identity
 from murp.runs import Run, folder
+from murp.runs.run import resolve_device
+from murp.runs.stamp import stamp
 from murp.training.grid import train_all
 from murp.training.progress import Silent
 from murp.training.start import configure
@@ -55,6 +59,7 @@ class Lab:
         self.progress, self.say = progress or Silent(), say
         self.settings = read_settings(quick)
         self.graphs: dict[str, KnowledgeGraph] = {}
+        identity()  # of the code as it is now, not as it may be edited before the first result
 
     @property
     def training(self) -> dict[str, Any]:
@@ -121,9 +126,13 @@ class Lab:
         return self.out / "work" / name
 
     def store(self, item: str, content: dict[str, Any]) -> None:
-        """Write an item's JSON file, with the version of the code that made it."""
-        self._write(self.out / f"{item}.json", {"item": item, "quick": self.quick, **stamp(), **content})
+        """Write an item's JSON file, with the code and the machine that made it."""
+        self._write(self.out / f"{item}.json", {"item": item, "quick": self.quick, **self._stamp(), **content})
         self.say(f"{item}: stored in {self.out / item}.json")
+
+    def _stamp(self) -> dict[str, Any]:
+        there = self.device == "cpu" or torch.cuda.is_available()  # what needs no training needs no device
+        return stamp(resolve_device(self.device if there else "cpu"))
 
     def _write(self, path: Path, content: dict[str, Any]) -> None:
         try:
@@ -169,7 +178,7 @@ class Lab:
     def _store_run(self, wanted: Wanted, result: Run | NotFiniteError, together: int | None) -> None:
         config = folder.read_config(self.work(wanted.name))
         settings = {**dataclasses.asdict(config), "data": wanted.data, "data_dir": ""}
-        record: dict[str, Any] = {"name": wanted.name, "settings": settings, **stamp()}
+        record: dict[str, Any] = {"name": wanted.name, "settings": settings, **self._stamp()}
         if isinstance(result, Run):
             lines = result.metrics()
             record |= {

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from murp.errors import RunError
 from murp.files import write_text
-from murp.paper import ablations, account, claims, pictures, relations, tables
+from murp.paper import ablations, account, claims, history, pictures, relations, tables
 from murp.paper.blocks import Block, Heading, markdown, page
 from murp.paper.evidence import Evidence
+from murp.provenance import ROOT
 
 TITLE = "Multi-relational Poincaré Graph Embeddings, reproduced"
 
@@ -33,6 +34,12 @@ def write(out: Path, folder: Path) -> list[Path]:
     return [text, html]
 
 
+def code_warnings(out: Path) -> list[str]:
+    """Ask git about the code that the stored results name, keep its answers beside them; what there is to warn of."""
+    results = Evidence(out).results()
+    return history.warnings(results, history.refresh(out, results.values(), ROOT)) if results else []
+
+
 def blocks(evidence: Evidence, figures: Path) -> list[Block]:
     """Everything that is stored, in the paper's order, and then what it means."""
     return [
@@ -52,4 +59,5 @@ def blocks(evidence: Evidence, figures: Path) -> list[Block]:
         *relations.hierarchy(evidence),
         *account.subject_removed(evidence),
         *account.flaws(evidence),
+        *account.origins(evidence),
     ]

@@ -1,7 +1,7 @@
 """The run folder: what a run leaves on disk.
 
 config.toml        every setting; `murp train --config` repeats the run
-environment.json   format of the folder, versions, device and time of start
+environment.json   format of the folder, versions, digest of the code, device and time of start
 graph/             the integer-coded graph with its names
 metrics.jsonl      a line for every epoch
 last.safetensors   newest weights and the state of training
@@ -36,6 +36,7 @@ from murp.errors import ConfigError, RunError
 from murp.files import fields, new_folder, parse_json, refuse_links, write_text
 from murp.graph import KnowledgeGraph
 from murp.models import Model
+from murp.provenance import source_digest
 from murp.runs import checkpoint
 from murp.runs.nearby import runs_near
 
@@ -213,9 +214,10 @@ def _rewrite(file: Path, text: str) -> None:
 
 
 def environment(device: torch.device) -> dict[str, Any]:
-    """What a reader needs to judge a run's figures: versions and hardware."""
+    """What a reader needs to judge a run's figures: versions, the code itself, hardware."""
     return {
         "murp": murp.__version__,
+        "source": source_digest(),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "numpy": np.__version__,
