@@ -21,11 +21,12 @@ from murp.errors import MurpError
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, *, keep: Path | None = None) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; on success flush it to disk and rename it to ``path``.
 
     If the block raises, or the disk is full when flushing, the temporary file is removed and
-    whatever stood at ``path`` before still stands.
+    whatever stood at ``path`` before still stands. ``keep``: what stood there is renamed to this, at the last moment,
+    so that ``path`` is missing no longer than it takes to rename a file.
     """
     part = _new_part(path)
     os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
@@ -33,6 +34,8 @@ def replacing(path: Path) -> Iterator[Path]:
         yield part
         with part.open("rb+") as file:
             os.fsync(file.fileno())
+        if keep is not None and path.exists():
+            path.replace(keep)
         part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)
