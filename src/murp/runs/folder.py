@@ -1,6 +1,7 @@
 """The run folder: what a run leaves on disk.
 
-config.toml        every setting; `murp train --config` repeats the run
+config.toml        every setting; `murp train --config` repeats the run. Those that decided the weights stand in each
+                   checkpoint too; see :mod:`murp.runs.settings`
 environment.json   format of the folder, versions, device and time of start
 graph/             the integer-coded graph with its names
 metrics.jsonl      a line for every epoch
@@ -12,7 +13,8 @@ lock               held by the process that trains; see :mod:`murp.runs.lock`
 calibration.json   calibrated probabilities, where `murp calibrate` made them
 
 The format is 1. It grows when this version could not read a folder of the next, or read it wrongly; files that may be
-missing do not count. A run of every format is kept in the tests.
+missing do not count. A run of every format is kept in the tests. (The first versions that write format 1 open and
+evaluate runs whose checkpoints hold settings, and refuse to continue them.)
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ from murp.graph import KnowledgeGraph
 from murp.models import Model
 from murp.runs import checkpoint
 from murp.runs.nearby import runs_near
+from murp.runs.settings import bind
 
 CONFIG, ENVIRONMENT, GRAPH, METRICS = "config.toml", "environment.json", "graph", "metrics.jsonl"
 LAST, BEST, CALIBRATION, LOCK = "last.safetensors", "best.safetensors", "calibration.json", "lock"
@@ -77,7 +80,7 @@ def create(
             graph.save(part / GRAPH)
         else:
             shutil.copytree(like / GRAPH, part / GRAPH)
-        checkpoint.write(part / LAST, model.parameters, state)
+        checkpoint.write(part / LAST, model.parameters, bind(state, config))
         (part / METRICS).touch()
 
 

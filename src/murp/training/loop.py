@@ -20,6 +20,7 @@ from murp.engines import Chunk, Engine
 from murp.errors import NotFiniteError, RunError
 from murp.evaluation import KnownFacts, evaluate
 from murp.runs import checkpoint, folder
+from murp.runs.settings import bind
 from murp.training import tensorboard
 from murp.training.interrupt import Interrupt
 from murp.training.lane import Lane
@@ -220,7 +221,8 @@ def _save(lane: Lane, name: str, disk: ThreadPoolExecutor) -> None:
     _write_metrics(lane)
     _wait(lane)
     tables = {table: values.detach().cpu() for table, values in lane.model.parameters.items()}
-    lane.written = disk.submit(checkpoint.save, lane.path / name, tables, lane.state.to_dict())
+    state = bind(lane.state.to_dict(), lane.config)
+    lane.written = disk.submit(checkpoint.save, lane.path / name, tables, state)
     if lane.model.device.type == "cpu":
         _wait(lane)
 
