@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import errno
 import glob
 import json
 import math
@@ -18,6 +18,11 @@ from types import UnionType
 from typing import Any
 
 from murp.errors import MurpError
+
+try:
+    import fcntl
+except ImportError:  # a Python without it
+    fcntl = None  # type: ignore[assignment]
 
 
 @contextlib.contextmanager
@@ -158,12 +163,22 @@ def _remove_abandoned(part: Path) -> None:
             os.close(handle)
 
 
+def lock(handle: int) -> None:
+    """Lock an open file or folder for this process; the system ends the lock with the process.
+
+    Raises BlockingIOError where another one holds it, and another OSError where the system has no locks.
+    """
+    if fcntl is None:
+        raise OSError(errno.ENOSYS, "this Python was built without fcntl")
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def _try_lock(handle: int) -> bool:
-    """Whether this process now holds the lock of an open file or folder; the system ends it with the process."""
+    """Whether this process now holds the lock of an open file or folder."""
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(handle)
     except OSError:
-        return False  # another one holds it, or the file system has no locks
+        return False
     return True
 
 

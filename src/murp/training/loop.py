@@ -20,6 +20,7 @@ from murp.engines import Chunk, Engine
 from murp.errors import NotFiniteError, RunError
 from murp.evaluation import KnownFacts, evaluate
 from murp.runs import checkpoint, folder
+from murp.runs.lock import check_held
 from murp.runs.settings import bind
 from murp.training import tensorboard
 from murp.training.interrupt import Interrupt
@@ -187,7 +188,8 @@ def _finish_epoch(lane: Lane, lr: float, known: KnownFacts, disk: ThreadPoolExec
 
 
 def _write_metrics(lane: Lane) -> None:
-    """What has been noted since the last time."""
+    """What has been noted since the last time; raises where another folder has taken the place of the lane's."""
+    check_held(lane.path)
     records, lane.records = lane.records, []
     if records:
         folder.append_metrics(lane.path, records)
