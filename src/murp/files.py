@@ -24,6 +24,9 @@ try:
 except ImportError:  # a Python without it
     fcntl = None  # type: ignore[assignment]
 
+# What network and user-space file systems answer that cannot flush a folder.
+CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+
 
 @contextlib.contextmanager
 def replacing(path: Path, *, keep: Path | None = None) -> Iterator[Path]:
@@ -38,7 +41,7 @@ def replacing(path: Path, *, keep: Path | None = None) -> Iterator[Path]:
     try:
         yield part
         with part.open("rb+") as file:
-            os.fsync(file.fileno())
+            flush(file.fileno())
         if keep is not None and path.exists():
             path.replace(keep)
         part.replace(path)
@@ -75,7 +78,7 @@ def new_folder(path: Path, error: type[MurpError]) -> Iterator[Path]:
         for file in part.rglob("*"):
             if file.is_file():
                 with file.open("rb+") as written:
-                    os.fsync(written.fileno())
+                    flush(written.fileno())
             elif file.is_dir():
                 _flush_folder(file)
         _flush_folder(part)
@@ -191,10 +194,19 @@ def _new_part(path: Path) -> Path:
     return path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
 
 
+def flush(handle: int) -> None:
+    """Flush an open file or folder to disk, where the file system can. Raises OSError where the disk fails."""
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in CANNOT_FLUSH:
+            raise
+
+
 def _flush_folder(folder: Path) -> None:
     """Flush the names in ``folder`` to disk: a renamed file is safe only then."""
     handle = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        flush(handle)
     finally:
         os.close(handle)

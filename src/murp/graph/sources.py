@@ -73,7 +73,7 @@ def _close(path: Path) -> Path | None:
     """What lies beside ``path``, which is not there, under the name closest to its."""
     try:
         beside = os.listdir(path.parent)
-    except OSError:
+    except (OSError, ValueError):  # not to be read, or a name the system refuses
         return None
     close = difflib.get_close_matches(path.name, beside, n=1, cutoff=0.8)
     return path.with_name(close[0]) if close else None
@@ -81,7 +81,10 @@ def _close(path: Path) -> Path | None:
 
 def read(path: Path, *, seed: int = 0) -> KnowledgeGraph:
     """The graph of a folder, or of one file split by ``seed``; from :mod:`murp.graph.cache` where it is there."""
-    return _read_folder(path) if path.is_dir() else _read_file(path, seed)
+    try:
+        return _read_folder(path) if path.is_dir() else _read_file(path, seed)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}. Give a folder or file that you may read.") from error
 
 
 def _data_folders(data_dir: Path | None) -> list[Path]:

@@ -86,9 +86,10 @@ def create(
 
 def check(path: Path) -> None:
     """Raise unless ``path`` is a run folder of a format that is known here."""
-    if not path.exists():
+    # Unlike Path.exists, these are False for a name the system refuses and a folder that may not be entered.
+    if not os.path.exists(path):
         raise RunError(f"there is no run folder at {path}.{runs_near(path)}")
-    if not (path / CONFIG).is_file() or not (path / GRAPH).is_dir():
+    if not os.path.isfile(path / CONFIG) or not os.path.isdir(path / GRAPH):
         raise RunError(f"{path} is not a run folder: it has no {CONFIG} and {GRAPH}/.{runs_near(path) or MAKE_ONE}")
     refuse_links(path, RunError)
     try:

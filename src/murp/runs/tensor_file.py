@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from murp.errors import RunError
-from murp.files import fields, parse_json
+from murp.files import fields, flush, parse_json
 
 FORMAT = 1
 DTYPES = {"F32": torch.float32, "F64": torch.float64}
@@ -68,10 +68,11 @@ def write(path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
         for values in tables.values():
             file.write(values.numpy().data)
         file.flush()
-        os.fsync(file.fileno())
+        flush(file.fileno())
         if hasattr(os, "posix_fadvise"):
-            # Whoever reads the file now gets it from the disk and not from memory.
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            # Whoever reads the file now gets it from the disk and not from memory, where the file system obeys.
+            with contextlib.suppress(OSError):
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def verify(path: Path) -> dict[str, Any]:
