@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def fresh(file: Path, *, cache: str) -> dict[str, Any]:
     """What a process of its own measures."""
     command = [sys.executable, "-c", LOAD, str(file)]
-    environment = {**os.environ, "MURP_CACHE": cache}
+    environment = {**os.environ, "MURP_CACHE": cache, "XDG_CACHE_HOME": str(file.parent / "cache")}
     told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
     values: dict[str, Any] = json.loads(told)
     return values

@@ -37,6 +37,7 @@ from murp.paper import report
 from murp.prediction.calibration import Calibration
 from murp.prediction.queries import read_queries
 from murp.runs import checkpoint, folder, load, tensor_file
+from murp.runs.settings import checked
 from murp.training.lane import Lane
 from murp.training.state import State
 
@@ -68,7 +69,7 @@ def make_checkpoint(scratch: Path) -> Attempt:
     damage, (tables, state) = damaged_safetensors(file.read_bytes(), "state"), checkpoint.load(file)
 
     def read() -> None:
-        _, found = checkpoint.load(path)
+        found = checked(checkpoint.load(path)[1], run.config, path, run.path / folder.CONFIG)
         Lane(scratch, run.config, run.graph, run.model, State.from_dict(found, path))
 
     def attempt(random: Random) -> bool:

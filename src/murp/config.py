@@ -32,9 +32,11 @@ def setting(
     least: float | None = None,
     most: float | None = None,
     above: float | None = None,
+    free: bool = False,
 ) -> Any:
-    """A field of :class:`Config`: its default, what it does, and which values are legal."""
-    rules = {"help": help, "choices": choices, "least": least, "most": most, "above": above}
+    """A field of :class:`Config`: its default, what it does, which values are legal, and whether it is ``free``: may
+    change in a run that has begun."""
+    rules = {"help": help, "choices": choices, "least": least, "most": most, "above": above, "free": free}
     return field(default=default, metadata=rules)
 
 
@@ -42,9 +44,13 @@ def setting(
 class Config:
     """Complete description of a training run. The defaults are the paper's, but for the number of epochs (500)."""
 
-    data: str = setting("wordnet-mini", "dataset name, folder with train, valid and test, or one file to split")
-    data_dir: str = setting("", "where to look for named datasets before MURP_DATA and the cache; empty: nowhere else")
-    split_seed: int = setting(0, "draws valid and test where the data is one file", least=0, most=2**63 - 1)
+    data: str = setting(
+        "wordnet-mini", "dataset name, folder with train, valid and test, or one file to split", free=True
+    )
+    data_dir: str = setting(
+        "", "where to look for named datasets before MURP_DATA and the cache; empty: nowhere else", free=True
+    )
+    split_seed: int = setting(0, "draws valid and test where the data is one file", least=0, most=2**63 - 1, free=True)
     model: str = setting("murp", "murp (Poincaré ball) or mure (Euclidean space)", choices=("murp", "mure"))
     dim: int = setting(40, "dimension d of the embedding", least=1)
     lr: float = setting(
@@ -52,18 +58,23 @@ class Config:
         "learning rate; the paper: 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs need less",
         above=0,
     )
-    epochs: int = setting(100, "passes over the training triples and their reciprocals; the paper: 500", least=1)
+    epochs: int = setting(
+        100, "passes over the training triples and their reciprocals; the paper: 500", least=1, free=True
+    )
     batch_size: int = setting(128, "positive triples a step", least=1)
     negatives: int = setting(50, "uniformly drawn false objects for each positive triple", least=1)
     seed: int = setting(
         0, "same seed, same machine, same number of threads: same bits on the CPU", least=0, most=2**63 - 1
     )
-    device: str = setting("auto", "where to train: auto takes the GPU if there is one", choices=("auto", "cpu", "cuda"))
+    device: str = setting(
+        "auto", "where to train: auto takes the GPU if there is one", choices=("auto", "cpu", "cuda"), free=True
+    )
     dtype: str = setting("float32", "precision of the parameters", choices=("float32", "float64"))
     engine: str = setting(
         "auto",
         "how a step is computed: auto takes the fastest that can train the model",
         choices=("auto", "torch", "numba", "triton"),
+        free=True,
     )
     initial_scale: float = setting(
         1e-3, "standard deviation of the initial entities and translations about the origin", above=0, most=1e3
@@ -84,12 +95,16 @@ class Config:
         "learning rate by epoch: constant, or falling to 0 by a line or a cosine",
         choices=("constant", "linear", "cosine"),
     )
-    validate_every: int = setting(10, "epochs between validations (filtered MRR on valid); 0: never", least=0)
-    patience: int = setting(0, "stop after so many validations without a better MRR; 0: never stop early", least=0)
-    save_every: float = setting(
-        60.0, "seconds between checkpoints while training; one is always written at the end", least=0
+    validate_every: int = setting(
+        10, "epochs between validations (filtered MRR on valid); 0: never", least=0, free=True
     )
-    tensorboard: bool = setting(False, "also write TensorBoard event files into the run folder")
+    patience: int = setting(
+        0, "stop after so many validations without a better MRR; 0: never stop early", least=0, free=True
+    )
+    save_every: float = setting(
+        60.0, "seconds between checkpoints while training; one is always written at the end", least=0, free=True
+    )
+    tensorboard: bool = setting(False, "also write TensorBoard event files into the run folder", free=True)
 
     def __post_init__(self) -> None:
         for knob in dataclasses.fields(self):
@@ -130,9 +145,18 @@ class Config:
         except (OSError, ValueError) as error:  # not UTF-8, not TOML, or a number of thousands of digits
             raise ConfigError(f"{path} is not a readable TOML file: {error}.") from None
 
+    @classmethod
+    def free(cls) -> list[str]:
+        """The settings that may change in a run that has begun; a learning rate that depends on epochs holds those."""
+        return [knob.name for knob in dataclasses.fields(cls) if knob.metadata["free"]]
+
     def to_toml(self) -> str:
         """The whole configuration with its explanations; ``Config.read`` gives the same values back."""
-        lines = ["# Every setting of this run; `murp train --config` with this file repeats it.", ""]
+        lines = [
+            "# Every setting of this run; `murp train --config` with this file repeats it.",
+            f"# In this run itself only these may be changed: {', '.join(self.free())}.",
+            "",
+        ]
         for knob in dataclasses.fields(self):
             choices = knob.metadata["choices"]
             lines.append(f"# {knob.metadata['help']}" + (f" ({' | '.join(choices)})" if choices else ""))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import errno
 import glob
 import json
 import math
@@ -20,20 +20,31 @@ from typing import Any
 
 from murp.errors import MurpError
 
+try:
+    import fcntl
+except ImportError:  # a Python without it
+    fcntl = None  # type: ignore[assignment]
+
+# What network and user-space file systems answer that cannot flush a folder.
+CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, *, keep: Path | None = None) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; on success flush it to disk and rename it to ``path``.
 
     If the block raises, or the disk is full when flushing, the temporary file is removed and
-    whatever stood at ``path`` before still stands.
+    whatever stood at ``path`` before still stands. ``keep``: what stood there is renamed to this, at the last moment,
+    so that ``path`` is missing no longer than it takes to rename a file.
     """
     part = _new_part(path)
     os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         yield part
         with part.open("rb+") as file:
-            os.fsync(file.fileno())
+            flush(file.fileno())
+        if keep is not None and path.exists():
+            path.replace(keep)
         part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)
@@ -68,7 +79,7 @@ def new_folder(path: Path, error: type[MurpError]) -> Iterator[Path]:
         for file in part.rglob("*"):
             if file.is_file():
                 with file.open("rb+") as written:
-                    os.fsync(written.fileno())
+                    flush(written.fileno())
             elif file.is_dir():
                 _flush_folder(file)
         _flush_folder(part)
@@ -178,12 +189,22 @@ def _remove_abandoned(part: Path) -> None:
             os.close(handle)
 
 
+def lock(handle: int) -> None:
+    """Lock an open file or folder for this process; the system ends the lock with the process.
+
+    Raises BlockingIOError where another one holds it, and another OSError where the system has no locks.
+    """
+    if fcntl is None:
+        raise OSError(errno.ENOSYS, "this Python was built without fcntl")
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def _try_lock(handle: int) -> bool:
-    """Whether this process now holds the lock of an open file or folder; the system ends it with the process."""
+    """Whether this process now holds the lock of an open file or folder."""
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(handle)
     except OSError:
-        return False  # another one holds it, or the file system has no locks
+        return False
     return True
 
 
@@ -196,10 +217,19 @@ def _new_part(path: Path) -> Path:
     return path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
 
 
+def flush(handle: int) -> None:
+    """Flush an open file or folder to disk, where the file system can. Raises OSError where the disk fails."""
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in CANNOT_FLUSH:
+            raise
+
+
 def _flush_folder(folder: Path) -> None:
     """Flush the names in ``folder`` to disk: a renamed file is safe only then."""
     handle = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        flush(handle)
     finally:
         os.close(handle)

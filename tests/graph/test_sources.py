@@ -61,6 +61,30 @@ def test_a_folder_with_names(tmp_path):
     assert graph.test.tolist() == [[1, 1, 0]]
 
 
+@pytest.mark.parametrize("single", [False, True])
+def test_names_of_what_the_graph_does_not_have_are_left_out_with_a_warning(tmp_path, single):
+    folder = graphs.write_dataset(tmp_path / "mine", train=TRAIN, valid=VALID, test=TEST)
+    (folder / "entity_names.tsv").write_text("\nb\tBee\n\nx\x1b\tGhost\na\tAnt\ny\tSpirit\n")
+    (folder / "relation_names.tsv").write_text("q\tquestions\n")
+    with pytest.warns(UserWarning, match="entity_names") as told:
+        graph = KnowledgeGraph.load(folder / "train.txt" if single else folder)
+    assert [str(word.message) for word in told] == [
+        f"{folder}/entity_names.tsv: 2 of 4 rows name no entity of the graph, the first in line 4: 'x\\x1b'. "
+        "They are left out; the graph has 3 entities."
+    ]
+    assert [graph.entities.name(i) for i in range(3)] == ["Ant", "Bee", "c"]
+
+
+def test_names_for_one_id_twice_are_refused(tmp_path):
+    folder = graphs.write_dataset(tmp_path / "mine", train=TRAIN, valid=VALID, test=TEST)
+    (folder / "relation_names.tsv").write_text("r\tone\n\nq\ttwo\nq\tthree\nr\tfour\n")
+    with pytest.raises(
+        DataError,
+        match=r"relation_names\.tsv, line 4: 'q' has a name in line 3 already \(2 rows too many in all\)\. Keep",
+    ):
+        KnowledgeGraph.load(folder)
+
+
 def test_formats_may_be_mixed(tmp_path):
     folder = graphs.write_dataset(tmp_path / "mine", train=TRAIN, valid=VALID)
     (folder / "test.csv.gz").write_bytes(gzip.compress(b"tail,relation,head\na,q,b\n"))

@@ -12,9 +12,11 @@ import io
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,12 +24,14 @@ from typing import Any
 import pytest
 
 import murp
+from murp import files
 from murp.cli.main import main
 from murp.errors import ConfigError, RunError
 from murp.files import new_folder
 from murp.graph import KnowledgeGraph
 from murp.runs import checkpoint
 from murp.runs.lock import locked
+from murp.training.progress import Silent
 
 QUICK: dict[str, Any] = {
     "dim": 3, "epochs": 2, "lr": 1.0, "batch_size": 16, "negatives": 2, "device": "cpu", "engine": "torch",
@@ -225,17 +229,76 @@ def test_the_command_line_warns_of_a_damaged_checkpoint(small_tree: KnowledgeGra
     assert "epoch 1 of 2" in result.stdout
 
 
-def test_a_file_system_without_locks_is_warned_of(
-    small_tree: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = murp.train(small_tree, out=tmp_path / "run", **QUICK).path
+@pytest.fixture
+def run(small_tree: KnowledgeGraph, tmp_path: Path) -> Path:
+    return murp.train(small_tree, out=tmp_path / "run", **QUICK).path
 
-    def no_locks(handle: int, operation: int) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(fcntl, "flock", no_locks)
+@pytest.mark.parametrize("then", ["removed", "replaced"])
+def test_without_its_lock_file_a_second_training_is_refused_all_the_same(run: Path, then: str) -> None:
+    """The folder itself is locked: it cannot be removed without an end of the training."""
+    with locked(run):
+        (run / "lock").unlink()
+        if then == "replaced":
+            (run / "lock").write_text("")
+        for _ in range(2):
+            with pytest.raises(RunError, match="is being trained by another process already"), locked(run):
+                pass
+    with locked(run):
+        assert (run / "lock").read_text() == f"{os.getpid()}\n"
+
+
+def refuse_locks(monkeypatch: pytest.MonkeyPatch, error: int, *, folders_only: bool = False) -> None:
+    real = fcntl.flock
+
+    def flock(handle: int, operation: int) -> None:
+        if not folders_only or stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(error, os.strerror(error))
+        real(handle, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+
+
+def test_a_file_system_without_locks_is_warned_of(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse_locks(monkeypatch, errno.ENOLCK)
     with pytest.warns(UserWarning, match="cannot be locked.*nothing stops a second training"), locked(run):
         pass
+
+
+def test_a_file_system_that_locks_files_only_needs_no_warning(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As network file systems do."""
+    refuse_locks(monkeypatch, errno.EBADF, folders_only=True)
+    with warnings.catch_warnings(), locked(run):
+        warnings.simplefilter("error")
+        with pytest.raises(RunError, match=f"trained by process {os.getpid()} already"), locked(run):
+            pass
+
+
+def test_a_python_without_locks_is_warned_of(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "fcntl", None)
+    with pytest.warns(UserWarning, match="cannot be locked.*nothing stops a second training"):
+        assert len(murp.resume(run, epochs=3).metrics()) == 3
+
+
+@pytest.mark.parametrize("when", ["an epoch ends", "nothing is left to do"])
+def test_a_folder_that_was_moved_away_and_its_place_taken(
+    small_tree: KnowledgeGraph, run: Path, tmp_path: Path, when: str
+) -> None:
+    """Nothing is written into the folder that stands there now, which is another training's."""
+    other = murp.train(small_tree, out=tmp_path / "other", **{**QUICK, "seed": 1}).path
+    (other / "lock").write_text("1\n")  # as of another process
+    before = {path.name: path.read_bytes() for path in other.iterdir() if path.is_file()}
+
+    class Swap(Silent):
+        def epoch(self, record: dict[str, Any]) -> None:
+            if record["epoch"] == (3 if when == "an epoch ends" else 4):
+                run.rename(tmp_path / "moved")
+                other.rename(run)
+
+    with pytest.raises(RunError, match=f"the run folder {run} is gone: it was moved"):
+        murp.resume(run, epochs=4, progress=Swap())
+    assert {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()} == before
+    murp.resume(tmp_path / "moved", epochs=4)
 
 
 def test_a_lost_file_of_metrics_stops_no_one(small_tree: KnowledgeGraph, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -257,12 +258,16 @@ def test_a_damaged_checkpoint_is_refused_and_the_other_one_offered(small_tree: K
     assert isinstance(murp.load(run.path, checkpoint="last"), Run)
 
 
-def test_a_checkpoint_of_another_shape_is_refused(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+def test_a_checkpoint_of_another_shape_is_refused(
+    small_tree: KnowledgeGraph, make_tree: Callable[..., KnowledgeGraph], tmp_path: Path
+) -> None:
     a = murp.train(small_tree, out=tmp_path / "a", **QUICK)
     b = murp.train(small_tree, out=tmp_path / "b", **{**QUICK, "dim": 6})
-    (a.path / "best.safetensors").write_bytes((b.path / "best.safetensors").read_bytes())
-    with pytest.raises(RunError, match="does not fit"):
-        murp.load(a.path)
+    c = murp.train(make_tree(4), out=tmp_path / "c", **QUICK)
+    for other, why in ((b, "trained with dim = 6"), (c, "does not fit its run")):
+        (a.path / "best.safetensors").write_bytes((other.path / "best.safetensors").read_bytes())
+        with pytest.raises(RunError, match=why):
+            murp.load(a.path)
 
 
 def test_a_graph_without_valid_says_what_to_do(small_tree: KnowledgeGraph, tmp_path: Path) -> None:

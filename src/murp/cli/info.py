@@ -24,10 +24,12 @@ def run(options: argparse.Namespace) -> None:
     with uncollected():
         from murp.graph.vocabulary import counted
         from murp.runs import checkpoint, folder
+        from murp.runs.settings import checked
 
     path = Path(options.path)
     config, graph = folder.read_config(path), folder.read_graph(path)
     tables, state = checkpoint.load(path / folder.LAST)
+    state = checked(state, config, path / folder.LAST, path / folder.CONFIG)
     counts = graph.counts()
     parameters = {name: list(values.shape) for name, values in tables.items()}
     environment, trained = folder.read_environment(path), folder.training_environment(path)

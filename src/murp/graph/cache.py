@@ -1,62 +1,79 @@
 """Graphs that were parsed once, kept in coded form so that the next start need not parse again.
 
-An entry is a folder as ``KnowledgeGraph.save`` writes it, and its name ends in a hash of all it was made from: the
-content and names of the source files, the seed of the split, the version of the program. What the files say now
-decides which entry fits, never their dates. Entries lie in ``.murp-cache`` beside the data where that can be
-written, else in the user's cache. An entry that is missing, damaged or cannot be written is no error: the files
-are parsed as if there were no cache. ``MURP_CACHE=off`` in the environment does without it.
+An entry is a folder with a graph as ``KnowledgeGraph.save`` writes it and what was told of its files. Its name is a
+hash of all it was made from: the content and names of the source files, the seed of the split, the version of the
+program. What the files say now decides which entry fits, never their place or their dates. The files of an entry are
+compared with their checksums when they are read.
+
+Entries lie in the user's cache and nowhere else. A hash in a name proves nothing: whoever makes a dataset can make an
+entry of another graph under the right name, so that a cache beside the data, which comes with it, is never read. For
+the same reason the folder of entries must belong to the user, and nobody else may write to it.
+
+An entry that is missing, damaged or cannot be written is no error: the files are parsed as if there were no cache. So
+it is where there is no home folder. Entries used last are kept, up to :data:`MOST_ENTRIES` and :data:`MOST_BYTES`.
+``MURP_CACHE=off`` in the environment does without the cache.
 """
 
 from __future__ import annotations
 
-import glob
+import contextlib
 import hashlib
+import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import murp
 from murp.errors import DataError
-from murp.files import write_text
+from murp.files import new_folder, parse_json, write_text
 from murp.graph.knowledge_graph import KnowledgeGraph
 from murp.graph.storage import read_saved, save
 
-FOLDER = ".murp-cache"
+FOLDER = "parsed"
+GRAPH, TOLD = "graph", "told.json"
 # Smaller files are parsed within 20 ms of what hashing them and reading an entry takes.
 LEAST_BYTES = 2 << 20
+MOST_ENTRIES, MOST_BYTES = 64, 8 << 30
+
+Parsed = tuple[KnowledgeGraph, list[str]]
+"""A graph, and what the user should be told of its files."""
 
 
-def coded(
-    path: Path, files: Sequence[Path], user_cache: Path, parse: Callable[[], KnowledgeGraph], seed: int | None = None
-) -> KnowledgeGraph:
-    """The graph that ``parse`` makes of ``files``, from the cache where it is there and put there where it is not.
+def user_cache() -> Path | None:
+    """``murp`` in $XDG_CACHE_HOME, or in ~/.cache; None where there is no home folder.
 
-    ``path`` is the dataset, a folder or a single file; ``seed`` splits a single file. One entry is kept for a
-    dataset and seed: a new one takes the place of what the files held before.
+    As the XDG specification has it, a relative $XDG_CACHE_HOME does not count.
     """
-    key = None if os.environ.get("MURP_CACHE", "").lower() == "off" else _key(files, seed)
-    if key is None:
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if named.is_absolute():
+        return named / "murp"
+    try:
+        home = Path.home()
+    except RuntimeError:  # no HOME, and a user without an entry in the system's list
+        return None
+    return home / ".cache" / "murp" if home.is_absolute() and os.path.isdir(home) else None
+
+
+def coded(files: Sequence[Path], parse: Callable[[], Parsed], seed: int | None = None) -> Parsed:
+    """What ``parse`` makes of ``files``, from the cache where it is there and put there where it is not.
+
+    ``seed`` splits a single file.
+    """
+    root = None if os.environ.get("MURP_CACHE", "").lower() == "off" else user_cache()
+    key = None if root is None else _key(files, seed)
+    if root is None or key is None:
         return parse()
-    label = "dataset" if seed is None else f"{path.name}-seed{seed}"
-    folder = path if path.is_dir() else path.parent
-    of_folder = hashlib.blake2b(os.fsencode(folder.resolve()), digest_size=8).hexdigest()
-    homes = [user_cache / "coded" / of_folder]
-    # The superuser can write where nobody may; a folder marked read-only is left as it is all the same.
-    if folder.stat().st_mode & 0o222:
-        homes.insert(0, folder / FOLDER)
-    for home in homes:
-        try:
-            return read_saved(home / f"{label}-{key}")
-        except DataError:
-            continue
-    graph = parse()
+    entry = root / FOLDER / key
+    if _is_ours(entry.parent):
+        with contextlib.suppress(DataError):
+            return _read(entry)
+    parsed = parse()
     # Files that were changed while they were parsed have another key now, and no entry.
     if _key(files, seed) == key:
-        for home in homes:
-            if _keep(graph, home, label, key):
-                break
-    return graph
+        _keep(parsed, entry)
+    return parsed
 
 
 def _key(files: Sequence[Path], seed: int | None) -> str | None:
@@ -75,20 +92,50 @@ def _key(files: Sequence[Path], seed: int | None) -> str | None:
     return whole.hexdigest()
 
 
-def _keep(graph: KnowledgeGraph, home: Path, label: str, key: str) -> bool:
-    """Write an entry and remove those it supersedes; whether there is one now."""
-    entry = home / f"{label}-{key}"
+def _is_ours(home: Path) -> bool:
+    """Whether the folder of entries is the user's own, and nobody else may write to it."""
     try:
-        home.mkdir(parents=True, exist_ok=True)
-        if not (ignore := home / ".gitignore").exists():
-            write_text(ignore, "*\n")
+        about = home.stat()
+    except OSError:
+        return False
+    return about.st_uid == os.geteuid() and not about.st_mode & 0o022
+
+
+def _read(entry: Path) -> Parsed:
+    graph = read_saved(entry / GRAPH)
+    try:
+        told = parse_json((entry / TOLD).read_text(encoding="utf-8"))
+        if not isinstance(told, list) or not all(isinstance(text, str) for text in told):
+            raise ValueError("it is not a list of texts")
+    except (OSError, ValueError) as error:
+        raise DataError(f"{entry / TOLD} cannot be read: {error}.") from error
+    with contextlib.suppress(OSError):
+        os.utime(entry)  # used last
+    return graph, told
+
+
+def _keep(parsed: Parsed, entry: Path) -> None:
+    """Write an entry, and remove those that are too much."""
+    graph, told = parsed
+    home = entry.parent
+    with contextlib.suppress(DataError, OSError):  # of two processes that write the same entry the second is refused
+        home.parent.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=0o700, exist_ok=True)
+        if not _is_ours(home):
+            return
         # The entry was looked for and could not be read: what stands there is damaged.
         shutil.rmtree(entry, ignore_errors=True)
-        save(graph, entry)
-    except (DataError, OSError):
-        # Of two processes that write the same entry the second is refused.
-        return entry.is_dir()
-    for old in home.glob(f"{glob.escape(label)}-*"):
-        if old != entry and len(old.name) == len(entry.name):
-            shutil.rmtree(old, ignore_errors=True)
-    return True
+        with new_folder(entry, DataError) as part:
+            save(graph, part / GRAPH)
+            write_text(part / TOLD, json.dumps(told))
+        _trim(home)
+
+
+def _trim(home: Path) -> None:
+    """Remove the entries that were not used for longest. A clock that was wrong changes which, and nothing else."""
+    entries = [path for path in home.iterdir() if re.fullmatch(r"[0-9a-f]{32}", path.name)]
+    total = 0
+    for number, entry in enumerate(sorted(entries, key=lambda entry: entry.stat().st_mtime_ns, reverse=True)):
+        total += sum(file.stat().st_size for file in entry.rglob("*"))
+        if number and (number >= MOST_ENTRIES or total > MOST_BYTES):
+            shutil.rmtree(entry, ignore_errors=True)

@@ -2,11 +2,13 @@
 
 A folder holds train, valid and test, all three, each in any format :mod:`murp.graph.reading` knows, or is
 one that ``KnowledgeGraph.save`` wrote; a single file is split by :mod:`murp.graph.splitting`.
-``entity_names.tsv`` and ``relation_names.tsv`` beside the triples (compressed or not) give readable names.
+``entity_names.tsv`` and ``relation_names.tsv`` beside the triples (compressed or not) give readable names; an id that
+is named twice is an error, names of ids that the graph does not have are left out with a warning.
 """
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib.resources
 import os
@@ -18,10 +20,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from murp.errors import DataError
-from murp.graph.cache import coded
+from murp.graph.cache import Parsed, coded, user_cache
 from murp.graph.datasets import Dataset, find_dataset, suggest
 from murp.graph.indexing import index
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph
+from murp.graph.names import check_names
 from murp.graph.reading import FORMATS_IN_WORDS, find_file, read_names, read_triples
 from murp.graph.splitting import split
 from murp.graph.storage import is_saved, read_saved
@@ -56,7 +59,7 @@ def locate(source: str | os.PathLike[str], *, data_dir: Path | None = None) -> P
         return _locate_dataset(known, data_dir)
     candidates = dict.fromkeys([Path(source), *(root / source for root in _data_folders(data_dir))])
     for path in candidates:
-        if path.exists():
+        if os.path.exists(path):  # unlike Path.exists, False for a name the system refuses
             return path
     looked = ", ".join(str(path) for path in candidates)
     close = next((near for path in candidates if (near := _close(path)) is not None), None)
@@ -70,7 +73,7 @@ def _close(path: Path) -> Path | None:
     """What lies beside ``path``, which is not there, under the name closest to its."""
     try:
         beside = os.listdir(path.parent)
-    except OSError:
+    except (OSError, ValueError):  # not to be read, or a name the system refuses
         return None
     close = difflib.get_close_matches(path.name, beside, n=1, cutoff=0.8)
     return path.with_name(close[0]) if close else None
@@ -78,12 +81,10 @@ def _close(path: Path) -> Path | None:
 
 def read(path: Path, *, seed: int = 0) -> KnowledgeGraph:
     """The graph of a folder, or of one file split by ``seed``; from :mod:`murp.graph.cache` where it is there."""
-    return _read_folder(path) if path.is_dir() else _read_file(path, seed)
-
-
-def cache_folder() -> Path:
-    """Where downloaded datasets are kept: ``murp`` in $XDG_CACHE_HOME, or in ~/.cache."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "murp"
+    try:
+        return _read_folder(path) if path.is_dir() else _read_file(path, seed)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}. Give a folder or file that you may read.") from error
 
 
 def _data_folders(data_dir: Path | None) -> list[Path]:
@@ -94,28 +95,35 @@ def _data_folders(data_dir: Path | None) -> list[Path]:
 def _locate_dataset(known: Dataset, data_dir: Path | None) -> Path:
     if known.bundled:
         return Path(str(importlib.resources.files("murp.graph") / "bundled" / known.name))
-    roots = [*_data_folders(data_dir), cache_folder()]
+    cache = user_cache()
+    roots = [*_data_folders(data_dir), *([] if cache is None else [cache])]
     for root in roots:
         for folder in _folders(root):
             if folder.name.lower() == known.name.lower():
                 return folder
-    return _download(known, roots)
+    return _download(known, roots, cache)
 
 
 def _folders(root: Path) -> Iterator[Path]:
-    if root.is_dir():
+    with contextlib.suppress(OSError):  # there is none, or it may not be read
         yield from (path for path in sorted(root.iterdir()) if path.is_dir())
 
 
-def _download(known: Dataset, roots: list[Path]) -> Path:
-    target = roots[-1] / known.name
+def _download(known: Dataset, roots: list[Path], cache: Path | None) -> Path:
+    looked = f"Looked for a folder {known.name} in {', '.join(map(str, roots))}. " if roots else ""
+    to_cache = "" if cache is None else f"into {cache / known.name}, or "
     help = (
-        f"Looked for a folder {known.name} in {', '.join(map(str, roots))}."
-        f" Put train.txt, valid.txt and test.txt (from {known.origin}) into {target},"
-        f" or into a folder {known.name} and give the folder above it as data directory or as MURP_DATA."
+        f"{looked}Put train.txt, valid.txt and test.txt (from {known.origin}) {to_cache}into a folder {known.name} and "
+        "give the folder above it as data directory or as MURP_DATA."
     )
     if known.base_url is None:
         raise DataError(f"{known.name} is not here and cannot be downloaded. {help}")
+    if cache is None:
+        raise DataError(
+            f"{known.name} is not here, and there is no home folder to download it to: set XDG_CACHE_HOME to a folder "
+            f"that can be written. {help}"
+        )
+    target = cache / known.name
 
     # urllib is slow to import, and a dataset is downloaded once.
     from murp.graph import download as downloading
@@ -158,31 +166,50 @@ def _read_folder(folder: Path) -> KnowledgeGraph:
             f"{folder}: {there} is there, but {missing} is missing ({FORMATS_IN_WORDS})."
             " A dataset has all three; to have one file split into three, give that file, not the folder."
         )
-    names = [find_file(folder, stem, (".tsv",)) for stem in _NAMES]
+    names = _name_files(folder)
 
-    def parse() -> KnowledgeGraph:
-        return index(folder.resolve().name, *(read_triples(file) for file in present), **_read_names(names))
+    def parse() -> Parsed:
+        triples = [read_triples(file) for file in present]
+        return _index(folder.resolve().name, triples, names)
 
-    graph = coded(folder, [*present, *filter(None, names)], cache_folder(), parse)
+    graph, told = coded([*present, *names.values()], parse)
+    _warn(folder, told)
     # The entry may have been made under another name of the folder.
     return replace(graph, name=folder.resolve().name)
 
 
 def _read_file(path: Path, seed: int) -> KnowledgeGraph:
-    names = [find_file(path.parent, stem, (".tsv",)) for stem in _NAMES]
-    return coded(path, [path, *filter(None, names)], cache_folder(), lambda: _split_file(path, names, seed), seed)
+    names = _name_files(path.parent)
+    graph, told = coded([path, *names.values()], lambda: _split_file(path, names, seed), seed)
+    _warn(path.parent, told)
+    return graph
 
 
-def _split_file(path: Path, names: list[Path | None], seed: int) -> KnowledgeGraph:
+def _split_file(path: Path, names: dict[str, Path], seed: int) -> Parsed:
     table = read_triples(path)
     form, packed = split_endings(path)
     nothing = table.slice(0, 0)
-    whole = index(path.name[: -len(form + packed)], table, nothing, nothing, **_read_names(names))
+    whole, told = _index(path.name[: -len(form + packed)], [table, nothing, nothing], names)
     train, valid, test = split(whole.train, seed=seed)
     if not len(valid) or not len(test):
-        return whole  # nearly every fact is the only one with its head, relation or tail
-    return replace(whole, train=train, valid=valid, test=test)
+        return whole, told  # nearly every fact is the only one with its head, relation or tail
+    return replace(whole, train=train, valid=valid, test=test), told
 
 
-def _read_names(files: list[Path | None]) -> dict[str, pa.Table | None]:
-    return {stem: None if file is None else read_names(file) for stem, file in zip(_NAMES, files, strict=True)}
+def _name_files(folder: Path) -> dict[str, Path]:
+    """The files of names that there are."""
+    found = {stem: find_file(folder, stem, (".tsv",)) for stem in _NAMES}
+    return {stem: file for stem, file in found.items() if file is not None}
+
+
+def _index(name: str, triples: list[pa.Table], files: dict[str, Path]) -> Parsed:
+    """The graph of three tables with the names in ``files``, and what is to be told of those."""
+    tables = {stem: read_names(file) for stem, file in files.items()}
+    graph = index(name, *triples, **tables)
+    vocabularies = dict(zip(_NAMES, (graph.entities, graph.relations), strict=True))
+    return graph, [text for stem, file in files.items() for text in check_names(file, tables[stem], vocabularies[stem])]
+
+
+def _warn(folder: Path, told: list[str]) -> None:
+    for text in told:
+        warnings.warn(os.path.join(folder, text), stacklevel=5)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
-import lzma
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from murp.errors import DataError
+
+try:
+    import lzma
+except ImportError:  # a Python without it
+    lzma = None  # type: ignore[assignment]
 
 # A few kilobytes can unpack to more than any memory holds. Facts as text shrink to a fifth or a fiftieth.
 ALWAYS_UNPACKED = 64 << 20
@@ -32,13 +36,25 @@ def split_endings(path: Path) -> tuple[str, str]:
     return (path.with_suffix("").suffix.lower(), compression) if compression else ("", "")
 
 
+_XZ_FAULTS = () if lzma is None else (lzma.LZMAError,)
+
+
+def _xz(path: Path, mode: Literal["rb", "wb"]) -> Any:
+    if lzma is None:
+        raise DataError(
+            f"{path}: this Python was built without the module lzma, which .xz needs. Use another Python, or pack the "
+            "file as .gz or .zst, or not at all."
+        )
+    return lzma.open(path, mode)
+
+
 @contextlib.contextmanager
 def open_input(path: Path) -> Iterator[Any]:
     """A binary stream of the decompressed content; what disk or decompressor object to is a DataError."""
     compression = COMPRESSIONS[split_endings(path)[1]]
     try:
         if compression == "xz":
-            with lzma.open(path) as file:
+            with _xz(path, "rb") as file:
                 yield _Unpacked(path, file)
         elif compression:
             with pa.OSFile(str(path)) as raw, pa.CompressedInputStream(raw, compression) as stream:
@@ -48,7 +64,7 @@ def open_input(path: Path) -> Iterator[Any]:
                 yield stream
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file. Check the path.") from error
-    except (OSError, EOFError, lzma.LZMAError) as error:
+    except (OSError, EOFError, *_XZ_FAULTS) as error:
         damaged = " The file may be damaged or incomplete: get it again." if compression else ""
         raise DataError(f"{path}: cannot be read: {error}.{damaged}") from error
 
@@ -112,7 +128,7 @@ def open_output(path: Path) -> Iterator[Any]:
     """A binary stream that compresses as the file's ending says."""
     compression = COMPRESSIONS[split_endings(path)[1]]
     if compression == "xz":
-        with lzma.open(path, "wb") as file:
+        with _xz(path, "wb") as file:
             yield file
     elif compression:
         with pa.OSFile(str(path), "wb") as raw, pa.CompressedOutputStream(raw, compression) as stream:

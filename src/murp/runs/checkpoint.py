@@ -3,24 +3,31 @@
 A new checkpoint is written beside the old one, flushed, read back from the disk and compared with its checksums.
 Only then is the old one renamed, ``last.safetensors`` → ``last.previous.safetensors``, and the new one put in its
 place. Whenever the machine dies, one of the two is whole.
+
+Others may read meanwhile. A file in its place is never changed, and a reader takes all from one open file. Between the
+two renames there is no ``last.safetensors``, but a file that is about to become it lies beside: a reader that meets
+this takes the previous one, which is the newest there is, and has nothing to warn of. No hard links are needed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import safetensors
-from safetensors import SafetensorError
 from torch import Tensor
 
 from murp.errors import RunError
-from murp.files import replacing
+from murp.files import parts, replacing
 from murp.runs import tensor_file
-from murp.runs.tensor_file import DamagedError, verify
+from murp.runs.tensor_file import DamagedError, MissingError, verify
 
 SUFFIX = ".safetensors"
+# A writer is between its two renames for microseconds: a reader that finds no file looks again at once.
+LOOKS = 8
+Contents = tuple[dict[str, Tensor], dict[str, Any]]
 
 
 def previous(path: Path) -> Path:
@@ -30,7 +37,8 @@ def previous(path: Path) -> Path:
 
 def exists(path: Path) -> bool:
     """Whether there is a checkpoint at ``path``, or one before it."""
-    return path.exists() or previous(path).exists()
+    # Asked twice: :func:`recover` may have put the one before in its place meanwhile.
+    return path.exists() or previous(path).exists() or path.exists()
 
 
 def write(path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
@@ -39,14 +47,12 @@ def write(path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
     The state is JSON; no pickle is involved. No table on the CPU is copied, neither to write nor to read back.
     """
     tables = {name: values.detach().cpu().contiguous() for name, values in tables.items()}
-    with replacing(path) as part:
+    with replacing(path, keep=previous(path)) as part:
         tensor_file.write(part, tables, state)
         try:
             verify(part)
         except DamagedError as error:
             raise OSError(f"what was written cannot be read back ({error})") from error
-        if path.exists():
-            path.replace(previous(path))
 
 
 def save(path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
@@ -71,12 +77,9 @@ def vanished(folder: Path) -> RunError:
     )
 
 
-def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def load(path: Path) -> Contents:
     """Tables and state of a checkpoint; of the one before, with a warning, where the newest is damaged or missing."""
-    try:
-        return read(path)
-    except DamagedError as error:
-        return read(_before(path, error))
+    return _newest(path, read)[1]
 
 
 def recover(path: Path) -> None:
@@ -84,30 +87,32 @@ def recover(path: Path) -> None:
 
     Otherwise the next save would keep the damaged one and drop the whole one.
     """
-    try:
-        verify(path)
-    except DamagedError as error:
-        _before(path, error).replace(path)
+    whole, _ = _newest(path, lambda file: ({}, verify(file)))
+    if whole != path:
+        whole.replace(path)
 
 
-def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def read(path: Path) -> Contents:
     """Tables and state of the checkpoint at ``path`` and no other; raises DamagedError where it is not whole."""
-    try:
-        with safetensors.safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            tables = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dictionary
-        return tables, tensor_file.checked_state(path, metadata, tensor_file.checksum(tables))
-    except FileNotFoundError:
-        raise DamagedError(f"there is no checkpoint at {path}.") from None
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DamagedError(f"{path} is damaged: it cannot be read ({error}).") from error
+    return tensor_file.read(path)
 
 
-def _before(path: Path, error: DamagedError) -> Path:
-    """The checkpoint before the damaged one at ``path``, which must be whole; says that it is used."""
+def _newest(path: Path, read: Callable[[Path], Contents]) -> tuple[Path, Contents]:
+    """The newest whole checkpoint, and what ``read`` makes of it; says so where that is not the one at ``path``."""
+    for _ in range(LOOKS):
+        try:
+            return path, read(path)
+        except MissingError as error:
+            fault: DamagedError = error
+            if parts(path):  # a save is between its renames
+                with contextlib.suppress(DamagedError):
+                    return previous(path), read(previous(path))
+        except DamagedError as error:
+            fault = error
+            break
     older = previous(path)
     try:
-        epoch = verify(older)["epoch"]
+        found = read(older)
     except DamagedError as another:
         too = f" The one before it does not help: {another}" if older.exists() else ""
         others = [name for name in ("best", "last") if name != path.stem and exists(path.with_name(name + SUFFIX))]
@@ -115,6 +120,7 @@ def _before(path: Path, error: DamagedError) -> Path:
             f" {path.with_name(name + SUFFIX)} is another: evaluate and predict with `--checkpoint {name}`."
             for name in others
         )
-        raise RunError(f"{error}{too}{advice}") from error
-    warnings.warn(f"{error} Using the checkpoint before it, {older.name}, of epoch {epoch}.", stacklevel=4)
-    return older
+        raise RunError(f"{fault}{too}{advice}") from fault
+    epoch = found[1]["epoch"]
+    warnings.warn(f"{fault} Using the checkpoint before it, {older.name}, of epoch {epoch}.", stacklevel=4)
+    return older, found

@@ -1,6 +1,7 @@
 """The run folder: what a run leaves on disk.
 
-config.toml        every setting; `murp train --config` repeats the run
+config.toml        every setting; `murp train --config` repeats the run. Those that decided the weights stand in each
+                   checkpoint too; see :mod:`murp.runs.settings`
 environment.json   format of the folder, versions, digest of the code, device and time of start
 graph/             the integer-coded graph with its names
 metrics.jsonl      a line for every epoch
@@ -12,7 +13,8 @@ lock               held by the process that trains; see :mod:`murp.runs.lock`
 calibration.json   calibrated probabilities, where `murp calibrate` made them
 
 The format is 1. It grows when this version could not read a folder of the next, or read it wrongly; files that may be
-missing do not count. A run of every format is kept in the tests.
+missing do not count. A run of every format is kept in the tests. (The first versions that write format 1 open and
+evaluate runs whose checkpoints hold settings, and refuse to continue them.)
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ from murp.models import Model
 from murp.provenance import source_digest
 from murp.runs import checkpoint
 from murp.runs.nearby import runs_near
+from murp.runs.settings import bind
 
 CONFIG, ENVIRONMENT, GRAPH, METRICS = "config.toml", "environment.json", "graph", "metrics.jsonl"
 LAST, BEST, CALIBRATION, LOCK = "last.safetensors", "best.safetensors", "calibration.json", "lock"
@@ -78,15 +81,16 @@ def create(
             graph.save(part / GRAPH)
         else:
             shutil.copytree(like / GRAPH, part / GRAPH)
-        checkpoint.write(part / LAST, model.parameters, state)
+        checkpoint.write(part / LAST, model.parameters, bind(state, config))
         (part / METRICS).touch()
 
 
 def check(path: Path) -> None:
     """Raise unless ``path`` is a run folder of a format that is known here."""
-    if not path.exists():
+    # Unlike Path.exists, these are False for a name the system refuses and a folder that may not be entered.
+    if not os.path.exists(path):
         raise RunError(f"there is no run folder at {path}.{runs_near(path)}")
-    if not (path / CONFIG).is_file() or not (path / GRAPH).is_dir():
+    if not os.path.isfile(path / CONFIG) or not os.path.isdir(path / GRAPH):
         raise RunError(f"{path} is not a run folder: it has no {CONFIG} and {GRAPH}/.{runs_near(path) or MAKE_ONE}")
     refuse_links(path, RunError)
     try:

@@ -3,55 +3,102 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 from murp.errors import RunError
-from murp.files import parts
-from murp.runs import folder
+from murp.files import lock, parts
+from murp.runs import checkpoint, folder
+
+_held: dict[Path, int] = {}
+"""The open folders that this process has locked."""
 
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Refuse where another process trains into the run folder ``path``; meanwhile refuse all others.
 
-    The system keeps the lock on the open file and ends it with the process, however that ends: what the file says
-    is for the message alone. Files that a killed training left half-written are removed.
+    Both the folder and a file in it are locked. The file can be removed, and then would stop nobody; network file
+    systems have no locks on folders. The system keeps the locks and ends them with the process, however that ends: what
+    the file says is for the message alone. Files that a killed training left half-written are removed.
     """
     folder.check(path)
-    try:
-        handle = os.open(path / folder.LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise folder.unwritable(path / folder.LOCK, error) from error
-    try:
+    with contextlib.ExitStack() as handles:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise _taken(path, os.read(handle, 20).decode(errors="replace").strip()) from None
+            whole = _opened(path, os.O_RDONLY, handles)
+            refusals = _lock(path, whole)
+            file = _opened(path / folder.LOCK, os.O_RDWR | os.O_CREAT, handles)
+            refusals += _lock(path, file)
         except OSError as error:
+            raise folder.unwritable(path / folder.LOCK, error) from error
+        if len(refusals) == 2:
             warnings.warn(
-                f"{path} cannot be locked ({error.strerror}): nothing stops a second training into it. See to it that "
+                f"{path} cannot be locked ({refusals[-1]}): nothing stops a second training into it. See to it that "
                 "there is none.",
                 stacklevel=3,
             )
         try:
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+            os.ftruncate(file, 0)
+            os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
             for name in (folder.LAST, folder.BEST, folder.METRICS, folder.CONFIG):
                 for left in parts(path / name):
                     left.unlink()
         except OSError as error:
             raise folder.unwritable(path / folder.LOCK, error) from error
+        _held[path] = whole
+        handles.callback(_held.pop, path, None)
         yield
-    finally:
-        os.close(handle)
 
 
-def _taken(path: Path, process: str) -> RunError:
+def check_held(path: Path) -> None:
+    """Raise where another folder has taken the place of the run folder at ``path`` that this process has locked.
+
+    What is written there would mix with another run. A folder that is the same but for its number, as some network file
+    systems have it, is known by this process's number in its lock file.
+    """
+    if path not in _held:
+        return
+    try:
+        same = os.path.samestat(os.fstat(_held[path]), os.stat(path))
+    except OSError:
+        return  # it is gone, which whoever writes will notice
+    if not same and _process(path) != str(os.getpid()):
+        raise checkpoint.vanished(path)
+
+
+def _opened(path: Path, how: int, handles: contextlib.ExitStack) -> int:
+    handle = os.open(path, how, 0o666)
+    handles.callback(os.close, handle)
+    return handle
+
+
+def _lock(path: Path, handle: int) -> list[str]:
+    """Lock a part of the run folder ``path``; why that cannot be done, where the system has no locks."""
+    try:
+        lock(handle)
+    except BlockingIOError:
+        raise _taken(path) from None
+    except OSError as error:
+        return [str(error.strerror)]
+    return []
+
+
+def _process(path: Path) -> str:
+    """The number of the process that trains, as the lock file says it; empty where that is lost."""
+    try:
+        with (path / folder.LOCK).open(errors="replace") as file:
+            text = file.read(20).strip()
+    except OSError:
+        return ""
+    return text if text.isdecimal() else ""
+
+
+def _taken(path: Path) -> RunError:
+    process = _process(path)
+    who, how = (f"process {process}", f"`kill -INT {process}`") if process else ("another process", "Ctrl-C")
     return RunError(
-        f"{path} is being trained by process {process} already. Wait for it, or stop it with `kill -INT {process}`, "
-        f"which writes a checkpoint, and continue with `murp train --resume {path}`."
+        f"{path} is being trained by {who} already. Wait for it, or stop it with {how}, which writes a checkpoint, and "
+        f"continue with `murp train --resume {path}`."
     )

@@ -14,10 +14,10 @@ def runs_near(path: Path) -> str:
 
     One whose name is close to that of ``path`` stands for all of them.
     """
-    home = path if path.is_dir() else path.parent
+    home = path if os.path.isdir(path) else path.parent
     try:
-        found = sorted(name for name in os.listdir(home) if (home / name / "config.toml").is_file())
-    except OSError:
+        found = sorted(name for name in os.listdir(home) if os.path.isfile(home / name / "config.toml"))
+    except (OSError, ValueError):  # not to be read, or a name the system refuses
         return ""
     if not found:
         return ""

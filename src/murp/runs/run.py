@@ -19,6 +19,7 @@ from murp.models import MultiRelational
 from murp.prediction import Calibration, Neighbour, Prediction, calibrate, nearest, predict
 from murp.prediction.calibration import Method
 from murp.runs import checkpoint, folder
+from murp.runs.settings import checked
 
 Checkpoint = Literal["best", "last"]
 
@@ -114,6 +115,7 @@ def _was_validated(path: Path) -> bool:
 def load_model(path: Path, config: Config, graph: KnowledgeGraph) -> tuple[MultiRelational, dict[str, Any]]:
     """The model of a checkpoint on the CPU, and the state of its training."""
     tables, state = checkpoint.load(path)
+    state = checked(state, config, path, path.with_name(folder.CONFIG))
     model = models.from_config(config, graph.num_entities, graph.num_relations)
     expected = {t.name: (model.rows_of(t), *t.shape) for t in model.tables}
     found = {name: tuple(values.shape) for name, values in tables.items()}

@@ -7,27 +7,39 @@ the format again: by this a damaged number is told from that of a version of mur
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import json
+import math
 import os
+from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from murp.errors import RunError
-from murp.files import fields, parse_json
+from murp.files import fields, flush, parse_json
 
 FORMAT = 1
 DTYPES = {"F32": torch.float32, "F64": torch.float64}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 METADATA = {"format", "checksum", "state", "state_checksum"}
 PIECE = 2**22
+# A network file system forgets an open file (ESTALE) that another machine has replaced.
+GONE = (errno.ENOENT, errno.ESTALE)
 
 
 class DamagedError(RunError):
     """A checkpoint that is missing, cannot be read, or is not what was written."""
+
+
+class MissingError(DamagedError):
+    """A checkpoint that is not there, or was taken away while it was read."""
 
 
 def write(path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
@@ -56,32 +68,42 @@ def write(path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
         for values in tables.values():
             file.write(values.numpy().data)
         file.flush()
-        os.fsync(file.fileno())
+        flush(file.fileno())
         if hasattr(os, "posix_fadvise"):
-            # Whoever reads the file now gets it from the disk and not from memory.
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            # Whoever reads the file now gets it from the disk and not from memory, where the file system obeys.
+            with contextlib.suppress(OSError):
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def verify(path: Path) -> dict[str, Any]:
     """The state in a checkpoint that is whole; raises DamagedError where it is not."""
-    try:
-        with path.open("rb") as file:
-            header, start = _header(file)
-            metadata = header.pop("__metadata__")
-            if max(table["data_offsets"][1] for table in header.values()) != os.fstat(file.fileno()).st_size - start:
-                raise ValueError("the tables end before or after the file")
-            digest = _digest()
-            for name in sorted(header):
-                _describe(digest, name, header[name]["shape"], DTYPES[header[name]["dtype"]])
-                begin, end = header[name]["data_offsets"]
-                file.seek(start + begin)
-                for place in range(begin, end, PIECE):
-                    digest.update(file.read(min(PIECE, end - place)))
-            return checked_state(path, metadata, digest.hexdigest())
-    except FileNotFoundError:
-        raise DamagedError(f"there is no checkpoint at {path}.") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DamagedError(f"{path} is damaged: it cannot be read ({error!r}).") from error
+    with _opened(path) as file:
+        metadata, tables = _contents(file)
+        digest = _digest()
+        for name in sorted(tables):
+            table = tables[name]
+            _describe(digest, name, table.shape, table.dtype)
+            file.seek(table.begin)
+            for place in range(table.begin, table.end, PIECE):
+                digest.update(file.read(min(PIECE, table.end - place)))
+        return checked_state(path, metadata, digest.hexdigest())
+
+
+def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Tables and state of a checkpoint that is whole; raises DamagedError where it is not.
+
+    All comes from one open file, and none of it stays mapped: whoever puts another file in its place meanwhile does no
+    harm. (The safetensors library opens a file twice, by its name.)
+    """
+    with _opened(path) as file:
+        metadata, places = _contents(file)
+        tables = {}
+        for name, table in places.items():
+            values = tables[name] = torch.empty(table.shape, dtype=table.dtype)
+            file.seek(table.begin)
+            if file.readinto(values.numpy().reshape(-1).view(np.uint8).data) != values.nbytes:
+                raise ValueError(f"it ends within the table {name}")
+        return tables, checked_state(path, metadata, checksum(tables))
 
 
 def checked_state(path: Path, metadata: dict[str, str], tables: str) -> dict[str, Any]:
@@ -120,12 +142,46 @@ def _text_checksum(text: str) -> str:
     return digest.hexdigest()
 
 
-def _header(file: BinaryIO) -> tuple[dict[str, Any], int]:
-    """The header, and where the tables begin."""
-    size = int.from_bytes(file.read(8), "little")
-    if size > os.fstat(file.fileno()).st_size:
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BufferedReader]:
+    """The file at ``path``; what goes wrong with it is a DamagedError."""
+    try:
+        with path.open("rb") as file:
+            yield file
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, OSError) and error.errno in GONE:
+            raise MissingError(f"there is no checkpoint at {path}.") from None
+        raise DamagedError(f"{path} is damaged: it cannot be read ({error!r}).") from error
+
+
+class _Table(NamedTuple):
+    """Where a table stands in the file."""
+
+    shape: list[int]
+    dtype: torch.dtype
+    begin: int
+    end: int
+
+
+def _contents(file: BufferedReader) -> tuple[dict[str, str], dict[str, _Table]]:
+    """The metadata, and where each table stands; a ValueError where tables and file do not fit each other."""
+    size = os.fstat(file.fileno()).st_size
+    length = int.from_bytes(file.read(8), "little")
+    if length > size:
         raise ValueError("the header is longer than the file")
-    return parse_json(file.read(size)), 8 + size
+    header = parse_json(file.read(length))
+    metadata = header.pop("__metadata__")
+    tables, end = {}, 8 + length
+    for name, about in sorted(header.items(), key=lambda entry: entry[1]["data_offsets"]):
+        table = _Table(about["shape"], DTYPES[about["dtype"]], *(8 + length + place for place in about["data_offsets"]))
+        if any(type(number) is not int or number < 0 for number in table.shape):
+            raise ValueError(f"the table {name} cannot have the shape {table.shape}")
+        if table.begin != end or table.end - table.begin != math.prod(table.shape) * table.dtype.itemsize:
+            raise ValueError(f"the table {name} is not where it should be")
+        tables[name], end = table, table.end
+    if end != size:
+        raise ValueError("the tables end before or after the file")
+    return metadata, tables
 
 
 def _digest() -> hashlib.blake2b:

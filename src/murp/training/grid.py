@@ -29,6 +29,7 @@ from murp.graph import SPLITS, KnowledgeGraph
 from murp.runs import Run, checkpoint, folder
 from murp.runs.lock import locked
 from murp.runs.run import load
+from murp.runs.settings import checked
 from murp.training.lane import Lane
 from murp.training.loop import WRITERS, finished, fit
 from murp.training.progress import Named, Silent, for_terminal
@@ -163,7 +164,8 @@ def _go_on(path: Path, config: Config, graph: KnowledgeGraph, progress: Silent) 
     """A run that stands in its folder already, trained to its end where it is not; one that diverged does so again."""
     last = path / folder.LAST
     try:
-        if not finished(config, State.from_dict(checkpoint.load(last)[1], last)):
+        state = checked(checkpoint.load(last)[1], config, last, path / folder.CONFIG)
+        if not finished(config, State.from_dict(state, last)):
             resume(path, progress=Named(progress, path))
     except MurpError as error:
         return _told(error)

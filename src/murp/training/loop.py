@@ -20,6 +20,8 @@ from murp.engines import Chunk, Engine
 from murp.errors import NotFiniteError, RunError
 from murp.evaluation import KnownFacts, evaluate
 from murp.runs import checkpoint, folder
+from murp.runs.lock import check_held
+from murp.runs.settings import bind
 from murp.training import tensorboard
 from murp.training.interrupt import Interrupt
 from murp.training.lane import Lane
@@ -186,7 +188,8 @@ def _finish_epoch(lane: Lane, lr: float, known: KnownFacts, disk: ThreadPoolExec
 
 
 def _write_metrics(lane: Lane) -> None:
-    """What has been noted since the last time."""
+    """What has been noted since the last time; raises where another folder has taken the place of the lane's."""
+    check_held(lane.path)
     records, lane.records = lane.records, []
     if records:
         folder.append_metrics(lane.path, records)
@@ -220,7 +223,8 @@ def _save(lane: Lane, name: str, disk: ThreadPoolExecutor) -> None:
     _write_metrics(lane)
     _wait(lane)
     tables = {table: values.detach().cpu() for table, values in lane.model.parameters.items()}
-    lane.written = disk.submit(checkpoint.save, lane.path / name, tables, lane.state.to_dict())
+    state = bind(lane.state.to_dict(), lane.config)
+    lane.written = disk.submit(checkpoint.save, lane.path / name, tables, state)
     if lane.model.device.type == "cpu":
         _wait(lane)
 

@@ -1,0 +1,56 @@
+"""What a file of names gets wrong: ids that are named twice, and ids that the graph does not have."""
+
+from __future__ import annotations
+
+import itertools
+import reprlib
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from murp.errors import DataError
+from murp.graph.delimited import rows
+from murp.graph.vocabulary import PLURALS, Vocabulary
+
+
+def check_names(file: Path, names: pa.Table, vocabulary: Vocabulary) -> list[str]:
+    """A sentence about the ids of ``file`` that ``vocabulary`` does not have; an id with two rows is a DataError.
+
+    Which of two names is meant cannot be known. A file that names more than there is may well be meant: it was made
+    for the whole of which the graph is a part. The sentence begins with the name of the file, without its folder.
+    """
+    ids = names["id"].combine_chunks()
+    codes = ids.dictionary_encode().indices.to_numpy()  # numbered in order of first appearance
+    _, firsts = np.unique(codes, return_index=True)
+    again = np.setdiff1d(np.arange(len(codes)), firsts)
+    if len(again):
+        second = int(again[0])
+        first = _line(file, int(firsts[codes[second]]))
+        raise DataError(
+            f"{file}, line {_line(file, second)}: {_shown(ids, second)} has a name in line {first} already "
+            f"({_rows(len(again))} too many in all). Keep one row for each id."
+        )
+    unknown = np.flatnonzero(~pc.is_in(ids, value_set=vocabulary.ids).to_numpy(False))
+    if not len(unknown):
+        return []
+    first = int(unknown[0])
+    return [
+        f"{file.name}: {len(unknown):,} of {_rows(len(ids))} name no {vocabulary.kind} of the graph, the first in line "
+        f"{_line(file, first)}: {_shown(ids, first)}. They are left out; the graph has {len(vocabulary):,} "
+        f"{PLURALS[vocabulary.kind]}."
+    ]
+
+
+def _line(file: Path, row: int) -> int:
+    """The line on which a row of the file begins."""
+    return next(itertools.islice(rows(file, "\t"), row, None))[0]
+
+
+def _shown(ids: pa.Array, row: int) -> str:
+    return reprlib.repr(ids[row].as_py())
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"

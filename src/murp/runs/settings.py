@@ -1,0 +1,55 @@
+"""The settings that decided a checkpoint's weights, kept in its state.
+
+``config.toml`` is a text that anyone can edit. A model of other settings may have tables of the same shapes, and would
+give other answers with these weights without a word; a training would go on as another one. So a checkpoint says what
+it was trained with, and a run is opened and continued only where its file says the same. Settings that may change from
+one day to the next (``free`` in :class:`murp.Config`) are not kept: where and how to compute, how long, how often to
+validate and to save, where the data lay. Checkpoints written before there was this have none, and open as they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import reprlib
+from pathlib import Path
+from typing import Any
+
+from murp.config import Config
+from murp.errors import RunError
+
+SETTINGS = "settings"
+
+
+def bind(state: dict[str, Any], config: Config) -> dict[str, Any]:
+    """``state`` with the settings that decide the weights."""
+    return {**state, SETTINGS: _deciding(config)}
+
+
+def checked(state: dict[str, Any], config: Config, file: Path, settings: Path) -> dict[str, Any]:
+    """The state in the checkpoint ``file`` without its settings, which must be those of ``config``, read from
+    ``settings``."""
+    trained = state.get(SETTINGS, {})
+    if not isinstance(trained, dict):
+        raise RunError(f"{file}: the checkpoint's settings cannot be {reprlib.repr(trained)}.")
+    other = {name: value for name, value in _deciding(config).items() if name in trained and trained[name] != value}
+    if other:
+        raise RunError(
+            f"{settings} says {_shown(other)}, but the weights in {file.name} were trained with "
+            f"{_shown({name: trained[name] for name in other})}. Put that back, or train a new run with the other "
+            "settings (`murp train --config`)."
+        )
+    return {name: value for name, value in state.items() if name != SETTINGS}
+
+
+def _deciding(config: Config) -> dict[str, Any]:
+    values = dataclasses.asdict(config)
+    free = set(config.free())
+    if config.lr_schedule != "constant":
+        free.discard("epochs")  # the learning rate of every step depends on it
+    return {name: value for name, value in values.items() if name not in free}
+
+
+def _shown(values: dict[str, Any]) -> str:
+    """As ``config.toml`` has them."""
+    return ", ".join(f"{name} = {json.dumps(value)}" for name, value in values.items())
