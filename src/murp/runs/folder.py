@@ -31,6 +31,7 @@ import numpy as np
 import torch
 
 import murp
+from murp.commands import command
 from murp.config import Config
 from murp.errors import ConfigError, RunError
 from murp.files import fields, new_folder, parse_json, refuse_links, write_text
@@ -65,7 +66,7 @@ def create(
     """
     if os.path.isfile(path / CONFIG):  # unlike Path.exists, False for a name the system refuses
         raise RunError(
-            f"{path} exists already. Choose another folder, continue that run (`murp train --resume {path}`, "
+            f"{path} exists already. Choose another folder, continue that run (`{command('train', '--resume', path)}`, "
             "murp.resume in Python), or remove it."
         )
     with new_folder(path, RunError) as part:
@@ -201,7 +202,7 @@ def unwritable(file: Path, error: OSError) -> RunError:
         return checkpoint.vanished(file.parent)
     return RunError(
         f"could not write {file}: {error.strerror}. The last checkpoint is kept. Free some space or repair the "
-        f"folder, then continue with `murp train --resume {file.parent}`."
+        f"folder, then continue with `{command('train', '--resume', file.parent)}`."
     )
 
 

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+from murp.commands import command
 from murp.errors import RunError
 from murp.files import parts
 from murp.runs import folder
@@ -53,5 +54,5 @@ def locked(path: Path) -> Iterator[None]:
 def _taken(path: Path, process: str) -> RunError:
     return RunError(
         f"{path} is being trained by process {process} already. Wait for it, or stop it with `kill -INT {process}`, "
-        f"which writes a checkpoint, and continue with `murp train --resume {path}`."
+        f"which writes a checkpoint, and continue with `{command('train', '--resume', path)}`."
     )
