@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -232,6 +233,19 @@ def test_data_commands(dataset: Path, tmp_path: Path) -> None:
     ours, theirs = (json.loads(ok("data", "audit", path, "--json"))["counts"] for path in (dataset, tmp_path / "out"))
     assert ours == theirs
     assert "exists" in refused("data", "convert", dataset, tmp_path / "out")
+
+
+def test_what_to_do_next_can_be_copied(dataset: Path, tmp_path: Path) -> None:
+    """Spaces in a name are quoted."""
+    path = tmp_path / "a run's folder"
+    printed = ok(*TRAIN, "--data", dataset, "--out", path)
+    program, *words = shlex.split(printed.splitlines()[-1].removeprefix("next: "))
+    assert (program, words) == ("murp", ["evaluate", str(path)])
+    printed = ok("export", path, "--to", "npz", "--out", tmp_path / "a run.npz")
+    words = shlex.split(printed.splitlines()[-1].removeprefix("back: murp "))
+    assert words == ["import", str(tmp_path / "a run.npz"), "--out", "RUN", "--data", "DATA"]
+    message = refused(*TRAIN, "--data", dataset, "--out", path)
+    assert f"`murp train --resume {shlex.quote(str(path))}`" in message
 
 
 class TestBadInput:

@@ -12,6 +12,7 @@ from typing import Any
 from murp.cli.imports import uncollected
 from murp.cli.settings import add_settings, given_settings
 from murp.cli.text import Commands, figure
+from murp.commands import command
 from murp.config import Config
 from murp.errors import ConfigError
 
@@ -65,8 +66,8 @@ def run(options: argparse.Namespace) -> None:
     if state["best_mrr"] is not None:
         best = f"MRR {figure(state['best_mrr'])} in epoch {state['best_epoch']}"
         print(f"best validation: {best} (valid, protocol standard)")
-    further = f"evaluate {result.path}" if len(result.graph.test) else f"explore {result.path}"
-    print(f"saved in {result.path}\nnext: murp {further}")
+    further = command("evaluate" if len(result.graph.test) else "explore", result.path)
+    print(f"saved in {result.path}\nnext: {further}")
 
 
 def _refuse_settings(options: argparse.Namespace, given: dict[str, Any]) -> None:
