@@ -23,6 +23,8 @@ from murp.errors import ConfigError
 
 Choice = tuple[str, ...]
 
+LARGEST = 2**63 - 1  # of whole numbers: no library below counts further
+
 
 def setting(
     default: Any,
@@ -183,8 +185,9 @@ def _checked(name: str, value: Any, kind: Any, rules: Any) -> Any:
         raise ConfigError(f"{name} must be one of {', '.join(rules['choices'])}, not {value!r}.")
     if rules["least"] is not None and value < rules["least"]:
         raise ConfigError(f"{name} must be at least {rules['least']}, not {value!r}.")
-    if rules["most"] is not None and value > rules["most"]:
-        raise ConfigError(f"{name} must be at most {rules['most']}, not {value!r}.")
+    most = LARGEST if kind is int and rules["most"] is None else rules["most"]
+    if most is not None and value > most:
+        raise ConfigError(f"{name} must be at most {most}, not {value!r}.")
     if rules["above"] is not None and value <= rules["above"]:
         raise ConfigError(f"{name} must be above {rules['above']}, not {value!r}.")
     return value

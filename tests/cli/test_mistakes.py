@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shlex
 import subprocess
@@ -82,6 +83,26 @@ def test_a_value_no_option_takes_is_not_understood(
     options: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert message in misunderstood(options, capsys)
+
+
+def whole_numbers() -> Iterator[tuple[str, str]]:
+    """Every option that takes a whole number, as its command and its name."""
+    for name, command in parsers(parser()):
+        for action in command._actions:
+            if action.type is not None and action.metavar != "X":
+                with contextlib.suppress(argparse.ArgumentTypeError, ValueError):
+                    if isinstance(action.type("1"), int):  # type: ignore[operator]
+                        yield name, action.option_strings[0]
+
+
+def test_no_option_takes_a_whole_number_beyond_the_machine_s(capsys: pytest.CaptureFixture[str]) -> None:
+    options = list(whole_numbers())
+    assert ("train", "--dim") in options
+    assert ("predict", "-k") in options
+    assert len(options) > 20
+    for name, option in options:
+        message = misunderstood(f"{name} {option} 12345678901234567890123456", capsys)
+        assert f"argument {option}: must be at most 9223372036854775807, not 1234" in message
 
 
 def parsers(at: argparse.ArgumentParser, name: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:
