@@ -26,6 +26,7 @@ from murp.graph.reading import FORMATS_IN_WORDS, find_file, read_names, read_tri
 from murp.graph.splitting import split
 from murp.graph.storage import is_saved, read_saved
 from murp.graph.streams import split_endings
+from murp.paths import not_a_file
 
 _NAMES = ("entity_names", "relation_names")
 
@@ -169,6 +170,8 @@ def _read_folder(folder: Path) -> KnowledgeGraph:
 
 
 def _read_file(path: Path, seed: int) -> KnowledgeGraph:
+    if (why := not_a_file(path)) is not None:
+        raise DataError(f"{path} {why}.")
     names = [find_file(path.parent, stem, (".tsv",)) for stem in _NAMES]
     return coded(path, [path, *filter(None, names)], cache_folder(), lambda: _split_file(path, names, seed), seed)
 

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from murp.errors import DataError
+from murp.paths import not_a_file
 
 # A few kilobytes can unpack to more than any memory holds. Facts as text shrink to a fifth or a fiftieth.
 ALWAYS_UNPACKED = 64 << 20
@@ -35,6 +36,8 @@ def split_endings(path: Path) -> tuple[str, str]:
 @contextlib.contextmanager
 def open_input(path: Path) -> Iterator[Any]:
     """A binary stream of the decompressed content; what disk or decompressor object to is a DataError."""
+    if (why := not_a_file(path)) is not None:
+        raise DataError(f"{path} {why}.")
     compression = COMPRESSIONS[split_endings(path)[1]]
     try:
         if compression == "xz":

@@ -34,7 +34,7 @@ import murp
 from murp.commands import command
 from murp.config import Config
 from murp.errors import ConfigError, RunError
-from murp.files import fields, new_folder, parse_json, refuse_links, write_text
+from murp.files import fields, new_folder, parse_json, refuse_strangers, write_text
 from murp.graph import KnowledgeGraph
 from murp.models import Model
 from murp.runs import checkpoint
@@ -88,7 +88,7 @@ def check(path: Path) -> None:
         raise RunError(f"there is no run folder at {path}.{runs_near(path)}")
     if not (path / CONFIG).is_file() or not (path / GRAPH).is_dir():
         raise RunError(f"{path} is not a run folder: it has no {CONFIG} and {GRAPH}/.{runs_near(path) or MAKE_ONE}")
-    refuse_links(path, RunError)
+    refuse_strangers(path, RunError)
     try:
         found = parse_json((path / ENVIRONMENT).read_text(encoding="utf-8"))["format"]
     except (OSError, ValueError, KeyError, TypeError):
