@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Self, TypedDict, get_type_hints
 
 from murp.errors import ConfigError
+from murp.paths import not_a_file, not_text
 
 Choice = tuple[str, ...]
 
@@ -123,6 +124,8 @@ class Config:
     @classmethod
     def read(cls, path: Path) -> dict[str, Any]:
         """The values of a TOML file, unchecked, to be completed from the command line."""
+        if (why := not_a_file(path)) is not None:
+            raise ConfigError(f"{path} {why}.")
         try:
             return tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -181,6 +184,8 @@ def _checked(name: str, value: Any, kind: Any, rules: Any) -> Any:
         raise ConfigError(f"{name} must be {_words[kind]}, not {value!r}.")
     if kind is float and not math.isfinite(value):
         raise ConfigError(f"{name} must be a finite number, not {value!r}.")
+    if kind is str and (why := not_text(value)) is not None:
+        raise ConfigError(f"{name} cannot be {value!r}, which {why}.")
     if rules["choices"] and value not in rules["choices"]:
         raise ConfigError(f"{name} must be one of {', '.join(rules['choices'])}, not {value!r}.")
     if rules["least"] is not None and value < rules["least"]:
