@@ -172,14 +172,3 @@ def test_what_another_locale_could_read_is_told() -> None:
     ended = subprocess.run([sys.executable, "-c", code, "été"], env=environment, capture_output=True, text=True)
     assert "set PYTHONUTF8=1" in ended.stdout
     assert not_text("été") is None
-
-
-@pytest.mark.parametrize("name", ["train.tsv", "entity_names.tsv"])
-def test_names_within_files_that_are_no_text(name: str, tmp_path: Path) -> None:
-    for split in ("train", "valid", "test"):
-        (tmp_path / f"{split}.tsv").write_text(FACTS)
-    with (tmp_path / name).open("ab") as file:
-        file.write(b"1\tcaf\xe9\t2\n" if name == "train.tsv" else b"1\tone\n2\tcaf\xe9\n")
-    with pytest.raises(DataError, match=rf"{name}, line \d+: not UTF-8") as raised:
-        KnowledgeGraph.load(tmp_path)
-    assert str(raised.value).isprintable()
