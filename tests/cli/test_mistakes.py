@@ -150,6 +150,15 @@ def test_output_that_cannot_be_written_is_told_without_a_traceback(unbuffered: s
     assert ended.stderr == "murp: standard output cannot be written: No space left on device.\n"
 
 
+def test_a_working_folder_that_was_removed_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    with contextlib.chdir(gone):
+        gone.rmdir()
+        assert main(["evaluate", str(tmp_path / "run")]) == 1
+    assert capsys.readouterr().err.startswith("murp: the folder you are in was removed. ")
+
+
 def test_closed_output_is_no_error() -> None:
     closed = subprocess.run(f"{shlex.quote(sys.executable)} -m murp data list >&-", shell=True, capture_output=True)
     assert (closed.returncode, closed.stderr) == (0, b"")

@@ -17,6 +17,7 @@ import pytest
 from typed import TRAIN, ok
 
 from murp.cli.main import main
+from murp.paper import Lab
 from murp.runs import checkpoint
 from trees import tree
 
@@ -133,6 +134,34 @@ def test_a_sweep_tells_of_failed_runs_though_nobody_reads_its_table(number: int,
     assert "1 of 2 runs failed" in err.getvalue()
     with streams(Refusing(number), io.StringIO()):
         assert main([*words, "0.001"]) == (1 if number == FULL else 0)
+
+
+@pytest.mark.parametrize(("number", "status"), [(FULL, 1), (GONE, 0)])
+def test_experiments_of_the_paper_go_on_unread(
+    number: int, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = []
+
+    def item(lab: Lab) -> None:
+        lab.say("training")
+        done.append(lab)
+
+    monkeypatch.setattr("murp.paper.ITEMS", {"first": item, "second": item})
+    with streams(Refusing(number), io.StringIO()):
+        assert main(["paper", "run", "all", "--again", "--out", str(tmp_path)]) == status
+    assert len(done) == 2
+
+
+@pytest.mark.parametrize(("number", "status"), [(FULL, 1), (GONE, 0)])
+def test_the_explorer_serves_though_nobody_reads_its_address(
+    number: int, status: int, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = []
+    monkeypatch.setattr("murp.explorer.server.serve", lambda *given: served.append(given))
+    with streams(Refusing(number), io.StringIO()):
+        assert main(["explore", str(run), "--port", "0"]) == status
+    assert len(served) == 1
+    served[0][1].close()
 
 
 @pytest.mark.parametrize("words", [["evaluate"], ["evaluate", "--json"], ["info"]])

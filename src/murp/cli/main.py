@@ -6,6 +6,7 @@ it. Heavy imports stand inside those functions: ``murp --help`` answers at once.
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -96,6 +97,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     # A warning is for the user, who has no use for the line of code it came from.
     warnings.formatwarning = lambda message, *_: f"murp: warning: {message}\n"
     try:
+        _check_working_folder()
         options.run(options)
     except MurpError as error:
         print(f"murp: {error}", file=sys.stderr)
@@ -104,3 +106,11 @@ def _run(arguments: Sequence[str] | None) -> int:
         print(f"murp: {stop}" if str(stop) else "murp: interrupted", file=sys.stderr)
         return 130
     return 0
+
+
+def _check_working_folder() -> None:
+    """Raise where it was removed: PyTorch's mathematics would end the process, with words that help nobody."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise MurpError("the folder you are in was removed. Change to one that exists, and try again.") from None
