@@ -144,7 +144,7 @@ def refuse_strangers(folder: Path, error: type[MurpError]) -> None:
         if member.is_symlink():
             raise error(f"{member} is a symbolic link. Put the file itself there, or remove the link.")
         if not member.is_dir() and (why := not_a_file(member)) is not None:
-            raise error(f"{member} {why}. Put the file itself there, or remove it.")
+            raise error(f"{member} {why}. Put a file there, or remove it.")
 
 
 def write_text(path: Path, text: str) -> None:

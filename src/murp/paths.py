@@ -9,7 +9,7 @@ from pathlib import Path
 
 _OTHERS = {
     stat.S_ISDIR: "is a folder, where a file is wanted",
-    stat.S_ISFIFO: "is a pipe, which cannot be read twice: save what it gives as a file, and give that",
+    stat.S_ISFIFO: "is a pipe, where a file is wanted (save what it gives as one)",
     stat.S_ISSOCK: "is a socket, where a file is wanted",
     stat.S_ISCHR: "is a device, where a file is wanted",
     stat.S_ISBLK: "is a device, where a file is wanted",

@@ -141,6 +141,7 @@ def test_a_word_that_is_no_text_is_not_understood(capsys: pytest.CaptureFixture[
         assert stop.value.code == 2
         message = capsys.readouterr().err
         assert r"error: 'caf\udce9' holds bytes that are no UTF-8: choose another name" in message
+        assert "Did you mean" not in message
 
 
 def test_in_python_names_that_are_no_text_are_refused_too(run: Path, tmp_path: Path) -> None:

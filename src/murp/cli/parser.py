@@ -30,7 +30,7 @@ class Parser(argparse.ArgumentParser):
             self.exit(2)
         for word in self.given:
             if (why := not_text(word)) is not None:
-                self.error(f"{word!r} {why}")
+                super().error(f"{word!r} {why}")  # nothing is misspelt
         options, rest = super().parse_known_args(args, namespace)
         if rest:
             self.error(f"unrecognized arguments: {' '.join(rest)}")
