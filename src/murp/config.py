@@ -20,8 +20,11 @@ from pathlib import Path
 from typing import Any, Self, TypedDict, get_type_hints
 
 from murp.errors import ConfigError
+from murp.paths import not_a_file, not_text
 
 Choice = tuple[str, ...]
+
+LARGEST = 2**63 - 1  # of whole numbers: no library below counts further
 
 
 def setting(
@@ -136,6 +139,8 @@ class Config:
     @classmethod
     def read(cls, path: Path) -> dict[str, Any]:
         """The values of a TOML file, unchecked, to be completed from the command line."""
+        if (why := not_a_file(path)) is not None:
+            raise ConfigError(f"{path} {why}.")
         try:
             return tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -203,12 +208,15 @@ def _checked(name: str, value: Any, kind: Any, rules: Any) -> Any:
         raise ConfigError(f"{name} must be {_words[kind]}, not {value!r}.")
     if kind is float and not math.isfinite(value):
         raise ConfigError(f"{name} must be a finite number, not {value!r}.")
+    if kind is str and (why := not_text(value)) is not None:
+        raise ConfigError(f"{name} cannot be {value!r}, which {why}.")
     if rules["choices"] and value not in rules["choices"]:
         raise ConfigError(f"{name} must be one of {', '.join(rules['choices'])}, not {value!r}.")
     if rules["least"] is not None and value < rules["least"]:
         raise ConfigError(f"{name} must be at least {rules['least']}, not {value!r}.")
-    if rules["most"] is not None and value > rules["most"]:
-        raise ConfigError(f"{name} must be at most {rules['most']}, not {value!r}.")
+    most = LARGEST if kind is int and rules["most"] is None else rules["most"]
+    if most is not None and value > most:
+        raise ConfigError(f"{name} must be at most {most}, not {value!r}.")
     if rules["above"] is not None and value <= rules["above"]:
         raise ConfigError(f"{name} must be above {rules['above']}, not {value!r}.")
     return value

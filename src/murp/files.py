@@ -19,6 +19,7 @@ from types import UnionType
 from typing import Any
 
 from murp.errors import MurpError
+from murp.paths import not_a_file, not_text
 
 try:
     import fcntl
@@ -60,6 +61,8 @@ def new_folder(path: Path, error: type[MurpError]) -> Iterator[Path]:
     ``error``; if the block raises, or the disk is full, nothing is left behind. What a process that was
     killed left behind is removed by the next one that makes the same folder.
     """
+    if (why := not_text(str(path))) is not None:
+        raise error(f"{path} cannot be made: its name {why}.")
     try:
         if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
             raise error(f"{path} exists already. Choose another folder, or remove it first.")
@@ -140,14 +143,20 @@ def _is_finite_number(value: float) -> bool:
         return False
 
 
-def refuse_links(folder: Path, error: type[MurpError]) -> None:
-    """Raise where a member of ``folder`` is a symbolic link: a folder that came from others might read any file."""
+def refuse_strangers(folder: Path, error: type[MurpError]) -> None:
+    """Raise where a member of ``folder`` is no file and no folder.
+
+    A symbolic link in a folder that came from others might read any file; a pipe would be waited for.
+    """
     try:
-        links = [member for member in folder.iterdir() if member.is_symlink()]
+        members = list(folder.iterdir())
     except OSError as refusal:
         raise error(f"{folder} cannot be read: {refusal.strerror}.") from refusal
-    for link in links:
-        raise error(f"{link} is a symbolic link. Put the file itself there, or remove the link.")
+    for member in members:
+        if member.is_symlink():
+            raise error(f"{member} is a symbolic link. Put the file itself there, or remove the link.")
+        if not member.is_dir() and (why := not_a_file(member)) is not None:
+            raise error(f"{member} {why}. Put a file there, or remove it.")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -232,6 +233,40 @@ def test_data_commands(dataset: Path, tmp_path: Path) -> None:
     ours, theirs = (json.loads(ok("data", "audit", path, "--json"))["counts"] for path in (dataset, tmp_path / "out"))
     assert ours == theirs
     assert "exists" in refused("data", "convert", dataset, tmp_path / "out")
+
+
+def test_what_to_do_next_can_be_copied(dataset: Path, tmp_path: Path) -> None:
+    """Spaces in a name are quoted."""
+    path = tmp_path / "a run's folder"
+    printed = ok(*TRAIN, "--data", dataset, "--out", path)
+    program, *words = shlex.split(printed.splitlines()[-1].removeprefix("next: "))
+    assert (program, words) == ("murp", ["evaluate", str(path)])
+    printed = ok("export", path, "--to", "npz", "--out", tmp_path / "a run.npz")
+    words = shlex.split(printed.splitlines()[-1].removeprefix("back: murp "))
+    assert words == ["import", str(tmp_path / "a run.npz"), "--out", "RUN", "--data", "DATA"]
+    message = refused(*TRAIN, "--data", dataset, "--out", path)
+    assert f"`murp train --resume {shlex.quote(str(path))}`" in message
+
+
+def test_nothing_to_do_says_why(dataset: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    ok(*TRAIN, "--data", dataset, "--out", path, "--epochs", "200", "--validate-every", "1", "--patience", "1")
+    said = ok("train", "--resume", path).splitlines()[0]
+    assert said.startswith("nothing to do: murp d=5 on family stopped early, in epoch ")
+    assert f"`murp train --resume {path} --patience 0`" in said
+    before = (path / "config.toml").read_bytes()
+    message = refused("train", "--resume", path, "--epochs", "800")
+    assert f"`murp train --resume {path} --epochs 800 --patience 0`" in message
+    assert (path / "config.toml").read_bytes() == before
+    more = str(len((path / "metrics.jsonl").read_text().splitlines()) + 1)
+    assert ok("train", "--resume", path, "--epochs", more, "--patience", "0").startswith("trained")
+
+
+def test_nothing_to_do_where_no_metrics_are_left(run: Path, tmp_path: Path) -> None:
+    """Lost with their file, or of an imported run, which never had any."""
+    shutil.copytree(run, tmp_path / "run")
+    (tmp_path / "run" / "metrics.jsonl").unlink()
+    assert "is trained, epoch 3." in ok("train", "--resume", tmp_path / "run")
 
 
 class TestBadInput:

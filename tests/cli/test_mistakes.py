@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shlex
 import subprocess
@@ -84,6 +85,26 @@ def test_a_value_no_option_takes_is_not_understood(
     assert message in misunderstood(options, capsys)
 
 
+def whole_numbers() -> Iterator[tuple[str, str]]:
+    """Every option that takes a whole number, as its command and its name."""
+    for name, command in parsers(parser()):
+        for action in command._actions:
+            if action.type is not None and action.metavar != "X":
+                with contextlib.suppress(argparse.ArgumentTypeError, ValueError):
+                    if isinstance(action.type("1"), int):  # type: ignore[operator]
+                        yield name, action.option_strings[0]
+
+
+def test_no_option_takes_a_whole_number_beyond_the_machine_s(capsys: pytest.CaptureFixture[str]) -> None:
+    options = list(whole_numbers())
+    assert ("train", "--dim") in options
+    assert ("predict", "-k") in options
+    assert len(options) > 20
+    for name, option in options:
+        message = misunderstood(f"{name} {option} 12345678901234567890123456", capsys)
+        assert f"argument {option}: must be at most 9223372036854775807, not 1234" in message
+
+
 def parsers(at: argparse.ArgumentParser, name: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:
     yield name, at
     for action in at._actions:
@@ -127,6 +148,15 @@ def test_output_that_cannot_be_written_is_told_without_a_traceback(unbuffered: s
         )
     assert ended.returncode == 1
     assert ended.stderr == "murp: standard output cannot be written: No space left on device.\n"
+
+
+def test_a_working_folder_that_was_removed_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    with contextlib.chdir(gone):
+        gone.rmdir()
+        assert main(["evaluate", str(tmp_path / "run")]) == 1
+    assert capsys.readouterr().err.startswith("murp: the folder you are in was removed. ")
 
 
 def test_closed_output_is_no_error() -> None:

@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 from pathlib import Path
+from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -61,6 +62,9 @@ def test_an_npz_of_objects_is_not_unpickled(tmp_path: Path) -> None:
         import_run(tmp_path / "x.npz", tmp_path / "out")
 
 
+WHOLE = [name for name, kind in get_type_hints(Config).items() if kind is int]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -72,6 +76,7 @@ def test_an_npz_of_objects_is_not_unpickled(tmp_path: Path) -> None:
         ("lr = nan", "lr must be a finite number"),
         ("lr = 1" + "0" * 400, "lr is beyond the largest number"),
         ("lr = 1" + "0" * 5000, "is not a readable TOML file"),
+        *((f"{name} = 12345678901234567890123456", f"{name} must be at most 9223372036854775807") for name in WHOLE),
         ("lr = [1]", "lr must be a number"),
         ("[lr]\nx = 1", "lr must be a number"),
         ("lr = " + DEEP, "nested too deeply"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -86,3 +88,41 @@ def test_what_the_options_ask_for(
     again = progress.chosen(json=False, quiet=False)
     murp.resume(tmp_path / "run", progress=again)
     assert not again.begun
+
+
+@pytest.mark.parametrize("stream", ["missing", "closed", "refusing"])
+@pytest.mark.parametrize("kind", [None, progress.JsonLines, progress.Bar, progress.Lines])
+def test_training_goes_on_without_its_display(
+    stream: str,
+    kind: type[progress.Silent] | None,
+    small_tree: KnowledgeGraph,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In Python, too: there may be no standard error at all (``sys.stderr`` is None), or a terminal that has gone."""
+    with open(os.devnull) as unwritable:  # open for reading: every write is an OSError
+        streams = {"missing": None, "closed": io.StringIO(), "refusing": Terminal(unwritable.fileno())}
+        streams["closed"].close()
+        monkeypatch.setattr(sys, "stderr", streams[stream])
+        monkeypatch.setattr(sys, "stdout", streams[stream])
+        run = murp.train(small_tree, out=tmp_path / "run", epochs=3, progress=kind and kind(), **SMALL)
+        assert len(run.metrics()) == 3
+
+
+class Terminal(io.TextIOWrapper):
+    """Says that it is a terminal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(io.FileIO(os.dup(number), "rb+"), write_through=True)
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_that_cannot_redraw_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open(os.devnull, "rb+", buffering=0) as nothing:
+        monkeypatch.setattr(sys, "stderr", Terminal(nothing.fileno()))
+        monkeypatch.setenv("TERM", "xterm")
+        assert isinstance(progress.for_terminal(), progress.Bar)
+        monkeypatch.setenv("TERM", "dumb")
+        assert isinstance(progress.for_terminal(), progress.Lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -203,6 +204,22 @@ def test_validation_keeps_the_best_weights_and_patience_stops(small_tree: Knowle
     assert run.evaluate("valid").mrr == pytest.approx(curve[best], abs=1e-12)
     assert all(m["valid"]["protocol"] == "standard" and m["valid"]["split"] == "valid" for m in records)
     assert len(murp.resume(run.path).metrics()) == len(curve)  # it stopped for good
+
+
+def test_a_run_that_stopped_early_goes_on_with_more_patience(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    settings = {**QUICK, "epochs": 200, "validate_every": 1, "patience": 2}
+    run = murp.train(small_tree, out=tmp_path / "a run", **settings)
+    epoch = run.metrics()[-1]["epoch"]
+    files = {path.name: path.read_bytes() for path in run.path.iterdir() if path.is_file()}
+    for changes in ({"epochs": 800}, {"patience": 1}, {"epochs": 800, "patience": 2}):
+        with pytest.raises(RunError, match=f"stopped early, in epoch {epoch}: the last 2 validations") as raised:
+            murp.resume(run.path, **changes)
+        asked = f"--resume {shlex.quote(str(run.path))} {'--epochs 800 ' * ('epochs' in changes)}--patience 0`"
+        assert asked in str(raised.value)
+        assert files == {path.name: path.read_bytes() for path in run.path.iterdir() if path.is_file()}
+    assert murp.resume(run.path, epochs=200, patience=2).config == run.config  # as it is: nothing left to do
+    assert murp.resume(run.path, epochs=epoch + 3, patience=0).metrics()[-1]["epoch"] == epoch + 3
+    assert murp.load(run.path).config.patience == 0
 
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_good_checkpoint(

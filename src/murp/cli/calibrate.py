@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from murp.cli.imports import uncollected
 from murp.cli.text import Commands, add_run, figure, table, whole
+from murp.commands import command
 
 if TYPE_CHECKING:
     from murp.runs import Run
@@ -98,5 +99,8 @@ def note(result: Run) -> str | None:
     if result.calibration is not None:
         return f"calibrated: {result.calibration.words()} ({path})\n{CONDITION}"
     if path.exists():
-        print(f"murp: {path} is of other weights and not used. Run `murp calibrate {result.path}`.", file=sys.stderr)
+        print(
+            f"murp: {path} is of other weights and not used. Run `{command('calibrate', result.path)}`.",
+            file=sys.stderr,
+        )
     return None

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from murp.cli.imports import uncollected
 from murp.cli.text import Commands, whole
+from murp.display import show
 
 
 def add(commands: Commands) -> None:
@@ -56,5 +57,6 @@ def run(options: argparse.Namespace) -> None:
     collection = Collection([load(path, checkpoint=options.checkpoint, device="cpu") for path in paths])
     if (told := warning(options.host)) is not None:
         print(f"murp: {told}", file=sys.stderr)
-    print(f"explorer: {address_of(bound)}  (Ctrl-C ends it)", flush=True)
+    # Whoever asked for a server gets one, be the address read or not.
+    show(f"explorer: {address_of(bound)}  (Ctrl-C ends it)", sys.stdout)
     serve(collection, bound, options.host)

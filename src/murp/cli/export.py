@@ -7,6 +7,7 @@ from pathlib import Path
 
 from murp.cli.imports import uncollected
 from murp.cli.text import Commands, add_run
+from murp.commands import command
 
 
 def add(commands: Commands) -> None:
@@ -38,5 +39,5 @@ def run(options: argparse.Namespace) -> None:
     export(result, options.to, Path(options.out), options.coordinates)
     print(f"wrote {options.out}: {FORMATS[options.to]}")
     if options.to not in ("word2vec", "tensorboard"):
-        data = "" if options.to == "hub-folder" else " --data DATA"
-        print(f"back: murp import {options.out} --out RUN{data}")
+        data = [] if options.to == "hub-folder" else ["--data", "DATA"]
+        print(f"back: {command('import', Path(options.out), '--out', 'RUN', *data)}")

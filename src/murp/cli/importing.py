@@ -7,6 +7,7 @@ from pathlib import Path
 
 from murp.cli.imports import uncollected
 from murp.cli.text import Commands
+from murp.commands import command
 
 
 def add(commands: Commands) -> None:
@@ -25,4 +26,4 @@ def run(options: argparse.Namespace) -> None:
 
     result = import_run(Path(options.path), Path(options.out), options.data)
     what = f"{result.config.model} d={result.config.dim} on {result.graph.name}"
-    print(f"imported {what} into {result.path}\nnext: murp evaluate {result.path}")
+    print(f"imported {what} into {result.path}\nnext: {command('evaluate', result.path)}")

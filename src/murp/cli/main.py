@@ -32,6 +32,7 @@ from murp.cli import (
 )
 from murp.cli.manual import explain
 from murp.cli.parser import Parser
+from murp.cli.streams import standard_streams
 from murp.errors import MurpError
 
 
@@ -68,22 +69,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Not understood is a word that is wrong by itself: an unknown command or option, a value no option takes. Options
     that do not go together, and whatever turns out only when files are looked at, could not be done.
+
+    What standard error does not take is dropped: progress and messages decide nothing. A standard output that is full
+    is status 1, after all other work is done: training, for one, goes on to its end. Where the reader of a pipe goes
+    away (``| head``) it has had what it wanted: work that leaves files goes on to its end, what would only be printed
+    is left, and the status is as if all had been read, so that it does not depend on who was faster. A standard output
+    that was closed from the start (``>&-``) is as good as ``/dev/null``.
     """
-    try:
+    status = 0
+    with standard_streams() as output:
         try:
-            return _run(arguments)
-        finally:
-            if sys.stdout is not None:  # as it is where it was closed
-                sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader of a pipe went away (`| head`): no error, but nothing more may be written either.
-        _drop_output()
-        return 0
-    except OSError as error:
-        if not _output_refused():
-            raise
-        print(f"murp: standard output cannot be written: {error.strerror}.", file=sys.stderr)
-        return 1
+            try:
+                status = _run(arguments)
+            finally:
+                output.check()
+        except OSError as error:
+            if error is not output.refusal:
+                raise
+            if not isinstance(error, BrokenPipeError):
+                print(f"murp: standard output cannot be written: {error.strerror}.", file=sys.stderr)
+                return status or 1
+    return status
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -91,6 +97,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     # A warning is for the user, who has no use for the line of code it came from.
     warnings.formatwarning = lambda message, *_: f"murp: warning: {message}\n"
     try:
+        _check_working_folder()
         options.run(options)
     except MurpError as error:
         print(f"murp: {error}", file=sys.stderr)
@@ -101,16 +108,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     return 0
 
 
-def _output_refused() -> bool:
-    """Whether it is standard output that cannot be written, which is then dropped: it would refuse a line end too."""
+def _check_working_folder() -> None:
+    """Raise where it was removed: PyTorch's mathematics would end the process, with words that help nobody."""
     try:
-        print(flush=True)
-    except OSError:
-        _drop_output()
-        return True
-    return False
-
-
-def _drop_output() -> None:
-    """The interpreter writes what is left when it ends, and would complain."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.getcwd()
+    except FileNotFoundError:
+        raise MurpError("the folder you are in was removed. Change to one that exists, and try again.") from None

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from murp.cli.imports import uncollected
 from murp.cli.text import Commands, table, whole
+from murp.display import show
 
 
 def add(commands: Commands) -> None:
@@ -79,18 +80,23 @@ def run_items(options: argparse.Namespace) -> None:
         quick=options.quick,
         again=options.again,
         progress=for_terminal(),
-        say=print,
+        say=_say,
     )
     try:
         for name, item in ITEMS.items():
             if name not in options.items and "all" not in options.items:
                 continue
             if not options.again and is_done(lab, name):
-                print(f"{name}: stored already in {out / name}.json; --again runs it again")
+                _say(f"{name}: stored already in {out / name}.json; --again runs it again")
             else:
                 item(lab)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt("stopped; what is done is kept. Give the same command to go on.") from stop
+
+
+def _say(line: str) -> None:
+    """Experiments go on, be it read or not."""
+    show(line, sys.stdout)
 
 
 def run_report(options: argparse.Namespace) -> None:

@@ -9,6 +9,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from murp.paths import not_text
+
 
 class Parser(argparse.ArgumentParser):
     """An ``ArgumentParser`` whose commands answer for their own arguments and suggest names that are close."""
@@ -26,6 +28,9 @@ class Parser(argparse.ArgumentParser):
         if not self.given and self._subparsers is not None:
             self.print_help(sys.stderr)
             self.exit(2)
+        for word in self.given:
+            if (why := not_text(word)) is not None:
+                super().error(f"{word!r} {why}")  # nothing is misspelt
         options, rest = super().parse_known_args(args, namespace)
         if rest:
             self.error(f"unrecognized arguments: {' '.join(rest)}")

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Callable, Iterator
+
+from murp.display import console, watched
 
 
 @contextlib.contextmanager
 def bar(total: int, what: str) -> Iterator[Callable[[int], None]]:
     """Yield what is told how many more of ``total`` are done; silent where standard error is no terminal."""
-    if not sys.stderr.isatty():
+    if not watched():
         yield lambda done: None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+    with Progress(*columns, console=console(), transient=True) as shown:
         task = shown.add_task("", total=total)
         yield lambda done: shown.update(task, advance=done)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from murp.cli.imports import uncollected
 from murp.cli.settings import add_settings, given_settings
 from murp.cli.text import Commands, figure, table
 from murp.config import Config
+from murp.errors import ConfigError, MurpError, printable
+
+if TYPE_CHECKING:
+    from murp.runs import Run
 
 
 def add(commands: Commands) -> None:
@@ -24,7 +30,6 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> None:
     """Train the grid and print the validation MRR of every run, best first; raise if any of them failed."""
     with uncollected():
-        from murp.errors import ConfigError, MurpError, printable
         from murp.training import progress
         from murp.training.grid import grid, run_names, sweep
 
@@ -40,6 +45,14 @@ def run(options: argparse.Namespace) -> None:
         key=lambda row: 1.0 if isinstance(row[1], MurpError) else -(row[1].state["best_mrr"] or 0.0),
     )
     failed = {name: str(result) for name, result in rows if isinstance(result, MurpError)}
+    try:
+        _report(options, rows, failed)
+    finally:
+        if failed:  # told by the exit status, be the report read or not
+            raise MurpError(f"{len(failed)} of {len(rows)} runs failed.")
+
+
+def _report(options: argparse.Namespace, rows: Sequence[tuple[str, Run | MurpError]], failed: dict[str, str]) -> None:
     if options.json:
         best = {name: None if isinstance(r, MurpError) else r.state["best_mrr"] for name, r in rows}
         print(json.dumps({"out": options.out, "best_mrr": best, "failed": failed}))
@@ -53,5 +66,3 @@ def run(options: argparse.Namespace) -> None:
         print(table(["run", "MRR", "epoch"], cells, right=(1, 2)))
         for name, reason in failed.items():
             print(f"\n{printable(name)}: {reason}")
-    if failed:
-        raise MurpError(f"{len(failed)} of {len(rows)} runs failed.")

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from murp.config import LARGEST
 from murp.errors import printable
 from murp.widths import columns
 
@@ -38,7 +39,7 @@ def figure(value: float | None, digits: int = 3) -> str:
 
 
 def whole(*, least: int) -> Callable[[str], int]:
-    """An argument type: a whole number of at least ``least``."""
+    """An argument type: a whole number of at least ``least`` that the machine can count to."""
 
     def parse(text: str) -> int:
         try:
@@ -47,6 +48,8 @@ def whole(*, least: int) -> Callable[[str], int]:
             raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
         if value < least:
             raise argparse.ArgumentTypeError(f"must be at least {least}, not {value}")
+        if value > LARGEST:
+            raise argparse.ArgumentTypeError(f"must be at most {LARGEST}, not {value}")
         return value
 
     return parse

@@ -7,13 +7,17 @@ import dataclasses
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from murp.cli.imports import uncollected
 from murp.cli.settings import add_settings, given_settings
 from murp.cli.text import Commands, figure
+from murp.commands import command
 from murp.config import Config
 from murp.errors import ConfigError
+
+if TYPE_CHECKING:
+    from murp.runs import Run
 
 
 def add(commands: Commands) -> None:
@@ -22,7 +26,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--out", metavar="RUN", help="run folder to make; default: a free name under runs/")
     command.add_argument("--config", metavar="FILE", help="settings from a TOML file; options override them")
     command.add_argument(
-        "--resume", metavar="RUN", help="continue this run; of the settings only --epochs may be given"
+        "--resume", metavar="RUN", help="continue this run; of the settings only --epochs and --patience may be given"
     )
     command.add_argument("--json", action="store_true", help="one JSON object a line: every epoch, then the run")
     command.add_argument("--quiet", action="store_true", help="no progress on standard error")
@@ -41,7 +45,7 @@ def run(options: argparse.Namespace) -> None:
 
     shown = progress.chosen(json=options.json, quiet=options.quiet)
     if options.resume is not None:
-        result = resume(options.resume, epochs=given.get("epochs"), progress=shown)
+        result = resume(options.resume, progress=shown, **given)
     else:
         where = "command line"
         if options.config is not None:
@@ -56,24 +60,41 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps({"run": str(result.path), "checkpoint_epoch": state["epoch"], "best_mrr": state["best_mrr"]}))
         return
-    last = result.metrics()[-1]
     what = f"{result.config.model} d={result.config.dim} on {result.graph.name}"
     if shown.begun:
+        last = result.metrics()[-1]
         print(f"trained {what}: epoch {last['epoch']}, loss {last['loss']:.4f}")
     else:
-        print(f"nothing to do: {what} is trained, epoch {last['epoch']}. More epochs: --epochs N.")
+        print(f"nothing to do: {what} {_why(result)}")
     if state["best_mrr"] is not None:
         best = f"MRR {figure(state['best_mrr'])} in epoch {state['best_epoch']}"
         print(f"best validation: {best} (valid, protocol standard)")
-    further = f"evaluate {result.path}" if len(result.graph.test) else f"explore {result.path}"
-    print(f"saved in {result.path}\nnext: murp {further}")
+    further = command("evaluate" if len(result.graph.test) else "explore", result.path)
+    print(f"saved in {result.path}\nnext: {further}")
+
+
+def _why(result: Run) -> str:
+    """How a run ended that has nothing left to do, and how it goes on."""
+    from murp.runs import checkpoint, folder
+    from murp.training.loop import stopped_early
+    from murp.training.start import ended_early
+    from murp.training.state import State
+
+    last = result.path / folder.LAST
+    _, values = checkpoint.load(last)
+    state = State.from_dict(values, last)
+    if stopped_early(result.config, state):
+        return ended_early(result.path, result.config, state)
+    return f"is trained, epoch {state.epoch}. More epochs: --epochs N."
 
 
 def _refuse_settings(options: argparse.Namespace, given: dict[str, Any]) -> None:
-    refused = [f"--{name.replace('_', '-')}" for name in given if name != "epochs"]
+    refused = [f"--{name.replace('_', '-')}" for name in given if name not in ("epochs", "patience")]
     refused += [f"--{name}" for name in ("out", "config") if getattr(options, name) is not None]
     if refused:
-        raise ConfigError(f"--resume takes every setting but --epochs from the run; leave out {', '.join(refused)}.")
+        raise ConfigError(
+            f"--resume takes every setting but --epochs and --patience from the run; leave out {', '.join(refused)}."
+        )
 
 
 def _free_name(config: Config) -> Path:

@@ -16,8 +16,9 @@ from murp.errors import DataError, NotFiniteError
 from murp.exchange import hub, npz, parquet, tensors, text
 from murp.exchange.contents import Contents, config_of
 from murp.exchange.coordinates import restored
-from murp.files import refuse_links
+from murp.files import refuse_strangers
 from murp.graph import KnowledgeGraph, Vocabulary
+from murp.paths import not_a_file
 from murp.runs import Run, folder, load
 
 
@@ -26,7 +27,9 @@ def read(path: Path) -> Contents:
     if not path.exists():
         raise DataError(f"there is nothing at {path}. Check the path.")
     if path.is_dir():
-        refuse_links(path, DataError)
+        refuse_strangers(path, DataError)
+    elif (why := not_a_file(path)) is not None:
+        raise DataError(f"{path} {why}.")
     if path.suffix == ".npz":
         return npz.read(path)
     if path.suffix == ".safetensors":

@@ -13,6 +13,7 @@ from murp.errors import DataError
 from murp.graph.delimited import first_row, read_columns
 from murp.graph.parquet import read_table
 from murp.graph.streams import COMPRESSIONS, split_endings
+from murp.paths import not_a_file
 
 COLUMNS = ("head", "relation", "tail")
 
@@ -34,11 +35,13 @@ COLUMN_WORDS = {
 def find_file(folder: Path, stem: str, formats: Sequence[str] = FORMATS) -> Path | None:
     """The one file ``stem`` + format (+ compression) of ``folder``; None where there is none."""
     candidates = (folder / f"{stem}{form}{packed}" for form, packed in product(formats, COMPRESSIONS))
-    found = [path for path in candidates if path.is_file()]
+    found = [path for path in candidates if path.exists()]
     if len(found) > 1:
         names = ", ".join(path.name for path in found)
         raise DataError(f"{folder}: {names} could each be {stem!r}. Keep one of them.")
     for path in found:
+        if (why := not_a_file(path)) is not None:
+            raise DataError(f"{path} {why}.")
         if not path.resolve().is_relative_to(folder.resolve()):
             raise DataError(
                 f"{path} is a symbolic link that leads out of its folder, to {path.resolve()}. "

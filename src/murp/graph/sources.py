@@ -29,6 +29,7 @@ from murp.graph.reading import FORMATS_IN_WORDS, find_file, read_names, read_tri
 from murp.graph.splitting import split
 from murp.graph.storage import is_saved, read_saved
 from murp.graph.streams import split_endings
+from murp.paths import not_a_file
 
 _NAMES = ("entity_names", "relation_names")
 
@@ -179,6 +180,8 @@ def _read_folder(folder: Path) -> KnowledgeGraph:
 
 
 def _read_file(path: Path, seed: int) -> KnowledgeGraph:
+    if (why := not_a_file(path)) is not None:
+        raise DataError(f"{path} {why}.")
     names = _name_files(path.parent)
     graph, told = coded([path, *names.values()], lambda: _split_file(path, names, seed), seed)
     _warn(path.parent, told)

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from murp.errors import DataError
-from murp.files import new_folder, parse_json, refuse_links, write_text
+from murp.files import new_folder, parse_json, refuse_strangers, write_text
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph, Triples
 from murp.graph.parquet import read_table
 from murp.graph.reading import COLUMNS
@@ -57,7 +57,7 @@ def is_saved(folder: Path) -> bool:
 
 def read_saved(folder: Path) -> KnowledgeGraph:
     """The graph that :func:`save` wrote; a DataError where a file is not as it was written."""
-    refuse_links(folder, DataError)
+    refuse_strangers(folder, DataError)
     manifest = _manifest(folder / MANIFEST)
     files = {name: folder / f"{name}.parquet" for name in manifest["rows"]}
     tables = {name: _table(path, name, manifest) for name, path in files.items()}

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from murp.errors import DataError
+from murp.paths import not_a_file
 
 try:
     import lzma
@@ -51,6 +52,8 @@ def _xz(path: Path, mode: Literal["rb", "wb"]) -> Any:
 @contextlib.contextmanager
 def open_input(path: Path) -> Iterator[Any]:
     """A binary stream of the decompressed content; what disk or decompressor object to is a DataError."""
+    if (why := not_a_file(path)) is not None:
+        raise DataError(f"{path} {why}.")
     compression = COMPRESSIONS[split_endings(path)[1]]
     try:
         if compression == "xz":

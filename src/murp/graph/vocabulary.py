@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from murp.errors import UnknownNameError
 from murp.graph.spelling import Spelling
+from murp.paths import not_text
 
 PLURALS = {"entity": "entities", "relation": "relations"}
 FEW = 20  # names that an error can list
@@ -77,6 +78,8 @@ class Vocabulary:
         Raises :class:`UnknownNameError` naming the closest matches if there is none, or listing
         the ids if several things share the name.
         """
+        if (why := not_text(text)) is not None:
+            raise UnknownNameError(f"unknown {self.kind} {text!r}: it {why}.")
         index = pc.index(self.ids, text).as_py()
         if index >= 0:
             return int(index)

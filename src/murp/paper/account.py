@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from murp.commands import command
 from murp.paper import history
 from murp.paper.blocks import Block, Heading, Table, Text
 from murp.paper.done import every_name
@@ -127,7 +128,7 @@ def _commands(items: dict[str, dict[str, Any]]) -> str:
         by_seeds = {most: ["all"]}
     quick = any(item["quick"] for item in items.values())
     return " and ".join(
-        f"`murp paper run {' '.join(names)} {'--quick' if quick else f'--seeds {seeds}'}`"
+        f"`{command('paper', 'run', *names, *(['--quick'] if quick else ['--seeds', str(seeds)]))}`"
         for seeds, names in by_seeds.items()
     )
 

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from murp.analysis.hierarchy_split import hierarchical_relations, hierarchy_split
+from murp.commands import command
 from murp.config import Config
 from murp.errors import ConfigError, MurpError, NotFiniteError, RunError
 from murp.evaluation import Report
@@ -227,7 +228,9 @@ def stored(out: Path, item: str) -> dict[str, Any] | None:
         or not isinstance(content.get("quick"), bool)
         or not isinstance(content.get("date"), str)
     ):
-        raise RunError(f"{path} is not as `murp paper run {item}` stores it. Remove it and run the item again.")
+        raise RunError(
+            f"{path} is not as `{command('paper', 'run', item)}` stores it. Remove it and run the item again."
+        )
     return content
 
 

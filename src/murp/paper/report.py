@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from murp.commands import command
 from murp.errors import RunError
 from murp.files import write_text
 from murp.paper import ablations, account, claims, history, pictures, relations, tables
@@ -17,7 +18,8 @@ TITLE = "Multi-relational Poincaré Graph Embeddings, reproduced"
 def write(out: Path, folder: Path) -> list[Path]:
     """Write ``reproduction.md`` and ``reproduction.html`` into ``folder``, figures beside them; what was written."""
     if not any(out.glob("*.json")):
-        raise RunError(f"{out} holds no results. Run `murp paper run all --out {out}` first, or name another --out.")
+        run = command("paper", "run", "all", "--out", out)
+        raise RunError(f"{out} holds no results. Run `{run}` first, or name another --out.")
     text, html = folder / "reproduction.md", folder / "reproduction.html"
     try:
         folder.mkdir(parents=True, exist_ok=True)

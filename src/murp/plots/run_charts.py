@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
+from murp.commands import command
 from murp.errors import ConfigError, DataError
 from murp.evaluation import Protocol
 from murp.graph import Split
@@ -96,7 +97,9 @@ def reliability_of(run: Run) -> Figure:
     """What probabilities are worth on test, before and after the calibration that the run folder keeps."""
     found = run.calibration
     if found is None:
-        raise DataError(f"{run.path} is not calibrated for these weights: run `murp calibrate {run.path}` first.")
+        raise DataError(
+            f"{run.path} is not calibrated for these weights: run `{command('calibrate', run.path)}` first."
+        )
     panels = {}
     for part, name, digits in (
         ("shown", f"the {SHOWN} best answers to each question", 3),

@@ -24,6 +24,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from murp.commands import command
 from murp.errors import RunError
 from murp.files import fields, parse_json
 from murp.graph import KnowledgeGraph
@@ -91,7 +92,9 @@ class Calibration:
             steps = Steps.from_lists(**fields(values["steps"], {"places": list, "values": list}))
             return cls(**{**values, "platt": odds, "steps": steps})
         except (OSError, ValueError, TypeError) as error:
-            raise RunError(f"{path} cannot be read: {error}. Run `murp calibrate {path.parent}` again.") from None
+            raise RunError(
+                f"{path} cannot be read: {error}. Run `{command('calibrate', path.parent)}` again."
+            ) from None
 
 
 def calibrate(

@@ -19,6 +19,7 @@ from typing import Any
 
 from torch import Tensor
 
+from murp.commands import command
 from murp.errors import RunError
 from murp.files import parts, replacing
 from murp.runs import tensor_file
@@ -65,7 +66,7 @@ def save(path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
         kept = "The previous checkpoint is untouched." if exists(path) else "No checkpoint was written."
         raise RunError(
             f"could not write {path}: {error}. {kept} Free some space or repair the folder, then continue with "
-            f"`murp train --resume {path.parent}`."
+            f"`{command('train', '--resume', path.parent)}`."
         ) from error
 
 

@@ -33,9 +33,10 @@ import numpy as np
 import torch
 
 import murp
+from murp.commands import command
 from murp.config import Config
 from murp.errors import ConfigError, RunError
-from murp.files import fields, new_folder, parse_json, refuse_links, write_text
+from murp.files import fields, new_folder, parse_json, refuse_strangers, write_text
 from murp.graph import KnowledgeGraph
 from murp.models import Model
 from murp.provenance import source_digest
@@ -69,7 +70,7 @@ def create(
     """
     if os.path.isfile(path / CONFIG):  # unlike Path.exists, False for a name the system refuses
         raise RunError(
-            f"{path} exists already. Choose another folder, continue that run (`murp train --resume {path}`, "
+            f"{path} exists already. Choose another folder, continue that run (`{command('train', '--resume', path)}`, "
             "murp.resume in Python), or remove it."
         )
     with new_folder(path, RunError) as part:
@@ -92,7 +93,7 @@ def check(path: Path) -> None:
         raise RunError(f"there is no run folder at {path}.{runs_near(path)}")
     if not os.path.isfile(path / CONFIG) or not os.path.isdir(path / GRAPH):
         raise RunError(f"{path} is not a run folder: it has no {CONFIG} and {GRAPH}/.{runs_near(path) or MAKE_ONE}")
-    refuse_links(path, RunError)
+    refuse_strangers(path, RunError)
     try:
         found = parse_json((path / ENVIRONMENT).read_text(encoding="utf-8"))["format"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -206,7 +207,7 @@ def unwritable(file: Path, error: OSError) -> RunError:
         return checkpoint.vanished(file.parent)
     return RunError(
         f"could not write {file}: {error.strerror}. The last checkpoint is kept. Free some space or repair the "
-        f"folder, then continue with `murp train --resume {file.parent}`."
+        f"folder, then continue with `{command('train', '--resume', file.parent)}`."
     )
 
 

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+from murp.commands import command
 from murp.errors import RunError
 from murp.files import lock, parts
 from murp.runs import checkpoint, folder
@@ -100,5 +101,5 @@ def _taken(path: Path) -> RunError:
     who, how = (f"process {process}", f"`kill -INT {process}`") if process else ("another process", "Ctrl-C")
     return RunError(
         f"{path} is being trained by {who} already. Wait for it, or stop it with {how}, which writes a checkpoint, and "
-        f"continue with `murp train --resume {path}`."
+        f"continue with `{command('train', '--resume', path)}`."
     )

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from murp.commands import command
 from murp.config import Config
 from murp.engines import Chunk, Engine
 from murp.errors import NotFiniteError, RunError
@@ -245,7 +246,7 @@ def _is_finite(lane: Lane) -> bool:
 
 def _how_to_go_on(lanes: Sequence[Lane]) -> str:
     """How to resume the lanes that were saved; why none was, if they all have failed."""
-    saved = [f"`murp train --resume {lane.path}`" for lane in lanes if lane.failure is None]
+    saved = [f"`{command('train', '--resume', lane.path)}`" for lane in lanes if lane.failure is None]
     return f"go on with {' and '.join(saved)}" if saved else str(lanes[0].failure)
 
 

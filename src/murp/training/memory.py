@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from murp.commands import command
 from murp.config import Config
 from murp.errors import MurpError
 
@@ -25,5 +26,5 @@ def memory_of_a_step(path: Path, config: Config) -> Iterator[None]:
             f"no memory for a step on {config.batch_size:,} triples with {config.negatives:,} negatives each "
             f"({str(error).splitlines()[0] if str(error) else 'refused by the system'}). Train into another folder "
             "with a smaller --batch-size or --negatives, or free some memory and continue with "
-            f"`murp train --resume {path}`."
+            f"`{command('train', '--resume', path)}`."
         ) from error

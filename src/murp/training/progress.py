@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 
+from murp.display import console, show, watched
 from murp.engines import Chunk
 from murp.training.state import State
 
@@ -37,10 +38,10 @@ class Silent:
 
 
 class JsonLines(Silent):
-    """One JSON object a line on standard output for every epoch."""
+    """One JSON object a line on standard output for every epoch; what that does not take is dropped."""
 
     def epoch(self, record: dict[str, Any]) -> None:
-        print(json.dumps(record), flush=True)
+        show(json.dumps(record), sys.stdout)
 
 
 class Named(Silent):
@@ -82,7 +83,7 @@ class Lines(Silent):
             self._say(f"{run}epoch {record['epoch']}/{self.epochs}: {figures}, {record['seconds']:,.0f} s")
 
     def _say(self, line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
+        show(line, sys.stderr)
         self.said = time.monotonic()
 
 
@@ -90,9 +91,7 @@ class Bar(Silent):
     """A progress bar on standard error with loss, validation MRR, triples a second and time left."""
 
     def __init__(self) -> None:
-        from rich.console import Console
-
-        self.bar = Progress(console=Console(stderr=True), transient=True)
+        self.bar = Progress(console=console(), transient=True)
 
     def start(self, state: State, done: int, steps: int, epochs: int) -> None:
         super().start(state, done, steps, epochs)
@@ -158,4 +157,4 @@ def chosen(*, json: bool, quiet: bool) -> Silent:
 
 def for_terminal() -> Silent:
     """A bar where a person watches standard error, lines for a log otherwise."""
-    return Bar() if sys.stderr.isatty() else Lines()
+    return Bar() if watched() else Lines()

@@ -12,15 +12,16 @@ from typing import Any, Unpack
 import torch
 
 from murp import engines, models
+from murp.commands import command
 from murp.config import Config, Settings
-from murp.errors import ConfigError, MurpError
+from murp.errors import ConfigError, MurpError, RunError
 from murp.graph import KnowledgeGraph
 from murp.models import Model
 from murp.runs import Run, checkpoint, folder
 from murp.runs.lock import locked
 from murp.runs.run import load, load_model, resolve_device
 from murp.training.lane import Lane
-from murp.training.loop import finished, fit
+from murp.training.loop import finished, fit, stopped_early
 from murp.training.progress import Silent, for_terminal
 from murp.training.state import State
 
@@ -51,32 +52,41 @@ def train(
     return load(lane.path, device=config.device)
 
 
-def resume(path: str | os.PathLike[str], *, epochs: int | None = None, progress: Silent | None = None) -> Run:
+def resume(
+    path: str | os.PathLike[str],
+    *,
+    epochs: int | None = None,
+    patience: int | None = None,
+    progress: Silent | None = None,
+) -> Run:
     """Continue a run from its newest whole checkpoint, bit for bit as if it had never stopped (on the CPU).
 
-    ``epochs`` extends a run whose learning rate does not depend on its length; every other setting
-    is the run's own.
+    ``epochs`` extends a run whose learning rate does not depend on its length, ``patience`` one that has stopped
+    early; every other setting is the run's own.
     """
     path = Path(path)
+    asked = {"epochs": epochs, "patience": patience}
+    changes = {name: value for name, value in asked.items() if value is not None}
     with locked(path):
-        config = _resume(path, epochs, progress or for_terminal())
+        config = _resume(path, changes, progress or for_terminal())
     return load(path, device=config.device)
 
 
-def _resume(path: Path, epochs: int | None, progress: Silent) -> Config:
+def _resume(path: Path, changes: dict[str, Any], progress: Silent) -> Config:
     """Train a locked run to its end; its settings."""
-    config, graph = folder.read_config(path), folder.read_graph(path)
-    if epochs is not None and epochs != config.epochs:
-        if config.lr_schedule != "constant":
-            raise ConfigError(
-                f"the number of epochs cannot change on resuming: the {config.lr_schedule} schedule depends on it."
-            )
-        config = dataclasses.replace(config, epochs=epochs)
+    stored, graph = folder.read_config(path), folder.read_graph(path)
+    config = dataclasses.replace(stored, **changes)
+    if config.epochs != stored.epochs and config.lr_schedule != "constant":
+        raise ConfigError(
+            f"the number of epochs cannot change on resuming: the {config.lr_schedule} schedule depends on it."
+        )
     checkpoint.recover(path / folder.LAST)
     model, values = load_model(path / folder.LAST, config, graph)
     state = State.from_dict(values, path / folder.LAST)
-    if epochs is not None and epochs < state.epoch:
-        raise ConfigError(f"{path} has {state.epoch} epochs behind it already; {epochs} would be fewer.")
+    if config.epochs != stored.epochs and config.epochs < state.epoch:
+        raise ConfigError(f"{path} has {state.epoch} epochs behind it already; {config.epochs} would be fewer.")
+    if config != stored and stopped_early(config, state):
+        raise RunError(f"{path} {ended_early(path, config, state, **changes)} Nothing was trained or changed.")
     check_usable(graph, config)
     if checkpoint.exists(path / folder.BEST):
         checkpoint.recover(path / folder.BEST)
@@ -84,11 +94,21 @@ def _resume(path: Path, epochs: int | None, progress: Silent) -> Config:
     engine = engines.build(config.engine, [model])
     lane = Lane(path, config, graph, model, state)
     folder.rewind_metrics(path, state.epoch)
-    if epochs is not None:
+    if config != stored:
         folder.write_config(path, config)
     if not finished(config, state):
         fit([lane], engine, progress)
     return config
+
+
+def ended_early(path: Path, config: Config, state: State, **changes: int) -> str:
+    """That the run at ``path`` stopped early, why, and how it goes on, there with the ``changes`` asked for."""
+    wanted = [word for name, value in (changes | {"patience": 0}).items() for word in (f"--{name}", str(value))]
+    return (
+        f"stopped early, in epoch {state.epoch}: the last {state.stale} validations brought no better MRR, and its "
+        f"patience is {config.patience}. To go on and not stop early: `{command('train', '--resume', path, *wanted)}` "
+        f"(or any --patience above {state.stale})."
+    )
 
 
 def configure(

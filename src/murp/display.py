@@ -1,0 +1,57 @@
+"""What is shown beside the work: a display that cannot be written is dropped, and the work goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Display:
+    """A text stream that drops what ``stream`` does not take: it may be missing, closed or full, its reader gone."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        """Write, or drop, ``text``."""
+        with contextlib.suppress(OSError, ValueError):  # ValueError: the stream is closed
+            if self.stream is not None:
+                self.stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Hand on what has been written, or drop it."""
+        with contextlib.suppress(OSError, ValueError):
+            if self.stream is not None:
+                self.stream.flush()
+
+    def isatty(self) -> bool:
+        """Whether it is a terminal."""
+        with contextlib.suppress(OSError, ValueError):
+            return self.stream is not None and self.stream.isatty()
+        return False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+def show(line: str, stream: TextIO | None) -> None:
+    """One line on ``stream``, at once, or nothing where that cannot be written."""
+    print(line, file=Display(stream), flush=True)
+
+
+def console() -> Console:
+    """Standard error for what redraws itself."""
+    from rich.console import Console
+
+    return Console(file=cast(TextIO, Display(sys.stderr)))
+
+
+def watched() -> bool:
+    """Whether a person watches standard error, on a terminal that can redraw a line."""
+    return Display(sys.stderr).isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
