@@ -14,8 +14,6 @@ import contextlib
 import hashlib
 import os
 import shutil
-import stat
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -25,11 +23,11 @@ from typing import Any
 import numba
 from numba.core import event
 
+from murp import display
 from murp.files import private_folder, user_cache
 
 _WHAT: dict[str, str] = {}
 _KEPT = 8  # folders of compiled code, one for each state of the sources
-_QUIET = False
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -63,25 +61,18 @@ def _folder() -> Path | None:
     """Where compiled code is kept; None where nothing can be written.
 
     The folder's name has a digest of all sources that hold kernels: Numba looks at the age of a kernel's own file, not
-    at that of the kernels it calls.
+    at that of the kernels it calls. Compiled code is run as it is found, so a folder must be this user's alone.
     """
     given = os.environ.get("NUMBA_CACHE_DIR")
-    for base in (Path(given) if given else None, user_cache(), _temporary()):
-        if base is None:
+    bases = [Path(given)] if given else [user_cache(), Path(tempfile.gettempdir()) / f"murp-{os.geteuid()}"]
+    for base in bases:
+        folder = None if base is None else base / "kernels" / _digest()
+        if folder is None or not private_folder(folder.parent) or not private_folder(folder):
             continue
-        folder = base / f"kernels-{_digest()}"
-        with contextlib.suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            if os.access(folder, os.W_OK | os.X_OK):
-                _drop_oldest(base)
-                return folder
+        if os.access(folder, os.W_OK | os.X_OK):
+            _drop_oldest(folder.parent)
+            return folder
     return None
-
-
-def _temporary() -> Path | None:
-    """A folder among the temporary ones that belongs to this user alone: compiled code is run as it is found."""
-    number = os.getuid() if hasattr(os, "getuid") else 0
-    return private_folder(Path(tempfile.gettempdir()) / f"murp-{number}")
 
 
 @cache
@@ -94,11 +85,11 @@ def _digest() -> str:
     return digest.hexdigest()
 
 
-def _drop_oldest(base: Path) -> None:
+def _drop_oldest(home: Path) -> None:
     """Remove the code of sources long gone; a process that still uses it compiles again."""
-    folders = sorted(base.glob("kernels-*"), key=lambda folder: folder.stat().st_mtime, reverse=True)
-    for folder in folders[_KEPT:]:
-        if stat.S_ISDIR(folder.lstat().st_mode):
+    with contextlib.suppress(OSError):
+        folders = sorted(home.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
+        for folder in folders[_KEPT:]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -113,12 +104,6 @@ def _cache_in(folder: Path) -> Iterator[None]:
         numba.config.CACHE_DIR = before
 
 
-def be_quiet() -> None:
-    """Say nothing of compiling in this process."""
-    global _QUIET
-    _QUIET = True
-
-
 class _Teller(event.Listener):  # type: ignore[misc]
     """Speaks of the first of our kernels that Numba has to compile; those it finds in its cache are no such event."""
 
@@ -127,10 +112,9 @@ class _Teller(event.Listener):  # type: ignore[misc]
 
     def on_start(self, event: Any) -> None:
         what = _WHAT.get(event.data["dispatcher"].py_func.__module__)
-        if what is not None and not self.told and not _QUIET:
+        if what is not None and not self.told:
             self.told = True
-            with contextlib.suppress(OSError, ValueError, AttributeError):  # nobody reads standard error
-                print(f"murp: compiling {what}, once for this machine …", file=sys.stderr, flush=True)
+            display.aside(f"murp: compiling {what}, once for this machine …")
 
     def on_end(self, event: Any) -> None:
         """Nobody waits any more."""

@@ -45,6 +45,21 @@ def show(line: str, stream: TextIO | None) -> None:
     print(line, file=Display(stream), flush=True)
 
 
+def aside(line: str) -> None:
+    """A line on standard error about what takes a while, unless :func:`be_quiet` was called."""
+    if not _quiet:
+        show(line, sys.stderr)
+
+
+def be_quiet() -> None:
+    """Say nothing more aside in this process."""
+    global _quiet
+    _quiet = True
+
+
+_quiet = False
+
+
 def console() -> Console:
     """Standard error for what redraws itself."""
     from rich.console import Console

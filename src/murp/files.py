@@ -166,25 +166,33 @@ def write_text(path: Path, text: str) -> None:
 
 
 def user_cache() -> Path | None:
-    """The user's folder for what can be made again; None where there is no home, or none that can be written."""
-    given = os.environ.get("XDG_CACHE_HOME")
+    """``murp`` in $XDG_CACHE_HOME, or in ~/.cache: what can be made again; None where there is no home folder.
+
+    As the XDG specification has it, a relative $XDG_CACHE_HOME does not count.
+    """
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if named.is_absolute():
+        return named / "murp"
     try:
-        base = Path(given) if given and os.path.isabs(given) else Path.home() / ".cache"
-    except RuntimeError:  # no home
+        home = Path.home()
+    except RuntimeError:  # no HOME, and a user without an entry in the system's list
         return None
-    return private_folder(base / "murp")
+    return home / ".cache" / "murp" if home.is_absolute() and os.path.isdir(home) else None
 
 
-def private_folder(path: Path) -> Path | None:
-    """``path`` as a folder that this user alone may write, made where it is not there; None where that cannot be."""
+def private_folder(path: Path) -> bool:
+    """Make a folder for this user alone where there is none; whether it is there and nobody else may write to it.
+
+    What is found in a cache is taken for what this user put there.
+    """
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, exist_ok=True)
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = path.lstat()
-    except OSError:
-        return None
-    mine = not hasattr(os, "getuid") or found.st_uid == os.getuid()
-    alone = stat.S_ISDIR(found.st_mode) and mine and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return path if alone and os.access(path, os.W_OK | os.X_OK) else None
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
 
 
 def _remove_abandoned(part: Path) -> None:

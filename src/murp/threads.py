@@ -11,9 +11,11 @@ sleeps: a waiting thread must not use up the time that the one it waits for need
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,10 @@ def use(number: int) -> None:
     if number < 0:
         raise ConfigError(f"threads must be at least 1, or 0 for as many as the process may use, not {number}.")
     _chosen = number or None
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(count())
+    else:
+        os.environ["OMP_NUM_THREADS"] = str(count())  # which PyTorch reads when it is imported
 
 
 def count() -> int:
@@ -109,23 +115,53 @@ def share(kernel: Callable[..., None], *arguments: Any, work: int) -> None:
 
 
 def share_torch(work: Callable[[], None], number: int) -> None:
-    """Call ``work`` on so many threads on which PyTorch starts no threads of its own; see :func:`together`.
+    """Call ``work`` on so many threads on which PyTorch starts none of its own; see :func:`together`."""
 
-    PyTorch and the library below it cut a tensor into parts for their threads, and wait for those spinning. How many
-    they use is a setting of each thread, and a default for threads that have none.
+    def alone(thread: int) -> None:
+        with torch_alone():
+            work()
+
+    together(alone, number)
+
+
+@contextlib.contextmanager
+def torch_alone() -> Iterator[None]:
+    """On this thread PyTorch starts no threads meanwhile.
+
+    PyTorch and the library below it cut a tensor into parts for their threads, and wait for those spinning. That pays
+    for large tensors on a quiet machine. How many threads they use is a setting of each thread, and a default for new
+    ones; the first to come here remembers it for all that are here at the same time.
     """
     import torch
 
-    before = torch.get_num_threads()
-
-    def alone(thread: int) -> None:
-        torch.set_num_threads(1)
-        work()
-
+    global _usual, _inside
+    with _lock:
+        if _inside == 0:
+            _usual = torch.get_num_threads()
+        _inside += 1
+    torch.set_num_threads(1)
     try:
-        together(alone, number, here=False)
+        yield
     finally:
-        torch.set_num_threads(before)
+        with _lock:
+            _inside -= 1
+            torch.set_num_threads(_usual)
+
+
+_lock = threading.Lock()
+_usual, _inside = 1, 0
+
+
+def _after_fork() -> None:
+    """The threads of the libraries do not survive a fork, and PyTorch would wait for them without end."""
+    global _lock, _inside, _usual
+    _lock, _inside, _usual = threading.Lock(), 0, 1
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def together(
@@ -172,7 +208,9 @@ class Choice:
 
     def __init__(self) -> None:
         self.most = count()
-        self._numbers = sorted({self.most, *(2**i for i in range(self.most.bit_length()) if 2**i < self.most)})
+        self._numbers: list[int] = sorted(
+            {self.most, *(2**i for i in range(self.most.bit_length()) if 2**i < self.most)}
+        )
         self._best = self._current = len(self._numbers) - 1
         self._seconds: dict[int, float] = {}
         self._pieces = 2  # until the next trial

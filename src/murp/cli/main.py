@@ -33,7 +33,14 @@ from murp.cli import (
 from murp.cli.manual import explain
 from murp.cli.parser import Parser
 from murp.cli.streams import standard_streams
+from murp.cli.text import whole
 from murp.errors import MurpError
+
+# Commands that compute.
+WITH_THREADS = (
+    "train", "sweep", "evaluate", "predict", "discover", "calibrate", "classify", "nearest", "plot", "explore",
+    "analyze",
+)  # fmt: skip
 
 
 def parser() -> Parser:
@@ -60,6 +67,9 @@ def parser() -> Parser:
         paper,
     ):
         command.add(commands)
+    for name in WITH_THREADS:
+        words = "threads to use; default: as many as this process may use"
+        commands.choices[name].add_argument("--threads", type=whole(least=1), metavar="N", help=words)
     explain(top)
     return top
 
@@ -98,6 +108,10 @@ def _run(arguments: Sequence[str] | None) -> int:
     warnings.formatwarning = lambda message, *_: f"murp: warning: {message}\n"
     try:
         _check_working_folder()
+        if getattr(options, "threads", None) is not None:
+            from murp import threads
+
+            threads.use(options.threads)
         options.run(options)
     except MurpError as error:
         print(f"murp: {error}", file=sys.stderr)

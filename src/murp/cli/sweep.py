@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from murp import display
 from murp.cli.imports import uncollected
 from murp.cli.settings import add_settings, given_settings
 from murp.cli.text import Commands, figure, table
@@ -22,7 +23,7 @@ def add(commands: Commands) -> None:
     command = commands.add_parser("sweep", help="train a grid of settings; on one GPU side by side")
     command.add_argument("--out", metavar="FOLDER", required=True, help="folder for the runs; finished ones are kept")
     command.add_argument("--json", action="store_true", help="one JSON object a line: every epoch, then the table")
-    command.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    command.add_argument("--quiet", action="store_true", help="nothing on standard error but warnings and errors")
     add_settings(command.add_argument_group("settings, each with one value or several"), several=True)
     command.set_defaults(run=run)
 
@@ -38,6 +39,8 @@ def run(options: argparse.Namespace) -> None:
     if len(data) > 1:
         raise ConfigError("a sweep has one --data; give each dataset a sweep of its own.")
     settings = grid(given)
+    if options.quiet:
+        display.be_quiet()
     shown = progress.chosen(json=options.json, quiet=options.quiet)
     results = sweep(data[0], settings, out=options.out, progress=shown)
     rows = sorted(

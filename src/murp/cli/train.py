@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from murp import display
 from murp.cli.imports import uncollected
 from murp.cli.settings import add_settings, given_settings
 from murp.cli.text import Commands, figure
@@ -29,7 +30,7 @@ def add(commands: Commands) -> None:
         "--resume", metavar="RUN", help="continue this run; of the settings only --epochs and --patience may be given"
     )
     command.add_argument("--json", action="store_true", help="one JSON object a line: every epoch, then the run")
-    command.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    command.add_argument("--quiet", action="store_true", help="nothing on standard error but warnings and errors")
     add_settings(command.add_argument_group("settings"))
     command.set_defaults(run=run)
 
@@ -43,6 +44,8 @@ def run(options: argparse.Namespace) -> None:
     with uncollected():
         from murp.training import progress, resume, train
 
+    if options.quiet:
+        display.be_quiet()
     shown = progress.chosen(json=options.json, quiet=options.quiet)
     if options.resume is not None:
         result = resume(options.resume, progress=shown, **given)

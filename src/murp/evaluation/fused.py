@@ -20,7 +20,7 @@ from murp.evaluation.filter import Indices, KnownFacts
 from murp.geometry import Euclidean, PoincareBall
 from murp.kernels.products import inner_products, squared_norms
 from murp.models import TRANSFORMATIONS, MultiRelational
-from murp.models.model import QUERIES
+from murp.models.blocks import QUERIES
 
 # Two matrices of batch × entities: ⟨x,v⟩, and ⟨v,r⟩ where no two queries share their relation.
 MATRICES = 2
@@ -100,7 +100,7 @@ def fused_ranks(
     queries = torch.from_numpy(table).to(model.device)
     objects = torch.from_numpy(known.objects).to(model.device)
     rows = Rows(kernel, model, min(size, len(order)))
-    ranks = torch.empty(len(order), dtype=torch.float64, device=model.device)
+    ranks = torch.zeros(len(order), dtype=torch.float64, device=model.device)
     places = torch.from_numpy(order).to(model.device)
     for start in range(0, len(order), size):
         batch = slice(start, start + size)
@@ -151,7 +151,7 @@ class Rows:
             return self.model.move_subject(
                 self.entity.index_select(0, subjects), self.model.rows("relation", relations)
             )
-        # In blocks of one shape, as Model.score_objects: a query's numbers do not depend on its batch.
+        # In blocks of one shape: a query's numbers do not depend on its batch.
         moved = torch.empty(len(subjects), self.entity.shape[1], dtype=self.entity.dtype)
         for start in range(0, len(subjects), QUERIES):
             of = slice(start, start + QUERIES)

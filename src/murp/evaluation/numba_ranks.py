@@ -37,7 +37,7 @@ def ball(
     objects: Tensor,
 ) -> Tensor:
     """See :meth:`murp.evaluation.fused.Kernel.ball`."""
-    ranks = torch.full((len(xv),), torch.nan, dtype=torch.float64)
+    ranks = torch.zeros(len(xv), dtype=torch.float64)
     arrays = (tensor.numpy() for tensor in (xv, vr, group, of_query, entities, queries, objects, ranks))
     threads.share(_ball, *arrays, 1 / c, FORMATS[xv.numpy().dtype], work=OPERATIONS * xv.numel())
     return ranks
@@ -45,7 +45,7 @@ def ball(
 
 def flat(yv: Tensor, yy: Tensor, entities: Tensor, queries: Tensor, objects: Tensor) -> Tensor:
     """See :meth:`murp.evaluation.fused.Kernel.flat`."""
-    ranks = torch.full((len(yv),), torch.nan, dtype=torch.float64)
+    ranks = torch.zeros(len(yv), dtype=torch.float64)
     arrays = (tensor.numpy() for tensor in (yv, yy, entities, queries, objects, ranks))
     threads.share(_flat, *arrays, work=OPERATIONS * yv.numel())
     return ranks

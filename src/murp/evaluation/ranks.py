@@ -11,11 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from murp.errors import ConfigError, NotFiniteError
+from murp.errors import ConfigError, MurpError, NotFiniteError
 from murp.evaluation import fused
 from murp.evaluation.filter import Indices, KnownFacts
 from murp.graph import Triples
 from murp.models import MultiRelational
+from murp.threads import torch_alone
 
 Protocol = Literal["standard", "paper"]
 PROTOCOLS: tuple[Protocol, ...] = ("standard", "paper")
@@ -83,15 +84,17 @@ def rank(
     asked = np.concatenate([relations, relations + num_relations])
     targets = np.concatenate([tails, heads])
     kernel = fused.kernel_for(model)
-    if kernel is None:
-        ranks = _generic_ranks(model, known, subjects, asked, targets, protocol, size)
-    else:
-        assert isinstance(model, MultiRelational)
-        apart = np.where((subjects != targets) & (protocol == "paper"), subjects, -1)
-        size = fused.batch_size(model, memory)
-        ranks = fused.fused_ranks(kernel, model, known, subjects, asked, targets, apart, size)
+    with torch_alone():
+        if kernel is None:
+            ranks = _generic_ranks(model, known, subjects, asked, targets, protocol, size)
+        else:
+            assert isinstance(model, MultiRelational)
+            apart = np.where((subjects != targets) & (protocol == "paper"), subjects, -1)
+            size = fused.batch_size(model, memory)
+            ranks = fused.fused_ranks(kernel, model, known, subjects, asked, targets, apart, size)
     of_queries = ranks.cpu().numpy()
     _refuse_nan(np.isnan(of_queries), subjects, asked)
+    _refuse_impossible(of_queries, model.num_entities)
     tail, head = np.split(of_queries, 2)
     return Ranks(protocol, triples, tail, head)
 
@@ -107,7 +110,7 @@ def _generic_ranks(
 ) -> Tensor:
     """Ranks (Q) of any model's queries, ``size`` at a time; NaN where a score is NaN."""
     on_device = torch.from_numpy(np.stack([subjects, relations, targets])).to(model.device)
-    ranks = torch.empty(len(subjects), dtype=torch.float64, device=model.device)
+    ranks = torch.zeros(len(subjects), dtype=torch.float64, device=model.device)
     for start in range(0, len(subjects), size):
         batch = slice(start, start + size)
         scores = model.score_objects(on_device[0, batch], on_device[1, batch])
@@ -171,4 +174,15 @@ def _refuse_nan(bad: NDArray[np.bool_], subjects: Indices, relations: Indices) -
             f"the model gives NaN scores to the query (subject {subjects[row]}, relation {relations[row]}), "
             "and NaN cannot be ranked. Its training diverged: train again with a lower learning rate, "
             "or use an earlier checkpoint."
+        )
+
+
+def _refuse_impossible(ranks: NDArray[np.float64], num_entities: int) -> None:
+    """A rank that was never counted must not become a figure."""
+    wrong = ~((ranks >= 1) & (ranks <= num_entities))
+    if wrong.any():
+        raise MurpError(
+            f"{int(wrong.sum()):,} of {len(ranks):,} ranks do not lie between 1 and {num_entities:,}, so a part of the "
+            "evaluation did not run. This is a fault of murp or of a library below it; please report it. Try again "
+            "with --threads 1."
         )

@@ -26,7 +26,7 @@ def ball(
     objects: Tensor,
 ) -> Tensor:
     """See :meth:`murp.evaluation.fused.Kernel.ball`."""
-    ranks = torch.empty(len(xv), dtype=torch.float64, device=xv.device)
+    ranks = torch.zeros(len(xv), dtype=torch.float64, device=xv.device)
     sizes = xv.shape
     _ranks[(len(xv),)](xv, vr, group, of_query, entities, queries, objects, ranks, *sizes, BALL=True, C=c, **_OPTIONS)
     return ranks
@@ -34,7 +34,7 @@ def ball(
 
 def flat(yv: Tensor, yy: Tensor, entities: Tensor, queries: Tensor, objects: Tensor) -> Tensor:
     """See :meth:`murp.evaluation.fused.Kernel.flat`."""
-    ranks = torch.empty(len(yv), dtype=torch.float64, device=yv.device)
+    ranks = torch.zeros(len(yv), dtype=torch.float64, device=yv.device)
     sizes = yv.shape
     _ranks[(len(yv),)](yv, yv, queries, yy, entities, queries, objects, ranks, *sizes, BALL=False, C=1.0, **_OPTIONS)
     return ranks

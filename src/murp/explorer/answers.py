@@ -17,6 +17,7 @@ from murp.explorer.encoding import packed
 from murp.explorer.projection import Projection, question
 from murp.geometry import PoincareBall
 from murp.prediction.candidates import places_among_new
+from murp.prediction.nearest import distances_from
 
 KINDS = ("true negative", "false positive", "false negative", "true positive")
 Answer = dict[str, Any]
@@ -94,8 +95,7 @@ def neighbours(collection: Collection, run: int, index: int, k: int) -> Answer:
 
 @torch.no_grad()
 def _nearest(collection: Collection, exhibit: Exhibit, index: int, k: int) -> list[Answer]:
-    points = exhibit.model.parameters["entity"]
-    distances = exhibit.model.geometry.distance(points[index], points).double()
+    distances = distances_from(exhibit.model, index)
     distances[index] = torch.inf
     best = torch.topk(distances, min(k, len(distances) - 1), largest=False)
     found = zip(best.indices.tolist(), best.values.tolist(), strict=True)

@@ -27,7 +27,7 @@ from pathlib import Path
 
 import murp
 from murp.errors import DataError
-from murp.files import new_folder, parse_json, write_text
+from murp.files import new_folder, parse_json, private_folder, user_cache, write_text
 from murp.graph.knowledge_graph import KnowledgeGraph
 from murp.graph.storage import read_saved, save
 
@@ -41,21 +41,6 @@ Parsed = tuple[KnowledgeGraph, list[str]]
 """A graph, and what the user should be told of its files."""
 
 
-def user_cache() -> Path | None:
-    """``murp`` in $XDG_CACHE_HOME, or in ~/.cache; None where there is no home folder.
-
-    As the XDG specification has it, a relative $XDG_CACHE_HOME does not count.
-    """
-    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if named.is_absolute():
-        return named / "murp"
-    try:
-        home = Path.home()
-    except RuntimeError:  # no HOME, and a user without an entry in the system's list
-        return None
-    return home / ".cache" / "murp" if home.is_absolute() and os.path.isdir(home) else None
-
-
 def coded(files: Sequence[Path], parse: Callable[[], Parsed], seed: int | None = None) -> Parsed:
     """What ``parse`` makes of ``files``, from the cache where it is there and put there where it is not.
 
@@ -66,7 +51,7 @@ def coded(files: Sequence[Path], parse: Callable[[], Parsed], seed: int | None =
     if root is None or key is None:
         return parse()
     entry = root / FOLDER / key
-    if _is_ours(entry.parent):
+    if private_folder(entry.parent):
         with contextlib.suppress(DataError):
             return _read(entry)
     parsed = parse()
@@ -92,15 +77,6 @@ def _key(files: Sequence[Path], seed: int | None) -> str | None:
     return whole.hexdigest()
 
 
-def _is_ours(home: Path) -> bool:
-    """Whether the folder of entries is the user's own, and nobody else may write to it."""
-    try:
-        about = home.stat()
-    except OSError:
-        return False
-    return about.st_uid == os.geteuid() and not about.st_mode & 0o022
-
-
 def _read(entry: Path) -> Parsed:
     graph = read_saved(entry / GRAPH)
     try:
@@ -119,9 +95,7 @@ def _keep(parsed: Parsed, entry: Path) -> None:
     graph, told = parsed
     home = entry.parent
     with contextlib.suppress(DataError, OSError):  # of two processes that write the same entry the second is refused
-        home.parent.mkdir(parents=True, exist_ok=True)
-        home.mkdir(mode=0o700, exist_ok=True)
-        if not _is_ours(home):
+        if not private_folder(home):
             return
         # The entry was looked for and could not be read: what stands there is damaged.
         shutil.rmtree(entry, ignore_errors=True)

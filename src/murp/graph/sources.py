@@ -20,7 +20,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from murp.errors import DataError
-from murp.graph.cache import Parsed, coded, user_cache
+from murp.files import user_cache
+from murp.graph.cache import Parsed, coded
 from murp.graph.datasets import Dataset, find_dataset, suggest
 from murp.graph.indexing import index
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph

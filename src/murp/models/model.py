@@ -13,13 +13,12 @@ from murp import threads
 from murp.config import Config
 from murp.geometry import Geometry
 from murp.kernels.products import inner_products, squared_norms
+from murp.models.blocks import OBJECTS, QUERIES, filled
 
 Role = Literal["subject", "relation", "object"]
 Rows = dict[str, Tensor]
 
-# A block of scores on the CPU: whole vectors of any processor, and too few cells for PyTorch to share among threads.
-QUERIES, OBJECTS = 16, 1920
-CELLS_A_THREAD = 2**18
+CELLS_A_THREAD = 2**18  # scores that are worth another thread
 
 
 @dataclass(frozen=True)
@@ -128,9 +127,7 @@ class Model(ABC):
     def score_objects(self, subjects: Tensor, relations: Tensor) -> Tensor:
         """φ(s, r, ·) against every entity; two index tensors of shape (B,) → (B, N).
 
-        A score depends on its query and its object alone, so that equal entities tie. PyTorch on the CPU rounds what
-        stands at the end of a tensor, or of a thread's part of it, in another way than what fills a vector: there the
-        scores are computed in blocks that all have the same shape.
+        A score depends on its query and its object alone, so that equal entities tie: see :mod:`murp.models.blocks`.
         """
         if self.device.type != "cpu":
             query = self.rows("subject", subjects), self.rows("relation", relations)
@@ -151,19 +148,13 @@ class Model(ABC):
 
     def query_rows(self, subjects: Tensor, relations: Tensor) -> tuple[Rows, Rows]:
         """The rows of subjects and relations of at most ``QUERIES`` queries; beyond the last that one is repeated."""
-        filled = _filled(subjects, QUERIES), _filled(relations, QUERIES)
-        return self.rows("subject", filled[0]), self.rows("relation", filled[1])
+        return self.rows("subject", filled(subjects, QUERIES)), self.rows("relation", filled(relations, QUERIES))
 
     def _objects(self, start: int) -> Rows:
         """The rows of ``OBJECTS`` objects from ``start`` on; beyond the last that one is repeated."""
         if start + OBJECTS <= self.num_entities:
             return {name: values[start : start + OBJECTS] for name, values in self.rows("object").items()}
-        return self.rows("object", _filled(torch.arange(start, self.num_entities), OBJECTS))
-
-
-def _filled(indices: Tensor, length: int) -> Tensor:
-    """Indices (n) followed by the last of them up to ``length``."""
-    return indices if len(indices) == length else torch.cat([indices, indices[-1:].expand(length - len(indices))])
+        return self.rows("object", filled(torch.arange(start, self.num_entities), OBJECTS))
 
 
 def inner(x: Tensor, candidates: Tensor) -> Tensor:

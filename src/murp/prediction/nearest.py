@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from murp.errors import NotFiniteError
 from murp.graph import KnowledgeGraph
 from murp.models import MultiRelational
+from murp.models.blocks import by_row
 from murp.prediction.arguments import count, identifier
 
 
@@ -23,12 +25,18 @@ class Neighbour:
 
 
 @torch.no_grad()
+def distances_from(model: MultiRelational, entity: int) -> Tensor:
+    """Of every entity (N), float64; equal entities are equally far."""
+    points = model.parameters["entity"]
+    return by_row(lambda rows: model.geometry.distance(points[entity], rows), points).double()
+
+
+@torch.no_grad()
 def nearest(model: MultiRelational, graph: KnowledgeGraph, entity: str, k: int = 10) -> list[Neighbour]:
     """The ``k`` entities at the smallest distance from ``entity``, itself left out."""
     k = count("k", k)
     centre = graph.entities.find(identifier("entity", entity))
-    points = model.parameters["entity"]
-    distances = model.geometry.distance(points[centre], points).double()
+    distances = distances_from(model, centre)
     if not distances.isfinite().all():
         raise NotFiniteError(
             f"distances from {graph.entities.label(centre)} are NaN or infinite. The model's training diverged: "

@@ -15,6 +15,7 @@ from murp.evaluation.filter import Indices
 from murp.evaluation.ranks import batch_size, default_memory
 from murp.models import Model, MultiRelational
 from murp.prediction.arguments import count
+from murp.threads import torch_alone
 
 # The compiled loop sorts by insertion: beyond so many it would be slower than a partial sort.
 _FUSED_K = 128
@@ -59,11 +60,12 @@ def top_objects(
         assert isinstance(model, MultiRelational)
         size = fused.batch_size(model, memory)
         rows = fused.Rows(Top(k), model, min(size, len(order)))
-    for start in range(0, len(order), size):
-        places = order[start : start + size]
-        query = (subjects[places], relations[places], apart[places])
-        best = _scored(model, *query, k, without) if rows is None else _fused(rows, *query, without)
-        entities[places], scores[places] = best[..., 0], best[..., 1]
+    with torch_alone():
+        for start in range(0, len(order), size):
+            places = order[start : start + size]
+            query = (subjects[places], relations[places], apart[places])
+            best = _scored(model, *query, k, without) if rows is None else _fused(rows, *query, without)
+            entities[places], scores[places] = best[..., 0], best[..., 1]
     unordered = (entities == -2) | ((entities >= 0) & ~np.isfinite(scores))
     if unordered.any():
         row = int(unordered.any(1).argmax())

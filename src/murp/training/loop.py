@@ -23,6 +23,7 @@ from murp.evaluation import KnownFacts, evaluate
 from murp.runs import checkpoint, folder
 from murp.runs.lock import check_held
 from murp.runs.settings import bind
+from murp.threads import torch_alone
 from murp.training import tensorboard
 from murp.training.interrupt import Interrupt
 from murp.training.lane import Lane
@@ -76,7 +77,12 @@ def fit(lanes: Sequence[Lane], engine: Engine, progress: Silent) -> None:
     progress.start(state, sampler.steps_before(state.chunk), sampler.steps, config.epochs)
     try:
         # Leaving the pool waits for what is still being written.
-        with Interrupt() as interrupt, ThreadPoolExecutor(min(WRITERS, len(lanes)), "checkpoints") as disk:
+        with (
+            Interrupt() as interrupt,
+            ThreadPoolExecutor(min(WRITERS, len(lanes)), "checkpoints") as disk,
+            # An engine with threads of its own leaves PyTorch little to do, and nothing worth a spinning wait.
+            contextlib.nullcontext() if engine.name == "torch" else torch_alone(),
+        ):
             while not finished(config, state):
                 rates = [learning_rate(lane.config, state.epoch) for lane in lanes]
                 running: Work | None = None
