@@ -11,8 +11,11 @@ from starlette.types import ASGIApp
 from murp.errors import MurpError
 from murp.explorer.app import create_app
 from murp.explorer.collection import Collection
-from murp.explorer.protocol import CONNECTIONS, PATIENCE, Protocol
+from murp.explorer.door import Server
+from murp.explorer.protocol import PATIENCE, Protocol
 from murp.explorer.security import is_loopback
+
+QUEUE = 1024  # clients that wait to be let in
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -25,7 +28,7 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
-        bound.listen(CONNECTIONS)
+        bound.listen(QUEUE)
     except OSError as error:
         bound.close()
         if error.errno == errno.EADDRINUSE:
@@ -54,7 +57,8 @@ def configured(app: ASGIApp) -> uvicorn.Config:
         loop="auto",  # uvloop where there is one
         ws="none",
         lifespan="off",
-        log_level="warning",
+        log_config=None,  # where it logs and how is left to whoever imports us, and needs no standard output
+        log_level="error",  # what it warns of are requests that are no HTTP
         access_log=False,
         server_header=False,
         proxy_headers=False,
@@ -69,7 +73,7 @@ def serve(collection: Collection, bound: socket.socket, host: str) -> None:
         exhibit.scores.best(0, 0, 1)  # compiles, before the first who asks has to wait for it
     collection.evaluate()
     try:
-        uvicorn.Server(config).run(sockets=[bound])
+        Server(config).run(sockets=[bound])
     except KeyboardInterrupt:
         pass  # how it is meant to end
     finally:
