@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import socket
+import threading
 from typing import Any
 
 import uvicorn
@@ -11,7 +13,7 @@ from starlette.types import ASGIApp
 
 from murp.errors import MurpError
 from murp.explorer.app import create_app
-from murp.explorer.collection import Collection
+from murp.explorer.collection import Collection, one_thread
 from murp.explorer.door import Server
 from murp.explorer.protocol import PATIENCE, Protocol
 from murp.explorer.security import is_loopback
@@ -80,6 +82,7 @@ def configured(app: ASGIApp) -> uvicorn.Config:
     )
 
 
+@one_thread()
 def serve(collection: Collection, bound: socket.socket, host: str) -> None:
     """Answer until Ctrl-C."""
     server = Server(configured(create_app(collection, host)))
@@ -87,11 +90,27 @@ def serve(collection: Collection, bound: socket.socket, host: str) -> None:
         exhibit.scores.best(0, 0, 1)  # compiles, before the first who asks has to wait for it
     collection.evaluate()
     try:
-        server.run(sockets=[bound])
+        _run(server, bound)
     except KeyboardInterrupt:
         pass  # how it is meant to end
     finally:
         bound.close()
+
+
+def _run(server: Server, bound: socket.socket) -> None:
+    """Serve until the end; in a thread of its own where this one has a loop running already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        server.run(sockets=[bound])
+        return
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, name="murp-explorer")
+    thread.start()
+    try:
+        thread.join()
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 def warning(host: str) -> str | None:
