@@ -8,6 +8,7 @@ import errno
 import http.client
 import multiprocessing
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -19,7 +20,7 @@ from typing import Any
 
 import pytest
 import torch
-from exhibits import made_run, nasty_graph, serving
+from exhibits import client_of, made_run, nasty_graph, serving
 
 from murp.errors import MurpError
 from murp.explorer import server
@@ -27,6 +28,7 @@ from murp.explorer.app import create_app
 from murp.explorer.collection import Collection
 from murp.explorer.server import address_of, bind, serve
 from murp.graph import KnowledgeGraph
+from murp.runs import load
 
 LIMIT = 60  # seconds until a test gives up
 HERE = "127.0.0.1"
@@ -202,3 +204,20 @@ def test_it_serves_in_a_forked_child(tmp_path: Path, collected: str) -> None:
     finally:
         child.kill()
         bound.close()
+
+
+def test_what_becomes_of_the_folder_changes_no_answer(tmp_path: Path, small_tree: KnowledgeGraph) -> None:
+    """A training may save into it, or another one take its place, while the explorer shows it."""
+    graph = nasty_graph(small_tree)
+    path = tmp_path / "run"
+    made_run(path, graph, save=True)
+    shown, asked_before = (client_of(load(path, device="cpu")) for _ in range(2))
+    targets = [f"/api/{q}" for q in ("run", "predict?head=n1&relation=next", "project?points=1", "metrics")]
+    expected = [asked_before.get(target).json() for target in targets]
+
+    shutil.rmtree(path)
+    made_run(path, graph, seed=1, save=True)
+    load(path, device="cpu").calibrate()
+    assert [shown.get(target).json() for target in targets] == expected
+    shutil.rmtree(path)
+    assert [shown.get(target).json() for target in targets] == expected

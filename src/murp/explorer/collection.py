@@ -57,6 +57,7 @@ class Exhibit:
                 )
         self.run = run
         self.model = run.model
+        self.calibration = run.calibration  # now: a training may put other weights, and theirs, into the folder
         self.scores = Scores(run.model)
         entity = run.model.parameters["entity"]
         self.points = Points(run.model.geometry, entity if len(shown) == len(entity) else entity[shown])
