@@ -12,6 +12,7 @@ from murp.explorer.protocol import Protocol
 
 CONNECTIONS = 128  # at a time
 COURTESY = 0.1  # seconds that a client may keep its place for nothing while others wait at the door
+LONGEST_WAIT = 1.0  # seconds at the door; after that someone loses its place in any case
 AGAIN = 0.01  # seconds until it is looked for a free place again
 NO_ROOM = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}  # for one more connection in this process
 
@@ -20,8 +21,8 @@ class Server(uvicorn.Server):
     """A server with ``CONNECTIONS`` places.
 
     When they are taken and someone new comes, whoever has neither asked nor read for longest loses its place. So
-    clients that are slow, silent or do not read shut nobody out, however many they are. uvicorn would let in as many
-    as come, until the process may open no more files.
+    clients that are slow, silent or do not read shut nobody out, however many they are, and not even those that never
+    stop asking do. uvicorn would let in as many as come, until the process may open no more files.
     """
 
     _doors: tuple[asyncio.Task[None], ...] = ()
@@ -51,10 +52,12 @@ class Server(uvicorn.Server):
                 await self._take(client)
 
     async def _take(self, client: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        came = loop.time()
         try:
             while len(self.server_state.connections) >= CONNECTIONS:
-                await self._make_room()
-            await asyncio.get_running_loop().connect_accepted_socket(self._protocol, client)
+                await self._make_room(loop.time() - came)
+            await loop.connect_accepted_socket(self._protocol, client)
         except OSError:
             client.close()  # it has left again
         except asyncio.CancelledError:
@@ -64,10 +67,10 @@ class Server(uvicorn.Server):
     def _protocol(self) -> Protocol:
         return Protocol(config=self.config, server_state=self.server_state, app_state={})
 
-    async def _make_room(self) -> None:
-        """Hang up on the idlest client; where none has been idle for ``COURTESY``, wait a little."""
+    async def _make_room(self, waited: float = 0.0) -> None:
+        """Hang up on the idlest client, if it has been idle for ``COURTESY`` or another waits for long; or wait."""
         idlest = max(self._inside(), key=lambda connection: connection.idle, default=None)
-        if idlest is not None and idlest.idle >= COURTESY:
+        if idlest is not None and (idlest.idle >= COURTESY or waited >= LONGEST_WAIT):
             idlest.hang_up()
             await asyncio.sleep(0)  # it leaves now
         else:

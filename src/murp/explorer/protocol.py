@@ -14,6 +14,7 @@ from murp.explorer.security import HEADERS
 LONGEST_HEAD = 64 * 2**10  # bytes of a request's line and headers
 MOST_ASKED = 64  # requests of one connection without their answers
 PATIENCE = 10  # seconds; who asks nothing for so long is hung up on
+ALLOWANCE = 1.0  # seconds that an answer may take before it counts against its client that it waits
 
 
 class Protocol(HttpToolsProtocol):
@@ -47,8 +48,8 @@ class Protocol(HttpToolsProtocol):
 
     @property
     def idle(self) -> float:
-        """Seconds for which the client has neither asked nor read; ``PATIENCE`` less while it waits for an answer."""
-        return self.loop.time() - self._since - PATIENCE * self._answering
+        """Seconds for which the client has neither asked nor read; ``ALLOWANCE`` less while it waits for an answer."""
+        return self.loop.time() - self._since - ALLOWANCE * self._answering
 
     @property
     def _answering(self) -> bool:
