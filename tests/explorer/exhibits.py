@@ -6,17 +6,17 @@ import contextlib
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
-import uvicorn
 
 from murp import models
 from murp.config import Config
 from murp.explorer.app import create_app
 from murp.explorer.collection import Collection
+from murp.explorer.door import Server
 from murp.explorer.server import bind, configured
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.runs import Run, folder
@@ -71,20 +71,35 @@ def client_of(*runs: Run, bound: str = "127.0.0.1", host: str = "127.0.0.1:8000"
 
 
 @contextlib.contextmanager
-def serving(app: Any) -> Iterator[tuple[str, int]]:
-    """The address at which an application is served as `murp explore` serves it, in a thread."""
+def running(app: Any, loop: str = "auto") -> Iterator[tuple[Server, tuple[str, int]]]:
+    """An application served as `murp explore` serves it, in a thread: the server and its address."""
     bound = bind("127.0.0.1", 0)
     config = configured(app)
-    config.log_level = "critical"
-    config.configure_logging()
-    server = uvicorn.Server(config)
+    config.loop = loop
+    server = Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()
     try:
         while not server.started:
             time.sleep(0.01)
-        yield bound.getsockname()
+        yield server, bound.getsockname()
     finally:
         server.should_exit = True
         thread.join(timeout=20)
         bound.close()
+    assert not thread.is_alive(), "it does not end"
+
+
+@contextlib.contextmanager
+def serving(app: Any, loop: str = "auto") -> Iterator[tuple[str, int]]:
+    """The address at which an application is served."""
+    with running(app, loop) as (_, address):
+        yield address
+
+
+def wait_for(happens: Callable[[], bool]) -> None:
+    """Until something has come true; half a minute without it fails."""
+    end = time.monotonic() + 30
+    while not happens():
+        assert time.monotonic() < end
+        time.sleep(0.05)

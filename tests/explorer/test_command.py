@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from exhibits import NASTY, made_run, nasty_graph
+from exhibits import NASTY, made_run, nasty_graph, wait_for
 
 from murp.cli.main import main
 from murp.errors import MurpError
@@ -69,6 +69,29 @@ def test_it_serves_says_where_and_ends_with_ctrl_c(saved: Path, capsys: pytest.C
         out, err = process.communicate(timeout=LIMIT)
     assert (process.returncode, out, err) == (0, "", "")
     assert before == {path: path.stat().st_mtime_ns for path in saved.rglob("*")}
+
+
+def test_it_serves_without_standard_streams(saved: Path) -> None:
+    """Closed, so that their numbers are free for the sockets."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    closed = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command(saved, "--port", str(port))]
+    process = subprocess.Popen(closed, env=os.environ)
+    try:
+        wait_for(lambda: process.poll() is not None or answers(port))
+        assert answers(port)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(LIMIT) == 0
+    finally:
+        process.kill()
+
+
+def answers(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/metrics", timeout=LIMIT) as response:
+            return bool(response.status == 200)
+    except OSError:
+        return False
 
 
 def test_what_it_refuses(

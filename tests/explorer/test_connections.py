@@ -8,16 +8,16 @@ import http.client
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from exhibits import TestClient, client_of, made_run, nasty_graph, serving
+from exhibits import TestClient, client_of, made_run, nasty_graph, serving, wait_for
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from murp.explorer import protocol, schema
+from murp.explorer import door, protocol, schema
 from murp.explorer.security import HEADERS
 from murp.graph import KnowledgeGraph
 
@@ -40,7 +40,7 @@ def address(client: TestClient) -> Iterator[tuple[str, int]]:
 @pytest.fixture
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three places, and half a second for whoever asks nothing."""
-    monkeypatch.setattr(protocol, "CONNECTIONS", 3)
+    monkeypatch.setattr(door, "CONNECTIONS", 3)
     monkeypatch.setattr(protocol, "PATIENCE", 0.5)
 
 
@@ -71,18 +71,6 @@ def check_refusal(answer: tuple[int, dict[str, str], bytes], status: int) -> Non
     assert headers["content-type"] == "application/json"
     assert headers["content-length"] == str(len(body))
     assert headers.items() >= HEADERS.items()
-
-
-def test_who_is_sent_away_is_told_so(address: tuple[str, int], hurry: None) -> None:
-    with contextlib.ExitStack() as held:
-        for _ in range(3):
-            line = held.enter_context(socket.create_connection(address, timeout=LIMIT))
-            line.sendall(ASK)
-            assert line.recv(12) == b"HTTP/1.1 200"
-        answer = exchange(address, ASK)
-    check_refusal(answer, 503)
-    assert answer[1]["connection"] == "close"
-    assert "retry-after" in answer[1]
 
 
 HOLDING = {
@@ -160,13 +148,6 @@ def test_an_answer_that_is_read_slowly_is_sent_whole(hurry: None) -> None:
             heard += len(more)
             time.sleep(0.05)  # in all a few times the server's patience, but something is read within each
         assert heard >= 30_000_000
-
-
-def wait_for(happens: Callable[[], bool]) -> None:
-    end = time.monotonic() + LIMIT
-    while not happens():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 def test_a_slow_answer_is_waited_for(hurry: None) -> None:

@@ -124,7 +124,7 @@ def predict(collection: Collection, run: int, given: int, relation: int, k: int,
         {"rank": rank, "id": ids[i], "name": readable[i], "score": score, "probability": p, "known": split}
         for rank, (i, score, p, split) in enumerate(found, start=1)
     ]
-    if (calibration := collection.exhibits[run - 1].run.calibration) is not None:
+    if (calibration := collection.exhibits[run - 1].calibration) is not None:
         places = places_among_new(np.array([split is None for split in known], dtype=bool))
         for prediction, calibrated in zip(predictions, calibration.probability(scores, places).tolist(), strict=True):
             prediction["calibrated"] = calibrated

@@ -7,7 +7,6 @@ What takes longer, the figures of a run and the search for what a misspelt name 
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from typing import Annotated, Any, Literal
 
@@ -21,7 +20,7 @@ from murp.errors import UnknownNameError
 from murp.explorer import answers, schema
 from murp.explorer.collection import Collection
 from murp.explorer.encoding import to_json
-from murp.explorer.names import Names
+from murp.explorer.names import SUGGESTIONS, Names
 from murp.explorer.quick import Quick
 from murp.explorer.refusals import REFUSALS, Refused, add_refusals
 from murp.explorer.security import Guard
@@ -29,7 +28,6 @@ from murp.explorer.security import Guard
 MOST = 1000  # answers to one question
 LONGEST = 500  # characters of a name
 SHOWN = 10  # of those that share a name
-SUGGESTIONS = ThreadPoolExecutor(1, "murp-suggestions")  # slow to find, so one at a time
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 Name = Annotated[str, Query(max_length=LONGEST, description="id or name", examples=["asia.n.01"])]
@@ -170,7 +168,7 @@ async def find(names: Names, text: str) -> int:
         except UnknownNameError as error:
             closest = [vocabulary.label(index) for index in names.shared[text][:SHOWN]]
             raise Refused(404, str(error), "Ask by one of the ids.", closest) from None
-    closest = await asyncio.get_running_loop().run_in_executor(SUGGESTIONS, vocabulary.closest, text)
+    closest = await SUGGESTIONS.closest(vocabulary, text)
     entity = vocabulary.kind == "entity"
     advice = "Look it up with /api/search?q=…" if entity else "/api/run lists the relations."
     hint = f" Closest: {', '.join(closest)}." if closest else ""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
+from collections.abc import Iterator
 from concurrent.futures import Future
 from functools import lru_cache
 from typing import Any
@@ -27,6 +30,21 @@ LEVELS = 8
 RELATIONS_KEPT = 64
 
 
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """PyTorch on this thread alone, and on threads that are started meanwhile.
+
+    Answers take a millisecond: threads would cost more than they bring. And a forked child has none of those that its
+    parent had started: PyTorch would wait for them for ever.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 class Exhibit:
     """One run, its scores, norms and biases; ``points`` are those drawn, ``home``: seen from the origin."""
 
@@ -39,6 +57,7 @@ class Exhibit:
                 )
         self.run = run
         self.model = run.model
+        self.calibration = run.calibration  # now: a training may put other weights, and theirs, into the folder
         self.scores = Scores(run.model)
         entity = run.model.parameters["entity"]
         self.points = Points(run.model.geometry, entity if len(shown) == len(entity) else entity[shown])
@@ -57,6 +76,7 @@ class Exhibit:
 class Collection:
     """The runs side by side, the names and facts of their graph, and figures that take a while."""
 
+    @one_thread()
     def __init__(self, runs: list[Run]) -> None:
         for other in runs[1:]:
             _refuse_another_graph(runs[0], other)
@@ -71,11 +91,13 @@ class Collection:
         self.exhibits = [Exhibit(run, self.shown) for run in runs]
         self.edges = lru_cache(maxsize=RELATIONS_KEPT)(self._edges)
         self._reports: list[Future[Report]] = []
+        self._evaluated_by = 0  # a process; a forked child has none of its parent's threads
 
     def evaluate(self) -> None:
         """Begin to evaluate every run, one after the other, in the background."""
-        if self._reports:
+        if self._evaluated_by == os.getpid():
             return
+        self._evaluated_by = os.getpid()
         self._reports = [Future() for _ in self.exhibits]
         for report in self._reports:
             report.set_running_or_notify_cancel()  # nobody who stops waiting cancels it for the others

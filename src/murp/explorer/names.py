@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -63,3 +66,23 @@ class Names:
         found = np.flatnonzero(match < 3)
         order = np.lexsort((found, -self.weights[found], match[found]))
         return [int(i) for i in found[order[:k]]]
+
+
+class Suggestions:
+    """What misspelt names may have meant: slow to find, so one at a time, in a thread."""
+
+    def __init__(self) -> None:
+        self.start()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.start)  # a child would wait for its parent's thread
+
+    def start(self) -> None:
+        """Have a thread as soon as one is needed."""
+        self.thread = ThreadPoolExecutor(1, "murp-suggestions")
+
+    async def closest(self, vocabulary: Vocabulary, text: str) -> list[str]:
+        """The names nearest to ``text``."""
+        return await asyncio.get_running_loop().run_in_executor(self.thread, vocabulary.closest, text)
+
+
+SUGGESTIONS = Suggestions()

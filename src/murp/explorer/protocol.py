@@ -3,38 +3,62 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 
-from starlette.responses import Response
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from murp.explorer.refusals import refusal
 from murp.explorer.security import HEADERS
 
-CONNECTIONS = 128  # at a time; more are told to come back
 LONGEST_HEAD = 64 * 2**10  # bytes of a request's line and headers
+MOST_ASKED = 64  # requests of one connection without their answers
 PATIENCE = 10  # seconds; who asks nothing for so long is hung up on
+ALLOWANCE = 1.0  # seconds that an answer may take before it counts against its client that it waits
 
 
 class Protocol(HttpToolsProtocol):
     """HTTP by httptools, a compiled parser, with bounds it does not know.
 
     It would keep a head of any length until its end comes; this one hangs up once ``LONGEST_HEAD`` is exceeded.
+    It would keep all requests of one packet, thousands, until they are answered; this one keeps ``MOST_ASKED``.
     It would wait for ever for a request, for the rest of one, and for its answer to be read; this one looks at every
-    connection each ``PATIENCE`` seconds. Its own refusals are as the application's: JSON, with the security headers.
+    connection each ``PATIENCE`` seconds. It would go on with an answer when the client has left, and log an error
+    where it cannot be sent; this one stops. Its own refusals are as the application's: JSON, with the security headers.
     """
 
     _unfinished = 0  # bytes since the last whole head or piece of a body
     _asked = False  # whether a whole head has come since the last look
     _unread = 0  # bytes of answers that the client had not taken at the last look
+    _task: asyncio.Task[None] | None = None  # that makes the answer of the first of the cycles
+    _since: float  # the client last asked, or was last seen to have read
     _look: asyncio.TimerHandle
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.app = self._answer
+        self._cycles: deque[RequestResponseCycle] = deque()  # requests without a whole answer, the oldest first
+        self._since = self.loop.time()
         self._look = self.loop.call_later(PATIENCE, self._look_after)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._look.cancel()
         super().connection_lost(exc)
+        self._give_up()
+
+    @property
+    def idle(self) -> float:
+        """Seconds for which the client has neither asked nor read; ``ALLOWANCE`` less while it waits for an answer."""
+        return self.loop.time() - self._since - ALLOWANCE * self._answering
+
+    @property
+    def _answering(self) -> bool:
+        """Whether it is we who are slow."""
+        return self.cycle is not None and not self.cycle.response_complete and not self.flow.write_paused
+
+    def hang_up(self) -> None:
+        """End the connection at once: closing would wait for what is unread."""
+        self.transport.abort()
 
     def _look_after(self) -> None:
         """Hang up unless since the last look the client has asked or read, or it is we who are slow.
@@ -43,46 +67,62 @@ class Protocol(HttpToolsProtocol):
         do not count: one now and then would hold the place for ever.
         """
         unread = self.transport.get_write_buffer_size()
-        answering = self.cycle is not None and not self.cycle.response_complete and not self.flow.write_paused
-        if self._asked or answering or unread < self._unread:
-            self._asked, self._unread = False, unread
-            self._look = self.loop.call_later(PATIENCE, self._look_after)
-        else:
-            self.transport.abort()  # closing would wait for what is unread
+        if unread < self._unread:
+            self._since = self.loop.time()
+        elif not self._asked and not self._answering:
+            self.hang_up()
+            return
+        self._asked, self._unread = False, unread
+        self._look = self.loop.call_later(PATIENCE, self._look_after)
 
     def data_received(self, data: bytes) -> None:
         self._unfinished += len(data)
         super().data_received(data)
-        if self._unfinished > LONGEST_HEAD and not self.transport.is_closing():
+        if self._unfinished > LONGEST_HEAD:
             self.send_400_response(f"the head of the request is longer than {LONGEST_HEAD} bytes.")
 
     def on_headers_complete(self) -> None:
+        if self.transport.is_closing():
+            return  # what comes after a refusal in the same packet
+        if len(self._cycles) >= MOST_ASKED:
+            self.send_400_response(f"more than {MOST_ASKED} requests at a time.")
+            return
         self._unfinished = 0
         self._asked = True
-        if len(self.connections) > CONNECTIONS or len(self.tasks) > CONNECTIONS:
-            self.app = _crowded()
+        self._since = self.loop.time()
         super().on_headers_complete()
+        self._cycles.append(self.cycle)
 
     def on_body(self, body: bytes) -> None:
         self._unfinished = 0
         super().on_body(body)
 
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The application's answer, for as long as there is someone to hear it."""
+        self._task = asyncio.current_task()
+        try:
+            await self.config.loaded_app(scope, receive, send)
+        except asyncio.CancelledError:
+            if not self._cycles[0].disconnected:
+                raise
+        finally:
+            self._task = None
+            self._cycles.popleft()
+
+    def _give_up(self) -> None:
+        """Answer nothing more; the server itself would mark only the last of several requests."""
+        for cycle in self._cycles:
+            cycle.disconnected = True
+        if self._task is not None:
+            self._task.cancel()
+
     def send_400_response(self, msg: str) -> None:
-        answer = _last(refusal(400, msg, "Ask by GET or HEAD in HTTP/1.1; the interface is at /openapi.json."))
+        if self.transport.is_closing():
+            return
+        self._give_up()
+        answer = refusal(400, msg, "Ask by GET or HEAD in HTTP/1.1; the interface is at /openapi.json.")
+        answer.headers.update({**HEADERS, "connection": "close"})
         fields = [*self.server_state.default_headers, *answer.raw_headers]
         head = [b"HTTP/1.1 400 Bad Request", *(name + b": " + value for name, value in fields)]
         self.transport.write(b"\r\n".join([*head, b"", bytes(answer.body)]))
         self.transport.close()
-
-
-def _crowded() -> Response:
-    """Sends a client away; an application of its own in the place of the one that has no time."""
-    answer = refusal(503, f"more than {CONNECTIONS} connections at a time.", f"Ask again in {PATIENCE} seconds.")
-    answer.headers["retry-after"] = str(PATIENCE)
-    return _last(answer)
-
-
-def _last(answer: Response) -> Response:
-    """The answer with the security headers, after which the connection ends."""
-    answer.headers.update({**HEADERS, "connection": "close"})
-    return answer

@@ -23,7 +23,6 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
         421: "a foreign host name",
         422: "a parameter is missing, malformed or out of bounds",
         500: "the run cannot answer this, or a mistake of murp's own",
-        503: "too many connections at a time",
     }.items()
 }
 

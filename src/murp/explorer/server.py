@@ -2,47 +2,66 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import socket
+import threading
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from murp.errors import MurpError
 from murp.explorer.app import create_app
-from murp.explorer.collection import Collection
-from murp.explorer.protocol import CONNECTIONS, PATIENCE, Protocol
+from murp.explorer.collection import Collection, one_thread
+from murp.explorer.door import Server
+from murp.explorer.protocol import PATIENCE, Protocol
 from murp.explorer.security import is_loopback
+
+QUEUE = 1024  # clients that wait to be let in
 
 
 def bind(host: str, port: int) -> socket.socket:
     """A listening socket; port 0 takes a free one."""
+    missing: OSError | None = None
+    for family, kind, protocol, _, address in _addresses(host, port):
+        try:
+            return _listening(socket.socket(family, kind, protocol), address)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise MurpError(
+                    f"port {port} of {host} is in use. Choose another with --port, or --port 0 for a free one."
+                ) from None
+            missing = missing or error
+    why = missing.strerror if missing else "it has no address"
+    raise MurpError(f"cannot listen on {host}, port {port}: {why}. Choose another --host or --port.")
+
+
+def _addresses(host: str, port: int) -> list[Any]:
+    """What a name stands for, often an address of each family; 127.0.0.1 is ::1 where there is no IPv4."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise MurpError(f"cannot listen on --host {host}: {error.strerror}. Give an address of this machine.") from None
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "this is no host name"
+        raise MurpError(f"cannot listen on --host {host}: {why}. Give an address of this machine.") from None
+    return found + _addresses("::1", port) if host == "127.0.0.1" and socket.has_ipv6 else found
+
+
+def _listening(bound: socket.socket, address: Any) -> socket.socket:
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
-        bound.listen(CONNECTIONS)
-    except OSError as error:
+        bound.listen(QUEUE)
+    except OSError:
         bound.close()
-        if error.errno == errno.EADDRINUSE:
-            raise MurpError(
-                f"port {port} of {host} is in use. Choose another with --port, or --port 0 for a free one."
-            ) from None
-        raise MurpError(
-            f"cannot listen on {host}, port {port}: {error.strerror}. Choose another --host or --port."
-        ) from None
+        raise
     return bound
 
 
 def address_of(bound: socket.socket) -> str:
-    """Where a browser on this machine finds the page."""
+    """Where a browser on this machine finds the page; no name is in it, since this machine may know none."""
     host, port = bound.getsockname()[:2]
-    if host in ("0.0.0.0", "::"):
-        host = "localhost"
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
@@ -54,7 +73,8 @@ def configured(app: ASGIApp) -> uvicorn.Config:
         loop="auto",  # uvloop where there is one
         ws="none",
         lifespan="off",
-        log_level="warning",
+        log_config=None,  # where it logs and how is left to whoever imports us, and needs no standard output
+        log_level="error",  # what it warns of are requests that are no HTTP
         access_log=False,
         server_header=False,
         proxy_headers=False,
@@ -62,18 +82,35 @@ def configured(app: ASGIApp) -> uvicorn.Config:
     )
 
 
+@one_thread()
 def serve(collection: Collection, bound: socket.socket, host: str) -> None:
     """Answer until Ctrl-C."""
-    config = configured(create_app(collection, host))
+    server = Server(configured(create_app(collection, host)))
     for exhibit in collection.exhibits:
         exhibit.scores.best(0, 0, 1)  # compiles, before the first who asks has to wait for it
     collection.evaluate()
     try:
-        uvicorn.Server(config).run(sockets=[bound])
+        _run(server, bound)
     except KeyboardInterrupt:
         pass  # how it is meant to end
     finally:
         bound.close()
+
+
+def _run(server: Server, bound: socket.socket) -> None:
+    """Serve until the end; in a thread of its own where this one has a loop running already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        server.run(sockets=[bound])
+        return
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, name="murp-explorer")
+    thread.start()
+    try:
+        thread.join()
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 def warning(host: str) -> str | None:
