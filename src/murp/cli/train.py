@@ -79,13 +79,14 @@ def run(options: argparse.Namespace) -> None:
 def _why(result: Run) -> str:
     """How a run ended that has nothing left to do, and how it goes on."""
     from murp.runs import checkpoint, folder
+    from murp.runs.settings import checked
     from murp.training.loop import stopped_early
     from murp.training.start import ended_early
     from murp.training.state import State
 
     last = result.path / folder.LAST
     _, values = checkpoint.load(last)
-    state = State.from_dict(values, last)
+    state = State.from_dict(checked(values, result.config, last, result.path / folder.CONFIG), last)
     if stopped_early(result.config, state):
         return ended_early(result.path, result.config, state)
     return f"is trained, epoch {state.epoch}. More epochs: --epochs N."

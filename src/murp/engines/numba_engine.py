@@ -23,13 +23,15 @@ from murp.models import MultiRelational
 TABLES = ("entity", "subject_stretch", "translation", "subject_bias", "object_bias")
 # Below this a gradient of the loss by a score is lost: see :func:`murp.engines.numba_murp.murp_positive`.
 TINY = {torch.float32: 1e-17, torch.float64: 0.0}
+LINE = 128  # bytes: two lines of a cache are fetched together
 PIECE = 2**23  # coordinates read between two looks at the clock: some ten milliseconds
 
 
 class Space(NamedTuple):
     """Every array a step writes to beside the tables, made once: no allocation while training.
 
-    B positives, K candidates of each rounded up to whole vectors, d coordinates, T threads.
+    B positives, K candidates of each rounded up to whole vectors, d coordinates rounded up to lines of the cache, T
+    threads.
     """
 
     moved: Any  # (B, d) the moved subject, or for MuRE R e_s - r
@@ -110,13 +112,22 @@ def _numbers(model: MultiRelational, lr: float) -> tuple[float, ...]:
     return float(lr), c, limit_radius(model.dtype), set_back_radius(model.dtype), TINY[model.dtype]
 
 
+def _apart(count: int, length: int, dtype: Any) -> Any:
+    """Rows (count, at least ``length``) that begin on lines of the cache: threads do not write to each other's lines."""
+    line = LINE // dtype.itemsize
+    width = -(-length // line) * line
+    room = np.zeros(count * width + line, dtype=dtype)
+    first = -room.ctypes.data % LINE // dtype.itemsize
+    return room[first : first + count * width].reshape(count, width)
+
+
 def _space(model: MultiRelational, size: int, false: int, number: int) -> Space:
     dtype = model.parameters["entity"].numpy().dtype
     occurrences = size * (2 + false)
     candidates = -(-(1 + false) // ROUND_TO) * ROUND_TO
 
     def rows(count: int) -> Any:
-        return np.zeros((count, model.dim), dtype=dtype)
+        return _apart(count, model.dim, dtype)
 
     scratch = np.zeros((number, 2, candidates))
     return Space(

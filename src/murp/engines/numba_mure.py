@@ -27,7 +27,7 @@ def mure_positive(
     real, dim = entity.dtype.type, entity.shape[1]
     candidates = 1 + len(false)
     s, r, true = positive[0], positive[1], positive[2]
-    h, m, rv, y, gy = entity[s], stretch[r], translation[r], space.moved[i], space.r_gradient[i]
+    h, m, rv, y, gy = entity[s], stretch[r], translation[r], space.moved[i, :dim], space.r_gradient[i, :dim]
     for j in range(dim):
         y[j] = m[j] * h[j] - rv[j]
         gy[j] = real(0)
@@ -64,11 +64,11 @@ def mure_rows(
     """Sum the gradients of each of the touched entities first … last - 1 over its chain and move it."""
     entity, _, _, subject_bias, object_bias = tables
     lr, _, _, _, tiny = numbers
-    real = entity.dtype.type
+    real, dim = entity.dtype.type, entity.shape[1]
     _, size, false = shape
     candidates, one = 1 + false, real(1)
     subjects, per_candidate = size * candidates, 1.0 / candidates
-    g = space.row[thread]
+    g = space.row[thread, :dim]
     rows, head, following = space.rows, space.head, space.following
     for u in range(first, last):
         prefetch_row(entity, object_bias, rows, u, distinct)
@@ -81,14 +81,14 @@ def mure_rows(
             if at >= subjects:
                 i = at - subjects
                 subject_gradient += space.s_bias_gradient[i]
-                combine((g, space.s_gradient[i]), (one, one))
+                combine((g, space.s_gradient[i, :dim]), (one, one))
             else:
                 i = int((at + 0.5) * per_candidate)  # several times as fast as a division, and exact below 2³¹
                 k = at - i * candidates
                 of_phi = space.of_phi[i, k]
                 object_gradient += of_phi
                 if abs(of_phi) >= tiny:
-                    add_difference((g, space.moved[i], v), real(2.0 * of_phi))
+                    add_difference((g, space.moved[i, :dim], v), real(2.0 * of_phi))
             at = following[at]
         combine((v, g), (one, real(-lr)))
         if subject_gradient != 0:  # nearly every row is an object only: spare it the access
@@ -101,13 +101,13 @@ def mure_rows(
 def mure_relations(positives: Any, tables: Any, numbers: Any, space: Any) -> None:
     """Move the stretches and translations of the relations of a batch."""
     _, stretch, translation, _, _ = tables
-    real = stretch.dtype.type
+    real, dim = stretch.dtype.type, stretch.shape[1]
     one, rate = real(1), real(-numbers[0])
     for u in range(link_relations(positives, space.relation_head, space.following, space.relation_rows)):
         row = space.relation_rows[u]
         i = space.relation_head[row]
         while i >= 0:
-            combine((stretch[row], space.m_gradient[i]), (one, rate))
-            combine((translation[row], space.r_gradient[i]), (one, rate))
+            combine((stretch[row], space.m_gradient[i, :dim]), (one, rate))
+            combine((translation[row], space.r_gradient[i, :dim]), (one, rate))
             i = space.following[i]
         space.relation_head[row] = -1

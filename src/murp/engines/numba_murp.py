@@ -43,7 +43,7 @@ def murp_positive(
     real, dim = entity.dtype.type, entity.shape[1]
     candidates = 1 + len(false)
     s, r, true = positive[0], positive[1], positive[2]
-    h, m, rv, x = entity[s], stretch[r], translation[r], space.moved[i]
+    h, m, rv, x = entity[s], stretch[r], translation[r], space.moved[i, :dim]
     root = math.sqrt(c)
     # x = exp0(m log0(h)) = far · near · m h
     (hh,) = norm((h,))
@@ -116,7 +116,7 @@ def murp_positive(
         sum_rr += lifts[k] * (-2.0 * c * xv[k] + c * c * xx * vv[k] + 1.0) + slopes[k] / gap_r
         sum_xr += lifts[k] * (2.0 * c * vv[k] - 2.0)
 
-    gx, gr, gm = space.s_gradient[i], space.r_gradient[i], space.m_gradient[i]
+    gx, gr, gm = space.s_gradient[i, :dim], space.r_gradient[i, :dim], space.m_gradient[i, :dim]
     two_xx, two_rr, cross, one = real(2.0 * sum_xx), real(2.0 * sum_rr), real(sum_xr), real(1)
     for j in range(dim):
         gx[j] = two_xx * x[j] + cross * rv[j]
@@ -148,11 +148,11 @@ def murp_rows(
     """Sum the gradients of each of the touched entities first … last - 1 over its chain and move it."""
     entity, _, _, subject_bias, object_bias = tables
     lr, c, limit, set_back, _ = numbers
-    real = entity.dtype.type
+    real, dim = entity.dtype.type, entity.shape[1]
     _, size, false = shape
     candidates, one = 1 + false, real(1)
     subjects, per_candidate = size * candidates, 1.0 / candidates
-    g = space.row[thread]
+    g = space.row[thread, :dim]
     rows, head, following = space.rows, space.head, space.following
     for u in range(first, last):
         prefetch_row(entity, object_bias, rows, u, distinct)
@@ -165,7 +165,7 @@ def murp_rows(
             if at >= subjects:
                 i = at - subjects
                 subject_gradient += space.s_bias_gradient[i]
-                combine((g, space.s_gradient[i]), (one, one))
+                combine((g, space.s_gradient[i, :dim]), (one, one))
             else:
                 i = int((at + 0.5) * per_candidate)  # several times as fast as a division, and exact below 2³¹
                 k = at - i * candidates
@@ -173,7 +173,7 @@ def murp_rows(
                 object_gradient += space.of_phi[i, k]
                 a, b = space.of_x[i, k], space.of_r[i, k]
                 if a != 0 or b != 0:
-                    combine((g, space.moved[i], space.r_copy[i]), (one, a, b))
+                    combine((g, space.moved[i, :dim], space.r_copy[i, :dim]), (one, a, b))
             at = following[at]
         combine((g, v), (one, real(own)))
         ball_step(v, g, lr, c, limit, set_back)
@@ -188,16 +188,16 @@ def murp_relations(positives: Any, tables: Any, numbers: Any, space: Any) -> Non
     """Move the stretches and translations of the relations of a batch."""
     _, stretch, translation, _, _ = tables
     lr, c, limit, set_back, _ = numbers
-    real = stretch.dtype.type
+    real, dim = stretch.dtype.type, stretch.shape[1]
     one, rate = real(1), real(lr)
-    g = space.row[0]
+    g = space.row[0, :dim]
     for u in range(link_relations(positives, space.relation_head, space.following, space.relation_rows)):
         row = space.relation_rows[u]
         for table in range(2):
             fill(g, real(0))
             i = space.relation_head[row]
             while i >= 0:
-                part = space.m_gradient[i] if table == 0 else space.r_gradient[i]
+                part = space.m_gradient[i, :dim] if table == 0 else space.r_gradient[i, :dim]
                 combine((g, part), (one, one))
                 i = space.following[i]
             if table == 0:

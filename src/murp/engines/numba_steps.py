@@ -21,7 +21,7 @@ from murp.kernels.waiting import FIRST, SECOND, SHARED, arrive, begin, release
 announce(__name__, "the training step")
 
 # What a thread takes at a time: little enough that none waits long for the last.
-_POSITIVES, _ROWS = 2, 64
+_POSITIVES, _ROWS = 4, 64
 
 
 @kernel

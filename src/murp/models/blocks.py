@@ -14,7 +14,13 @@ from torch import Tensor
 
 from murp import threads
 
-QUERIES, OBJECTS = 16, 1920
+QUERIES = 16
+_LONGEST, _WHOLE = 1920, 64
+
+
+def block_length(rows: int) -> int:
+    """How long the blocks of so many rows are, all of them."""
+    return min(_LONGEST, -(-rows // _WHOLE) * _WHOLE)
 
 
 def filled(indices: Tensor, length: int) -> Tensor:
@@ -26,10 +32,10 @@ def by_row(function: Callable[[Tensor], Tensor], rows: Tensor) -> Tensor:
     """What ``function`` makes of rows (n, d) → (n), each row's result a function of that row alone."""
     if rows.device.type != "cpu":
         return function(rows)
-    found = rows.new_empty(len(rows))
+    found, length = rows.new_empty(len(rows)), block_length(len(rows))
     with threads.torch_alone():
-        for start in range(0, len(rows), OBJECTS):
-            block = rows[start : start + OBJECTS]
-            whole = block if len(block) == OBJECTS else block[filled(torch.arange(len(block)), OBJECTS)]
-            found[start : start + OBJECTS] = function(whole)[: len(block)]
+        for start in range(0, len(rows), length):
+            block = rows[start : start + length]
+            whole = block if len(block) == length else block[filled(torch.arange(len(block)), length)]
+            found[start : start + length] = function(whole)[: len(block)]
     return found

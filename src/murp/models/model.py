@@ -13,7 +13,7 @@ from murp import threads
 from murp.config import Config
 from murp.geometry import Geometry
 from murp.kernels.products import inner_products, squared_norms
-from murp.models.blocks import OBJECTS, QUERIES, filled
+from murp.models.blocks import QUERIES, block_length, filled
 
 Role = Literal["subject", "relation", "object"]
 Rows = dict[str, Tensor]
@@ -133,15 +133,16 @@ class Model(ABC):
             query = self.rows("subject", subjects), self.rows("relation", relations)
             return self.score_rows(*query, self.rows("object"))
         scores = torch.empty(len(subjects), self.num_entities, dtype=self.dtype)
-        blocks = iter([(b, n) for b in range(0, len(subjects), QUERIES) for n in range(0, self.num_entities, OBJECTS)])
+        length = block_length(self.num_entities)
+        blocks = iter([(b, n) for b in range(0, len(subjects), QUERIES) for n in range(0, self.num_entities, length)])
 
         @torch.no_grad()
         def score_blocks() -> None:
             for b, n in blocks:
                 asked = scores[b : b + QUERIES]
                 query = self.query_rows(subjects[b : b + QUERIES], relations[b : b + QUERIES])
-                found = self.score_rows(*query, self._objects(n))
-                asked[:, n : n + OBJECTS] = found[: len(asked), : self.num_entities - n]
+                found = self.score_rows(*query, self._objects(n, length))
+                asked[:, n : n + length] = found[: len(asked), : self.num_entities - n]
 
         threads.share_torch(score_blocks, min(threads.count(), 1 + scores.numel() // CELLS_A_THREAD))
         return scores
@@ -150,11 +151,11 @@ class Model(ABC):
         """The rows of subjects and relations of at most ``QUERIES`` queries; beyond the last that one is repeated."""
         return self.rows("subject", filled(subjects, QUERIES)), self.rows("relation", filled(relations, QUERIES))
 
-    def _objects(self, start: int) -> Rows:
-        """The rows of ``OBJECTS`` objects from ``start`` on; beyond the last that one is repeated."""
-        if start + OBJECTS <= self.num_entities:
-            return {name: values[start : start + OBJECTS] for name, values in self.rows("object").items()}
-        return self.rows("object", filled(torch.arange(start, self.num_entities), OBJECTS))
+    def _objects(self, start: int, length: int) -> Rows:
+        """The rows of ``length`` objects from ``start`` on; beyond the last that one is repeated."""
+        if start + length <= self.num_entities:
+            return {name: values[start : start + length] for name, values in self.rows("object").items()}
+        return self.rows("object", filled(torch.arange(start, self.num_entities), length))
 
 
 def inner(x: Tensor, candidates: Tensor) -> Tensor:
