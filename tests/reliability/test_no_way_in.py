@@ -22,6 +22,7 @@ MODULES = {
     "pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "marshal", "shelve", "yaml", "pty", "ctypes",
     "code",
 }  # fmt: skip
+GIT = ["'git'", "'--no-optional-locks'"]
 CALLS = {
     "eval", "exec", "compile", "__import__", "os.system", "os.popen", "os.execv", "os.execvp", "os.spawnl",
     "torch.load", "torch.save", "np.fromfile", "builtins.eval", "builtins.exec", "subprocess.getoutput",
@@ -43,7 +44,7 @@ def forbidden(source: str) -> list[str]:
             called = ast.unparse(node.func)
             if called in CALLS:
                 found.append(f"line {node.lineno}: {called}")
-            if called.startswith("subprocess.") and not _is_python_itself(node):
+            if called.startswith("subprocess.") and not _is_git(node):
                 found.append(f"line {node.lineno}: {called} of another program")
             for keyword in node.keywords:
                 constant = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
@@ -57,10 +58,10 @@ def forbidden(source: str) -> list[str]:
     return found
 
 
-def _is_python_itself(call: ast.Call) -> bool:
-    """``subprocess.run([sys.executable, …])``: no shell, and no program that a search path finds."""
+def _is_git(call: ast.Call) -> bool:
+    """``subprocess.run(["git", "--no-optional-locks", …])``: no shell, and no Python, which would run code it finds."""
     first = call.args[0] if call.args else None
-    return isinstance(first, ast.List) and ast.unparse(first.elts[0]) == "sys.executable"
+    return isinstance(first, ast.List) and [ast.unparse(word) for word in first.elts[:2]] == GIT
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(SOURCES[0].parent)))
@@ -72,7 +73,8 @@ def test_no_module_lets_data_become_code(path: Path) -> None:
     "code",
     [
         "import pickle", "from pickle import loads", "import yaml", "eval('1')", "exec(x)", "os.system('ls')",
-        "subprocess.run('ls')", "subprocess.run(['ls'])", "subprocess.run(x)", "f(x, shell=True)", "f(x, shell=flag)",
+        "subprocess.run('ls')", "subprocess.run(['ls'])", "subprocess.run(x)",
+        "subprocess.run([sys.executable, '-c', code])", "f(x, shell=True)", "f(x, shell=flag)",
         "torch.load(p)", "np.load(p)", "np.load(p, allow_pickle=True)", "from subprocess import run",
         "__import__('x')",
     ],
@@ -83,7 +85,7 @@ def test_the_search_finds_what_it_looks_for(code: str) -> None:
 
 def test_the_search_passes_what_is_safe() -> None:
     assert forbidden("import json\nnp.load(p, allow_pickle=False)\nmodel.eval()\nre.compile('x')") == []
-    assert forbidden("import subprocess\nsubprocess.run([sys.executable, '-c', code], check=True)") == []
+    assert forbidden("import subprocess\nsubprocess.run(['git', '--no-optional-locks', 'log'], check=True)") == []
 
 
 class Reply(io.BytesIO):

@@ -113,7 +113,7 @@ def _numbers(model: MultiRelational, lr: float) -> tuple[float, ...]:
 
 
 def _apart(count: int, length: int, dtype: Any) -> Any:
-    """Rows (count, at least ``length``) that begin on lines of the cache: threads do not write to each other's lines."""
+    """Rows (count, at least ``length``) that begin on lines of the cache: no two threads write to the same line."""
     line = LINE // dtype.itemsize
     width = -(-length // line) * line
     room = np.zeros(count * width + line, dtype=dtype)

@@ -1,0 +1,144 @@
+"""Training and evaluation beside busy neighbours, and under a quota of half a core: default threads against one.
+
+    MURP_DATA=… python benchmarks/cpu_neighbours.py --out results/cpu_neighbours.json
+
+A neighbour is a process that never rests. Beside 0, 1, 2 and 4 of them, and under the quota, default threads and one
+thread take turns in processes of their own; what counts is the ratio. The quota needs the right to make a control group
+(version 1 or 2); without it that part is left out and named.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from measure import parser, result, spread, store
+
+NEIGHBOURS = (0, 1, 2, 4)
+QUOTA, PERIOD = 50_000, 100_000
+GROUP = "murp-benchmark"
+BUSY = "while True: pass"
+THREADS = {"default threads": None, "one thread": "1"}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = parser(__doc__)
+    options.add_argument("--data", default="WN18RR")
+    options.add_argument("--work", help="only measure, and print seconds: what the processes in turn are started with")
+    chosen = options.parse_args(arguments)
+    if chosen.work:
+        print(json.dumps(measured(chosen.data, chosen.work, chosen.quick)))
+        return
+    rounds = 1 if chosen.quick else 5
+    works = ("training",) if chosen.quick else ("training", "training, torch", "evaluation")
+    figures: dict[str, Any] = {}
+    left_out = {}
+    for work in works:
+        for count in NEIGHBOURS[: 2 if chosen.quick else None]:
+            with neighbours(count):
+                figures[f"{work} beside {count}"] = in_turns(chosen.data, work, rounds, chosen.quick, None)
+    try:
+        with quota() as join:
+            for work in works[: None if len(works) == 1 else 1] + works[2:]:
+                key = f"{work} under half a core"
+                figures[key] = in_turns(chosen.data, work, rounds, chosen.quick, join)
+    except OSError as error:
+        left_out["half a core"] = f"no control group can be made: {error.strerror}"
+    settings = {"data": chosen.data, "rounds": rounds, "quota": QUOTA / PERIOD}
+    what = "seconds of the same work with default threads and with one, beside busy processes; ratio of the medians"
+    store(result(what, settings, {"seconds": figures, "left_out": left_out}), chosen.out)
+
+
+def in_turns(data: str, work: str, rounds: int, quick: bool, join: Path | None) -> dict[str, Any]:
+    """Seconds of each number of threads over rounds in which each has its turn, and how they compare."""
+    times: dict[str, list[float]] = {name: [] for name in THREADS}
+    for _ in range(rounds):
+        for name, number in THREADS.items():
+            times[name].append(in_a_process(data, work, quick, number, join))
+    found: dict[str, Any] = {name: spread(values) for name, values in times.items()}
+    found["default over one"] = found["default threads"]["median"] / found["one thread"]["median"]
+    return found
+
+
+def in_a_process(data: str, work: str, quick: bool, number: str | None, join: Path | None) -> float:
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    if number is not None:
+        environment |= {"MURP_NUM_THREADS": number, "OMP_NUM_THREADS": number}
+    words = [sys.executable, __file__, "--data", data, "--work", work, *(["--quick"] if quick else [])]
+    enter = None if join is None else lambda: join.write_text(str(os.getpid()))
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True, preexec_fn=enter)
+    return float(json.loads(done.stdout))
+
+
+def measured(data: str, work: str, quick: bool) -> float:
+    """Seconds of some training steps or of an evaluation, compiled and warmed up before."""
+    import torch
+
+    from measure import toy_graph
+    from murp import engines, models
+    from murp.evaluation import KnownFacts, evaluate
+    from murp.graph import KnowledgeGraph
+    from murp.training.sampler import Sampler
+
+    graph = toy_graph() if quick else KnowledgeGraph.load(data)
+    model: Any = models.murp(graph.num_entities, 2 * graph.num_relations, 40).initialise(0)
+    if work == "evaluation":
+        model.parameters["entity"].mul_(50)
+        known = KnownFacts.of(graph)
+        evaluate(model, graph, "valid", known=known)
+        began = time.perf_counter()
+        evaluate(model, graph, "test", known=known)
+        return time.perf_counter() - began
+    triples = graph.with_reciprocals(graph.train)
+    sampler = Sampler(
+        triples, graph.num_entities, batch_size=128, negatives=50, seed=0, device=torch.device("cpu"),
+        steps_a_chunk=24 if "torch" in work else 256,
+    )  # fmt: skip
+    engine = engines.build("torch" if "torch" in work else "numba", [model])
+    engine.run([sampler.chunk(0, 0)], [50.0])
+    began = time.perf_counter()
+    for index in range(1, 2 if quick else 5):
+        engine.run([sampler.chunk(0, index % sampler.chunks)], [50.0])
+    return time.perf_counter() - began
+
+
+@contextlib.contextmanager
+def neighbours(count: int) -> Iterator[None]:
+    """So many processes that never rest."""
+    busy = [subprocess.Popen([sys.executable, "-I", "-c", BUSY]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+@contextlib.contextmanager
+def quota() -> Iterator[Path]:
+    """A control group of half a core; the file to write a process's number to. Raises OSError where it cannot be."""
+    root = Path("/sys/fs/cgroup")
+    one = (root / "cpu").is_dir()
+    group = (root / "cpu" if one else root) / GROUP
+    group.mkdir(exist_ok=True)
+    try:
+        if one:
+            (group / "cpu.cfs_period_us").write_text(str(PERIOD))
+            (group / "cpu.cfs_quota_us").write_text(str(QUOTA))
+        else:
+            (group / "cpu.max").write_text(f"{QUOTA} {PERIOD}")
+        yield group / "cgroup.procs"
+    finally:
+        with contextlib.suppress(OSError):
+            group.rmdir()
+
+
+if __name__ == "__main__":
+    main()

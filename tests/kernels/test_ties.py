@@ -1,0 +1,67 @@
+"""Equal entities have equal scores, wherever they stand, by every path; and the tests would notice if they had not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from ties import PATHS, Shape, check_shape, drawn_shapes  # reliability/ties.py
+from torch import Tensor
+
+from murp.explorer import numba_scores
+from murp.geometry import poincare
+from murp.kernels import numba_products
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_equal_entities_tie(path: str) -> None:
+    for shape in drawn_shapes(1, 12 if path == "triton" else 40):
+        check_shape(path, shape)
+
+
+def by_place(points: Tensor, rows: Tensor, out: Tensor) -> None:
+    """A product whose rounding depends on where a row stands: the sum goes up for even rows and down for odd ones."""
+    x, v = points.numpy(), rows.numpy()
+    total = np.zeros(out.shape, x.dtype)
+    for j in range(x.shape[1]):
+        total[:, ::2] += x[:, j, None] * v[None, ::2, j]
+        total[:, 1::2] += x[:, -1 - j, None] * v[None, 1::2, -1 - j]
+    out.numpy()[:] = total
+
+
+# The explorer and the nearest entities do without that product.
+@pytest.mark.parametrize("path", [path for path in PATHS if path not in ("explorer", "nearest")])
+def test_a_product_that_rounds_by_place_is_noticed(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba_products, "inner_products", by_place)
+    noticed = 0
+    for seed in range(5):
+        try:
+            check_shape(path, Shape("mure", entities=7, copies=3, dim=120, queries=8, dtype="float32", seed=seed))
+        except AssertionError:
+            noticed += 1
+    assert noticed > 0
+
+
+def test_functions_that_round_by_place_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def uneven(x: Tensor, y: Tensor, *, c: float) -> Tensor:
+        found = torch.linalg.vector_norm(x - y, dim=-1)
+        found[1::2] = torch.nextafter(found[1::2], torch.tensor(torch.inf, dtype=found.dtype))
+        return found
+
+    monkeypatch.setattr(poincare, "distance", uneven)
+    with pytest.raises(AssertionError):
+        check_shape("nearest", Shape("murp", entities=7, copies=3, dim=40, queries=2, dtype="float32", seed=0))
+
+
+def test_an_explorer_that_rounds_by_place_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def uneven(*arguments: Any) -> Any:
+        scores = exact(*arguments)
+        scores[1::2] = np.nextafter(scores[1::2], np.inf)
+        return scores
+
+    exact = numba_scores.ball
+    monkeypatch.setattr(numba_scores, "ball", uneven)
+    with pytest.raises(AssertionError):
+        check_shape("explorer", Shape("murp", entities=7, copies=3, dim=40, queries=2, dtype="float32", seed=0))
