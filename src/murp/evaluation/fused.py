@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
@@ -29,16 +29,42 @@ CPU_CELLS = 2**24
 CPU_ROWS = 64
 
 
+class Products:
+    """⟨x,v⟩ of B points x with all N entities v, for a kernel to ask for in the form it likes."""
+
+    def __init__(self, points: Tensor, rows: Rows) -> None:
+        self.points = points
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def matrix(self) -> Tensor:
+        """(B, N); may be overwritten."""
+        rows = self._rows
+        if rows.room is None:
+            rows.room = rows.entity.new_empty(rows.size, rows.model.num_entities)
+        return inner_products(self.points, rows.entity, rows.room)
+
+    def panels(self) -> Any:
+        """The entities packed for :func:`murp.kernels.numba_products.multiply`, once for all batches."""
+        from murp.kernels.numba_products import packed
+
+        if self._rows.panels is None:
+            self._rows.panels = packed(self._rows.entity)
+        return self._rows.panels
+
+
 class Kernel(Protocol):
     """Ranks (B), float64, of B queries; NaN where a score is NaN.
 
     ``queries`` (4, B) has the target, the entity that is no candidate beside the known facts or -1, and where the
-    known objects begin and end in ``objects`` (F). The products (B, N) may be overwritten.
+    known objects begin and end in ``objects`` (F), which are sorted there.
     """
 
     def ball(
         self,
-        xv: Tensor,
+        xv: Products,
         vr: Tensor,
         group: Tensor,
         of_query: Tensor,
@@ -54,7 +80,7 @@ class Kernel(Protocol):
         """
         ...
 
-    def flat(self, yv: Tensor, yy: Tensor, entities: Tensor, queries: Tensor, objects: Tensor) -> Tensor:
+    def flat(self, yv: Products, yy: Tensor, entities: Tensor, queries: Tensor, objects: Tensor) -> Tensor:
         """By b_o - max(yy + vv - 2 yv, 0); ``yy`` (B), ``entities`` (2, N) the numbers vv, b_o."""
         ...
 
@@ -114,7 +140,9 @@ class Rows:
     def __init__(self, kernel: Kernel, model: MultiRelational, size: int) -> None:
         self.kernel, self.model = kernel, model
         self.entity, bias = model.parameters["entity"], model.parameters["object_bias"]
-        self.room = self.entity.new_empty(max(2, size), model.num_entities)
+        self.size = size
+        self.room: Tensor | None = None
+        self.panels: Any = None
         vv = squared_norms(self.entity)
         if isinstance(model.geometry, PoincareBall):
             self.entities = torch.stack([vv, 1 / (1 - model.geometry.c * vv), bias])
@@ -131,7 +159,7 @@ class Rows:
         asked = queries[2:].contiguous()
         if not isinstance(self.model.geometry, PoincareBall):
             y = x - r
-            return self.kernel.flat(self._with_entities(y), y.square().sum(1), self.entities, asked, objects)
+            return self.kernel.flat(Products(y, self), y.square().sum(1), self.entities, asked, objects)
         c = self.model.geometry.c
         xx, rr, xr = (x * x).sum(1), (r * r).sum(1), (x * r).sum(1)
         # The bracket of squared_distance_to_sum_from_products, with what all objects share multiplied into it.
@@ -142,7 +170,7 @@ class Rows:
         indices = torch.from_numpy(np.concatenate([distinct, group])).to(queries.device)
         distinct_r = self.model.parameters["translation"].index_select(0, indices[: len(distinct)])
         vr = inner_products(distinct_r, self.entity)
-        xv = self._with_entities(x)
+        xv = Products(x, self)
         return self.kernel.ball(xv, vr, indices[len(distinct) :], of_query, self.entities, c, asked, objects)
 
     def _moved(self, subjects: Tensor, relations: Tensor) -> Tensor:
@@ -158,6 +186,3 @@ class Rows:
             subject, relation = self.model.query_rows(subjects[of], relations[of])
             moved[of] = self.model.move_subject(subject["entity"], relation)[: len(moved[of])]
         return moved
-
-    def _with_entities(self, points: Tensor) -> Tensor:
-        return inner_products(points, self.entity, self.room)

@@ -1,15 +1,14 @@
 """Filtered ranks on the CPU in compiled loops; what :mod:`murp.evaluation.fused` asks of a kernel.
 
-Threads take queries one by one. A query's row of inner products becomes scores where they lie, tile by tile; the
-target's score is read from the row and the others are counted: target, rivals and the removed are the same numbers, so
-equal objects tie exactly. The logarithm is spelled out below since a loop that calls one is not made of vector
-instructions. Every operation is one that IEEE 754 defines to the bit, in a fixed order (:mod:`murp.compiling`): a
-score depends on the numbers of its query and of its object alone.
+Threads take blocks of queries. A block meets all objects tile by tile: inner products, which become scores where they
+lie, which are counted, all within a core's own cache. Every operation is one that IEEE 754 defines to the bit, in a
+fixed order (:mod:`murp.compiling`), so that a score depends on the numbers of its query and of its object alone: the
+target's, found before, ties with its equals.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,17 +16,20 @@ from torch import Tensor
 
 from murp import threads
 from murp.compiling import allocating_kernel, announce, kernel
+from murp.evaluation.fused import Products
 from murp.kernels.elementary import FORMATS, log1p
 from murp.kernels.intrinsics import fma, take
+from murp.kernels.numba_products import multiply
 
 announce(__name__, "the evaluation")
 
 _TILE = 1024
-OPERATIONS = 64  # that a score takes, about
+TILE_PANELS, QUERIES = 16, 24  # a tile of scores stays in the first cache, the panels of a tile in the second
+OPERATIONS = 64  # that a score takes beside its product, about
 
 
 def ball(
-    xv: Tensor,
+    xv: Products,
     vr: Tensor,
     group: Tensor,
     of_query: Tensor,
@@ -37,41 +39,133 @@ def ball(
     objects: Tensor,
 ) -> Tensor:
     """See :meth:`murp.evaluation.fused.Kernel.ball`."""
-    ranks = torch.zeros(len(xv), dtype=torch.float64)
-    arrays = (tensor.numpy() for tensor in (xv, vr, group, of_query, entities, queries, objects, ranks))
-    threads.share(_ball, *arrays, 1 / c, FORMATS[xv.numpy().dtype], work=OPERATIONS * xv.numel())
-    return ranks
+    return ranks_of(Asked.on_ball(xv, vr, group, of_query, entities, c), queries, objects)
 
 
-def flat(yv: Tensor, yy: Tensor, entities: Tensor, queries: Tensor, objects: Tensor) -> Tensor:
+def flat(yv: Products, yy: Tensor, entities: Tensor, queries: Tensor, objects: Tensor) -> Tensor:
     """See :meth:`murp.evaluation.fused.Kernel.flat`."""
-    ranks = torch.zeros(len(yv), dtype=torch.float64)
-    arrays = (tensor.numpy() for tensor in (yv, yy, entities, queries, objects, ranks))
-    threads.share(_flat, *arrays, work=OPERATIONS * yv.numel())
+    return ranks_of(Asked.in_the_plane(yv, yy, entities), queries, objects)
+
+
+class Asked(NamedTuple):
+    """B queries as :func:`block_scores` takes them, arrays of NumPy."""
+
+    points: Any  # (B, d)
+    panels: Any  # (P, d, W) the entities, packed
+    vr: Any  # (G, N) on the ball
+    group: Any  # (B) the row of that
+    of_query: Any  # (B, 5) on the ball, (B, 1) in the plane: |y|²
+    entities: Any  # (3, N) or (2, N)
+    per_c: float  # 1/c; 0 in the plane
+    form: Any  # see murp.kernels.elementary
+
+    @classmethod
+    def on_ball(cls, xv: Products, vr: Tensor, group: Tensor, of_query: Tensor, entities: Tensor, c: float) -> Asked:
+        given = vr.numpy(), group.contiguous().numpy(), of_query.contiguous().numpy(), entities.numpy()
+        points = xv.points.contiguous().numpy()
+        return cls(points, xv.panels(), given[0], given[1], given[2], given[3], 1 / c, FORMATS[points.dtype])
+
+    @classmethod
+    def in_the_plane(cls, yv: Products, yy: Tensor, entities: Tensor) -> Asked:
+        points = yv.points.contiguous().numpy()
+        none, first = np.zeros((1, 1), points.dtype), np.zeros(len(points), np.int64)
+        of_query = yy.contiguous().numpy()[:, None]
+        return cls(points, yv.panels(), none, first, of_query, entities.numpy(), 0.0, FORMATS[points.dtype])
+
+    def work(self) -> int:
+        """How many operations the scores take, about."""
+        return int(self.entities.shape[1] * self.points.shape[0] * (OPERATIONS + self.points.shape[1]))
+
+
+def ranks_of(asked: Asked, queries: Tensor, objects: Tensor) -> Tensor:
+    ranks = torch.zeros(len(asked.points), dtype=torch.float64)
+    threads.share(_ranks, asked, queries.numpy(), objects.numpy(), ranks.numpy(), work=asked.work())
     return ranks
 
 
 @allocating_kernel
-def _ball(
-    counters: Any, xv: Any, vr: Any, group: Any, of_query: Any, entities: Any, queries: Any, objects: Any, ranks: Any,
-    per_c: float, form: Any,
-) -> None:  # fmt: skip
+def _ranks(counters: Any, asked: Any, queries: Any, objects: Any, ranks: Any) -> None:
+    """Take blocks of queries until none is left, and rank the target of each among all objects."""
+    count, width = asked.entities.shape[1], asked.panels.shape[2]
+    tile = TILE_PANELS * width
+    found, scratch = np.empty((QUERIES, tile), asked.points.dtype), np.empty((3, tile), asked.points.dtype)
+    bits = scratch.view(asked.form.dtype)
+    own = np.empty(QUERIES, asked.points.dtype)
+    tally, position = np.empty((QUERIES, 3), np.int64), np.empty(QUERIES, np.int64)
     while True:
-        i = take(counters, 0, 1)
-        if i >= xv.shape[0]:
+        first = take(counters, 0, QUERIES)
+        if first >= len(ranks):
             return
-        ball_scores(xv[i], vr[group[i]], of_query[i], entities, per_c, form)
-        ranks[i] = _rank(xv[i], queries[:, i], objects)
+        last = min(first + QUERIES, len(ranks))
+        for q in range(last - first):
+            target = queries[0, first + q]
+            panel = target // width
+            block_scores(asked, first + q, first + q + 1, panel, panel + 1, found, scratch, bits)
+            own[q] = found[0, target - panel * width]
+            tally[q, 0], tally[q, 1], tally[q, 2] = 0, 0, 0
+            position[q] = queries[2, first + q]
+        for panel in range(0, len(asked.panels), TILE_PANELS):
+            start = panel * width
+            stop = min(start + tile, count)
+            block_scores(asked, first, last, panel, min(panel + TILE_PANELS, len(asked.panels)), found, scratch, bits)
+            for q in range(last - first):
+                _count(found[q, : stop - start], own[q], tally[q])
+                position[q] = _discount(
+                    found[q], own[q], tally[q], queries[:, first + q], objects, position[q], start, stop
+                )
+        for q in range(last - first):
+            better, no_worse = tally[q, 0], tally[q, 1]
+            rank = 1 + better + (no_worse - better - 1) / 2  # the target equals itself
+            ranks[first + q] = np.nan if tally[q, 2] > 0 else rank
 
 
 @kernel
-def _flat(counters: Any, yv: Any, yy: Any, entities: Any, queries: Any, objects: Any, ranks: Any) -> None:
-    while True:
-        i = take(counters, 0, 1)
-        if i >= yv.shape[0]:
-            return
-        flat_scores(yv[i], yy[i], entities)
-        ranks[i] = _rank(yv[i], queries[:, i], objects)
+def block_scores(asked: Any, first: int, last: int, panel: int, end: int, found: Any, scratch: Any, bits: Any) -> None:
+    """Scores of the queries first … last - 1 with the objects of some panels, into the rows of ``found``."""
+    multiply(asked.points, first, last, asked.panels, panel, end, found)
+    width = asked.panels.shape[2]
+    start, stop = panel * width, min(end * width, asked.entities.shape[1])
+    vv, second = asked.entities[0, start:stop], asked.entities[1, start:stop]
+    count = stop - start
+    for q in range(last - first):
+        row, of_query = found[q, :count], asked.of_query[first + q]
+        if asked.per_c > 0:
+            vr, bias = asked.vr[asked.group[first + q], start:stop], asked.entities[2, start:stop]
+            y, u, log = scratch[0, :count], scratch[1, :count], scratch[2, :count]
+            _exponentials_less_one(row, vr, of_query, vv, second, y)
+            log1p(y, u, bits[1, :count], asked.form, log)
+            _scores_of_logarithms(log, bias, row.dtype.type(asked.per_c), row)
+        else:
+            flat_scores(row, of_query[0], vv, second)
+
+
+@kernel
+def _count(scores: Any, own: Any, tally: Any) -> None:
+    """Add how many scores are better than ``own``, no worse, and NaN."""
+    better, no_worse, unordered = 0, 0, 0
+    for j in range(len(scores)):
+        better += scores[j] > own
+        no_worse += scores[j] >= own
+        unordered += scores[j] != scores[j]
+    tally[0] += better
+    tally[1] += no_worse
+    tally[2] += unordered
+
+
+@kernel
+def _discount(scores: Any, own: Any, tally: Any, query: Any, objects: Any, position: int, start: int, stop: int) -> int:
+    """Take back what is no candidate among the objects start … stop - 1; where the known objects go on."""
+    target, apart = query[0], query[1]
+    while position < query[3] and objects[position] < stop:
+        o = objects[position]
+        if o != target and o != apart:
+            tally[0] -= scores[o - start] > own
+            tally[1] -= scores[o - start] >= own
+        position += 1
+    if start <= apart < stop:
+        tally[0] -= scores[apart - start] > own
+        tally[1] -= scores[apart - start] >= own
+    return position
 
 
 @allocating_kernel
@@ -89,10 +183,9 @@ def ball_scores(xv: Any, vr: Any, of_query: Any, entities: Any, per_c: float, fo
 
 
 @kernel
-def flat_scores(yv: Any, yy: Any, entities: Any) -> None:
-    """A query's products with all objects (N) become their scores, where they lie."""
+def flat_scores(yv: Any, yy: Any, vv: Any, bias: Any) -> None:
+    """A query's products with some objects become their scores, where they lie."""
     zero, two = yv.dtype.type(0), yv.dtype.type(2)
-    vv, bias = entities[0], entities[1]
     for j in range(len(yv)):
         d = fma(-two, yv[j], yy + vv[j])
         yv[j] = bias[j] - (zero if d < zero else d)  # NaN stays NaN
@@ -115,26 +208,3 @@ def _scores_of_logarithms(log: Any, bias: Any, per_c: Any, scores: Any) -> None:
     """bias - log²/c."""
     for j in range(len(scores)):
         scores[j] = fma(-(per_c * log[j]), log[j], bias[j])
-
-
-@kernel
-def _rank(scores: Any, query: Any, objects: Any) -> float:
-    """1 + better + equal/2; NaN where a score is NaN."""
-    target, apart = query[0], query[1]
-    own = scores[target]
-    better, no_worse, unordered = 0, 0, 0
-    for j in range(len(scores)):
-        better += scores[j] > own
-        no_worse += scores[j] >= own
-        unordered += scores[j] != scores[j]
-    if unordered > 0:
-        return np.nan
-    for position in range(query[2], query[3]):
-        o = objects[position]
-        if o != target and o != apart:
-            better -= scores[o] > own
-            no_worse -= scores[o] >= own
-    if apart >= 0:
-        better -= scores[apart] > own
-        no_worse -= scores[apart] >= own
-    return 1 + better + (no_worse - better - 1) / 2  # the target equals itself

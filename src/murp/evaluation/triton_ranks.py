@@ -12,11 +12,13 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from murp.evaluation.fused import Products
+
 _OPTIONS = {"TILE": 1024, "num_warps": 4}
 
 
 def ball(
-    xv: Tensor,
+    xv: Products,
     vr: Tensor,
     group: Tensor,
     of_query: Tensor,
@@ -26,17 +28,23 @@ def ball(
     objects: Tensor,
 ) -> Tensor:
     """See :meth:`murp.evaluation.fused.Kernel.ball`."""
-    ranks = torch.zeros(len(xv), dtype=torch.float64, device=xv.device)
-    sizes = xv.shape
-    _ranks[(len(xv),)](xv, vr, group, of_query, entities, queries, objects, ranks, *sizes, BALL=True, C=c, **_OPTIONS)
+    products = xv.matrix()
+    ranks = torch.zeros(len(xv), dtype=torch.float64, device=products.device)
+    sizes = products.shape
+    _ranks[(len(xv),)](
+        products, vr, group, of_query, entities, queries, objects, ranks, *sizes, BALL=True, C=c, **_OPTIONS
+    )
     return ranks
 
 
-def flat(yv: Tensor, yy: Tensor, entities: Tensor, queries: Tensor, objects: Tensor) -> Tensor:
+def flat(yv: Products, yy: Tensor, entities: Tensor, queries: Tensor, objects: Tensor) -> Tensor:
     """See :meth:`murp.evaluation.fused.Kernel.flat`."""
-    ranks = torch.zeros(len(yv), dtype=torch.float64, device=yv.device)
-    sizes = yv.shape
-    _ranks[(len(yv),)](yv, yv, queries, yy, entities, queries, objects, ranks, *sizes, BALL=False, C=1.0, **_OPTIONS)
+    products = yv.matrix()
+    ranks = torch.zeros(len(yv), dtype=torch.float64, device=products.device)
+    sizes = products.shape
+    _ranks[(len(yv),)](
+        products, products, queries, yy, entities, queries, objects, ranks, *sizes, BALL=False, C=1.0, **_OPTIONS
+    )
     return ranks
 
 

@@ -46,7 +46,7 @@ def flat(subject: Any, stretch: Any, r: Any, columns: Any, entities: Any) -> Any
     """Scores (N) less the subject's bias; ``entities`` (2, N) as in :meth:`murp.evaluation.fused.Kernel.flat`."""
     y = stretch * subject - r
     scores = products(y, columns)
-    flat_scores(scores, columns.dtype.type(_product(y, y)), entities)
+    flat_scores(scores, columns.dtype.type(_product(y, y)), entities[0], entities[1])
     return scores
 
 

@@ -15,7 +15,7 @@ from murp.geometry import PoincareBall
 from murp.geometry.poincare import set_back_radius
 from murp.kernels.elementary import FORMATS
 from murp.models import MultiRelational
-from murp.prediction.numba_top import keep_best
+from murp.prediction.numba_top import clear, keep_best
 
 KEPT = 256 * 2**20  # bytes of products held ready
 MOST_KEPT = 128  # best objects that one pass keeps; more are sorted out of all
@@ -62,7 +62,8 @@ class Scores:
             return found.indices.numpy(), found.values.numpy()
         best = np.empty((k, 2))
         query = np.array([0, subject if without_subject else -1, 0, 0])
-        keep_best(self._without_bias(subject, relation), query, NO_OBJECTS, best)
+        clear(best)
+        keep_best(self._without_bias(subject, relation), 0, query, NO_OBJECTS, 0, best)
         if best[-1, 0] < 0:
             raise not_finite()
         return best[:, 0].astype(np.int64), self._with_bias(best[:, 1], subject)

@@ -1,7 +1,7 @@
 """Inner products on the CPU: see :mod:`murp.kernels.products`.
 
-Rows are turned, some at a time, into panels of one vector's width, lane l for row l. A block of points meets a panel
-in registers, one ``fma`` a coordinate. Threads take tiles of panels.
+Rows are turned into panels of one vector's width, lane l for row l. A block of points meets a panel in registers, one
+``fma`` a coordinate. Threads take tiles of panels.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 from torch import Tensor
 
 from murp import threads
-from murp.compiling import allocating_kernel, kernel
+from murp.compiling import kernel
 from murp.kernels.intrinsics import Vectors, fma, take
 
 _PANEL_BYTES = 64
@@ -27,8 +27,20 @@ _ABREAST = 4  # panels that a single point meets at a time
 
 def inner_products(points: Tensor, rows: Tensor, out: Tensor) -> None:
     """See :func:`murp.kernels.products.inner_products`; ``out`` has the shape (B, N)."""
-    arrays = (points.contiguous().numpy(), rows.contiguous().numpy(), out.numpy())
-    threads.share(_tiles, *arrays, work=points.shape[0] * rows.shape[0] * rows.shape[1])
+    panels = packed(rows)
+    tiles = -(-len(panels) // _PANELS)
+    found = np.empty((tiles, _POINTS, _PANELS * panels.shape[2]), panels.dtype)
+    work = points.shape[0] * rows.shape[0] * rows.shape[1]
+    threads.share(_tiles, points.contiguous().numpy(), panels, found, out.numpy(), work=work)
+
+
+def packed(rows: Tensor) -> Any:
+    """Rows (N, d) as panels (N / W rounded up, d, W), which :func:`multiply` takes: lane l of a panel is a row."""
+    array = rows.contiguous().numpy()
+    width = _PANEL_BYTES // array.itemsize
+    panels = np.zeros((-(-len(array) // width), array.shape[1], width), array.dtype)
+    threads.share(pack, array, panels, work=array.size)
+    return panels
 
 
 def squared_norms(rows: Tensor, out: Tensor) -> None:
@@ -80,37 +92,57 @@ def _blocks(points: int, panels: int) -> Any:
     return block
 
 
-_several, _single = _blocks(_POINTS, 1), _blocks(1, _ABREAST)
+_several, _single, _one = _blocks(_POINTS, 1), _blocks(1, _ABREAST), _blocks(1, 1)
 
 
-@allocating_kernel
-def _tiles(counters: Any, points: Any, rows: Any, out: Any) -> None:
-    """Take tiles of the rows until none is left; counters[0] is the next."""
+@kernel
+def multiply(points: Any, first: int, last: int, panels: Any, start: int, stop: int, found: Any) -> None:
+    """⟨x,v⟩ of the points first … last - 1 with the rows of the panels start … stop - 1, into the rows of ``found``."""
+    width = panels.shape[2]
+    for b in range(first, last - _POINTS + 1, _POINTS):
+        rows = found[b - first : b - first + _POINTS]
+        for p in range(start, stop):
+            _several(points[b : b + _POINTS], panels[p : p + 1], rows[:, (p - start) * width :])
+    whole = (stop - start) // _ABREAST * _ABREAST + start
+    for b in range(last - (last - first) % _POINTS, last):
+        row = found[b - first : b - first + 1]
+        for p in range(start, whole, _ABREAST):
+            _single(points[b : b + 1], panels[p : p + _ABREAST], row[:, (p - start) * width :])
+        for p in range(whole, stop):
+            _one(points[b : b + 1], panels[p : p + 1], row[:, (p - start) * width :])
+
+
+@kernel
+def pack(counters: Any, rows: Any, panels: Any) -> None:
+    """Turn rows (N, d) into panels (N / W rounded up, d, W); what is left of the last one stays as it is."""
     count, dim = rows.shape
-    width = _PANEL_BYTES // rows.itemsize
-    tile = _PANELS * width
-    panels = np.zeros((_PANELS, dim, width), rows.dtype)
-    found = np.empty((_POINTS, tile), rows.dtype)
-    whole = points.shape[0] // _POINTS * _POINTS
+    width = panels.shape[2]
     while True:
-        start = take(counters, 0, tile)
-        if start >= count:
+        p = take(counters, 0, 1)
+        if p >= len(panels):
             return
-        valid = min(tile, count - start)
-        # What a tile beyond the last row holds of the one before is multiplied and left.
-        for i in range(valid):
-            p, lane = divmod(i, width)
+        for lane in range(min(width, count - p * width)):
             for j in range(dim):
-                panels[p, j, lane] = rows[start + i, j]
-        for b in range(0, whole, _POINTS):
-            for p in range(_PANELS):
-                _several(points[b : b + _POINTS], panels[p : p + 1], found[:, p * width : (p + 1) * width])
-            for q in range(_POINTS):
-                out[b + q, start : start + valid] = found[q, :valid]
-        for b in range(whole, points.shape[0]):
-            for p in range(0, _PANELS, _ABREAST):
-                _single(points[b : b + 1], panels[p : p + _ABREAST], found[:1, p * width : (p + _ABREAST) * width])
-            out[b, start : start + valid] = found[0, :valid]
+                panels[p, j, lane] = rows[p * width + lane, j]
+
+
+@kernel
+def _tiles(counters: Any, points: Any, panels: Any, found: Any, out: Any) -> None:
+    """Take tiles of the panels until none is left; counters[0] is the next, ``found`` has room for each thread."""
+    width = panels.shape[2]
+    while True:
+        start = take(counters, 0, _PANELS)
+        if start >= len(panels):
+            return
+        stop = min(start + _PANELS, len(panels))
+        room = found[start // _PANELS]
+        valid = min((stop - start) * width, out.shape[1] - start * width)
+        for b in range(0, len(points), _POINTS):
+            last = min(b + _POINTS, len(points))
+            multiply(points, b, last, panels, start, stop, room)
+            for q in range(last - b):
+                for n in range(valid):
+                    out[b + q, start * width + n] = room[q, n]
 
 
 @kernel

@@ -1,7 +1,7 @@
 """The best objects of each query on the CPU in compiled loops, by the scores that evaluation ranks.
 
-Threads take queries one by one: a query's row of inner products becomes scores where they lie, what is to be left
-out becomes -∞, and one pass keeps the k best. Blocks without a score above the worst of those are passed over by
+Threads take blocks of queries, which meet all objects tile by tile: what is to be left out becomes -∞, and one pass
+keeps the k best. Blocks without a score above the worst of those are passed over by
 comparisons that are vector instructions.
 """
 
@@ -16,8 +16,8 @@ from torch import Tensor
 
 from murp import threads
 from murp.compiling import allocating_kernel, announce, kernel
-from murp.evaluation.numba_ranks import OPERATIONS, ball_scores, flat_scores
-from murp.kernels.elementary import FORMATS
+from murp.evaluation.fused import Products
+from murp.evaluation.numba_ranks import QUERIES, TILE_PANELS, Asked, block_scores
 from murp.kernels.intrinsics import take
 
 announce(__name__, "the search for the best answers")
@@ -37,7 +37,7 @@ class Top:
 
     def ball(
         self,
-        xv: Tensor,
+        xv: Products,
         vr: Tensor,
         group: Tensor,
         of_query: Tensor,
@@ -47,63 +47,77 @@ class Top:
         objects: Tensor,
     ) -> Tensor:
         """See :meth:`murp.evaluation.fused.Kernel.ball`."""
-        best = torch.full((len(xv), self.k, 2), torch.nan, dtype=torch.float64)
-        arrays = (tensor.numpy() for tensor in (xv, vr, group, of_query, entities, queries, objects, best))
-        threads.share(_ball, *arrays, 1 / c, FORMATS[xv.numpy().dtype], work=OPERATIONS * xv.numel())
-        return best
+        return self._best_of(Asked.on_ball(xv, vr, group, of_query, entities, c), queries, objects)
 
-    def flat(self, yv: Tensor, yy: Tensor, entities: Tensor, queries: Tensor, objects: Tensor) -> Tensor:
+    def flat(self, yv: Products, yy: Tensor, entities: Tensor, queries: Tensor, objects: Tensor) -> Tensor:
         """See :meth:`murp.evaluation.fused.Kernel.flat`."""
-        best = torch.full((len(yv), self.k, 2), torch.nan, dtype=torch.float64)
-        arrays = (tensor.numpy() for tensor in (yv, yy, entities, queries, objects, best))
-        threads.share(_flat, *arrays, work=OPERATIONS * yv.numel())
+        return self._best_of(Asked.in_the_plane(yv, yy, entities), queries, objects)
+
+    def _best_of(self, asked: Asked, queries: Tensor, objects: Tensor) -> Tensor:
+        best = torch.full((len(asked.points), self.k, 2), torch.nan, dtype=torch.float64)
+        threads.share(_best, asked, queries.numpy(), objects.numpy(), best.numpy(), work=asked.work())
         return best
 
 
 @allocating_kernel
-def _ball(
-    counters: Any, xv: Any, vr: Any, group: Any, of_query: Any, entities: Any, queries: Any, objects: Any, best: Any,
-    per_c: float, form: Any,
-) -> None:  # fmt: skip
+def _best(counters: Any, asked: Any, queries: Any, objects: Any, best: Any) -> None:
+    """Take blocks of queries until none is left, and keep the best objects of each."""
+    count, width = asked.entities.shape[1], asked.panels.shape[2]
+    tile = TILE_PANELS * width
+    found, scratch = np.empty((QUERIES, tile), asked.points.dtype), np.empty((3, tile), asked.points.dtype)
+    bits = scratch.view(asked.form.dtype)
+    position = np.empty(QUERIES, np.int64)
     while True:
-        i = take(counters, 0, 1)
-        if i >= xv.shape[0]:
+        first = take(counters, 0, QUERIES)
+        if first >= len(best):
             return
-        ball_scores(xv[i], vr[group[i]], of_query[i], entities, per_c, form)
-        keep_best(xv[i], queries[:, i], objects, best[i])
+        last = min(first + QUERIES, len(best))
+        for q in range(last - first):
+            clear(best[first + q])
+            position[q] = queries[2, first + q]
+        for panel in range(0, len(asked.panels), TILE_PANELS):
+            start = panel * width
+            stop = min(start + tile, count)
+            block_scores(asked, first, last, panel, min(panel + TILE_PANELS, len(asked.panels)), found, scratch, bits)
+            for q in range(last - first):
+                row, query = found[q, : stop - start], queries[:, first + q]
+                position[q] = keep_best(row, start, query, objects, position[q], best[first + q])
 
 
 @kernel
-def _flat(counters: Any, yv: Any, yy: Any, entities: Any, queries: Any, objects: Any, best: Any) -> None:
-    while True:
-        i = take(counters, 0, 1)
-        if i >= yv.shape[0]:
-            return
-        flat_scores(yv[i], yy[i], entities)
-        keep_best(yv[i], queries[:, i], objects, best[i])
+def clear(best: Any) -> None:
+    """Nothing is kept yet."""
+    for place in range(len(best)):
+        best[place, 0], best[place, 1] = -1, -np.inf
 
 
 @kernel
-def keep_best(scores: Any, query: Any, objects: Any, best: Any) -> None:
-    """The best of ``scores`` (N) into ``best`` (k, 2), sorted; of equal ones the first of them."""
+def keep_best(scores: Any, start: int, query: Any, objects: Any, position: int, best: Any) -> int:
+    """The best of the scores of the objects from ``start`` on into ``best`` (k, 2), sorted; of equal ones the first.
+
+    ``position``: the first of the known objects that was not left out yet; what is returned is that for the next tile.
+    """
     unordered = 0
     for j in range(len(scores)):
         unordered += scores[j] != scores[j]
     nothing = scores.dtype.type(-np.inf)
-    for position in range(query[2], query[3]):
-        scores[objects[position]] = nothing
-    if query[1] >= 0:
-        scores[query[1]] = nothing
+    while position < query[3] and objects[position] < start + len(scores):
+        scores[objects[position] - start] = nothing
+        position += 1
+    if start <= query[1] < start + len(scores):
+        scores[query[1] - start] = nothing
     k = len(best)
-    for place in range(k):
-        best[place, 0], best[place, 1] = -1 if unordered == 0 else -2, -np.inf
-    worst = nothing
-    for start in range(0, len(scores), _BLOCK):
-        block = scores[start : start + _BLOCK]
+    if unordered > 0 or best[0, 0] == -2:
+        for place in range(k):
+            best[place, 0], best[place, 1] = -2, -np.inf
+        return position
+    worst = scores.dtype.type(best[k - 1, 1])
+    for begin in range(0, len(scores), _BLOCK):
+        block = scores[begin : begin + _BLOCK]
         above = 0
         for j in range(len(block)):
             above += block[j] > worst
-        if above == 0 or unordered > 0:
+        if above == 0:
             continue
         for j in range(len(block)):
             if block[j] > worst:
@@ -111,5 +125,6 @@ def keep_best(scores: Any, query: Any, objects: Any, best: Any) -> None:
                 while place > 0 and best[place - 1, 1] < block[j]:
                     best[place, 0], best[place, 1] = best[place - 1, 0], best[place - 1, 1]
                     place -= 1
-                best[place, 0], best[place, 1] = start + j, block[j]
+                best[place, 0], best[place, 1] = start + begin + j, block[j]
                 worst = scores.dtype.type(best[k - 1, 1])
+    return position
