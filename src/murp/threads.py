@@ -41,7 +41,7 @@ def use(number: int) -> None:
         )
     _chosen = number or None
     if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(count())
+        sys.modules["torch"].set_num_threads(1 if _forked else count())
         return
     if _openmp is None:
         _openmp = os.environ.get("OMP_NUM_THREADS", "")
@@ -167,13 +167,15 @@ def torch_alone() -> Iterator[None]:
 _lock = threading.Lock()
 _here = threading.local()
 _usual, _inside = 1, 0
+_forked = False  # from a process that had PyTorch, and perhaps threads of it
 
 
 def _after_fork() -> None:
     """The threads of the libraries do not survive a fork, and PyTorch would wait for them without end."""
-    global _lock, _inside, _usual
+    global _lock, _inside, _usual, _forked
     _lock, _inside, _usual = threading.Lock(), int(getattr(_here, "alone", False)), 1
     if "torch" in sys.modules:
+        _forked = True
         sys.modules["torch"].set_num_threads(1)
 
 
