@@ -22,6 +22,7 @@ from typing import Any
 
 import numba
 from numba.core import event
+from numba.core.caching import FunctionCache
 
 from murp import display
 from murp.files import private_folder, user_cache
@@ -47,13 +48,27 @@ def allocating_kernel(function: Callable[..., Any]) -> Any:
 def _compiled(function: Callable[..., Any], **further: Any) -> Any:
     folder = _folder()
     options = {"nogil": True, "error_model": "numpy", "fastmath": False, **further}
-    if folder is None:
-        return numba.njit(function, **options)
-    with _cache_in(folder):
+    made = numba.njit(function, **options)
+    if folder is not None:
+        with _cache_in(folder), contextlib.suppress(RuntimeError):  # no place to keep it
+            made._cache = _Cache(function)  # in place of Numba's own, which ``cache=True`` would put there
+    return made
+
+
+class _Cache(FunctionCache):  # type: ignore[misc]
+    """Numba's, but the work goes on where a file is damaged or the disk is full: what is not kept is compiled."""
+
+    def load_overload(self, *of: Any) -> Any:
         try:
-            return numba.njit(function, cache=True, **options)
-        except RuntimeError:  # no place to keep it
-            return numba.njit(function, **options)
+            return super().load_overload(*of)
+        except Exception:  # whatever unpickling half a file raises
+            with contextlib.suppress(OSError):
+                self.flush()
+            return None
+
+    def save_overload(self, *of: Any) -> None:
+        with contextlib.suppress(OSError):
+            super().save_overload(*of)
 
 
 @cache
@@ -63,16 +78,26 @@ def _folder() -> Path | None:
     The folder's name has a digest of all sources that hold kernels: Numba looks at the age of a kernel's own file, not
     at that of the kernels it calls. Compiled code is run as it is found, so a folder must be this user's alone.
     """
-    given = os.environ.get("NUMBA_CACHE_DIR")
-    bases = [Path(given)] if given else [user_cache(), Path(tempfile.gettempdir()) / f"murp-{os.geteuid()}"]
-    for base in bases:
-        folder = None if base is None else base / "kernels" / _digest()
-        if folder is None or not private_folder(folder.parent) or not private_folder(folder):
+    for base in _bases():
+        folder = base / "kernels" / _digest()
+        if not private_folder(folder.parent) or not private_folder(folder):
             continue
         if os.access(folder, os.W_OK | os.X_OK):
-            _drop_oldest(folder.parent)
+            _drop_oldest(folder)
             return folder
     return None
+
+
+def _bases() -> Iterator[Path]:
+    """Folders to try, best first."""
+    if given := os.environ.get("NUMBA_CACHE_DIR"):
+        yield Path(given)
+        return
+    if (base := user_cache()) is not None:
+        yield base
+    temporary = Path(tempfile.gettempdir()) / f"murp-{os.geteuid()}"
+    if private_folder(temporary):  # whoever made it first could put other code there at any moment
+        yield temporary
 
 
 @cache
@@ -85,10 +110,11 @@ def _digest() -> str:
     return digest.hexdigest()
 
 
-def _drop_oldest(home: Path) -> None:
-    """Remove the code of sources long gone; a process that still uses it compiles again."""
+def _drop_oldest(mine: Path) -> None:
+    """Remove the code of sources long gone from beside ``mine``; a process that still uses it compiles again."""
     with contextlib.suppress(OSError):
-        folders = sorted(home.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
+        os.utime(mine)  # the newest, though nothing may have been added for long
+        folders = sorted(mine.parent.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
         for folder in folders[_KEPT:]:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -26,19 +26,27 @@ from murp.errors import ConfigError
 
 # Below so many operations a second thread costs more than it brings.
 _WORTH_A_THREAD = 2**21
+MOST = 1024  # more would only cost memory: each has arrays of its own
 _chosen: int | None = None
+_openmp: str | None = None  # what OMP_NUM_THREADS was before :func:`use` set it
 
 
 def use(number: int) -> None:
     """From now on use so many threads; 0: as many as the process may use."""
-    global _chosen
-    if number < 0:
-        raise ConfigError(f"threads must be at least 1, or 0 for as many as the process may use, not {number}.")
+    global _chosen, _openmp
+    if type(number) is not int or not 0 <= number <= MOST:
+        raise ConfigError(
+            f"threads must be a whole number from 1 to {MOST:,}, or 0 for as many as the process may use, "
+            f"not {number!r}."
+        )
     _chosen = number or None
     if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(count())
-    else:
-        os.environ["OMP_NUM_THREADS"] = str(count())  # which PyTorch reads when it is imported
+        sys.modules["torch"].set_num_threads(1 if _forked else count())
+        return
+    if _openmp is None:
+        _openmp = os.environ.get("OMP_NUM_THREADS", "")
+    os.environ["OMP_NUM_THREADS"] = _openmp  # what an earlier call left there is not the user's
+    os.environ["OMP_NUM_THREADS"] = str(count())  # which PyTorch reads when it is imported
 
 
 def count() -> int:
@@ -47,12 +55,11 @@ def count() -> int:
         return _chosen
     for name in ("MURP_NUM_THREADS", "OMP_NUM_THREADS"):
         text = os.environ.get(name, "").partition(",")[0].strip()
-        if text.isdecimal() and int(text) > 0:
-            return int(text)
+        if text.isdecimal() and text.strip("0"):
+            return min(int(text), MOST) if len(text) < 20 else MOST  # Python refuses to read some thousand digits
     return available()
 
 
-@cache
 def available() -> int:
     """How many processors this process may use: its affinity, and the quota of its control group."""
     try:
@@ -63,15 +70,18 @@ def available() -> int:
     return max(1, mine if quota is None else min(mine, int(quota + 0.5)))
 
 
+@cache
 def _quota(root: Path = Path("/sys/fs/cgroup"), mine: Path = Path("/proc/self/cgroup")) -> float | None:
     """Processors' worth of time that the control groups of this process, or one above them, allow; None: no limit."""
     found = []
     try:
-        lines = mine.read_text().splitlines()
+        lines = mine.read_text(errors="surrogateescape").splitlines()
     except OSError:
         return None
     for line in lines:
-        _, controllers, path = line.split(":", 2)
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
+        if not path:
+            continue
         if controllers == "":
             places, of_folder = [root, root / "unified"], _quota_of_version_2
         elif "cpu" in controllers.split(","):
@@ -135,28 +145,37 @@ def torch_alone() -> Iterator[None]:
     import torch
 
     global _usual, _inside
+    if getattr(_here, "alone", False):  # until the block around this one ends
+        yield
+        return
     with _lock:
+        usual = torch.get_num_threads()  # a new thread takes its setting from the default now, not in the block
         if _inside == 0:
-            _usual = torch.get_num_threads()
+            _usual = usual
         _inside += 1
-    torch.set_num_threads(1)
+        torch.set_num_threads(1)
+    _here.alone = True
     try:
         yield
     finally:
+        _here.alone = False
         with _lock:
             _inside -= 1
             torch.set_num_threads(_usual)
 
 
 _lock = threading.Lock()
+_here = threading.local()
 _usual, _inside = 1, 0
+_forked = False  # from a process that had PyTorch, and perhaps threads of it
 
 
 def _after_fork() -> None:
     """The threads of the libraries do not survive a fork, and PyTorch would wait for them without end."""
-    global _lock, _inside, _usual
-    _lock, _inside, _usual = threading.Lock(), 0, 1
+    global _lock, _inside, _usual, _forked
+    _lock, _inside, _usual = threading.Lock(), int(getattr(_here, "alone", False)), 1
     if "torch" in sys.modules:
+        _forked = True
         sys.modules["torch"].set_num_threads(1)
 
 
@@ -164,10 +183,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def together(
-    work: Callable[[int], None], number: int, *, here: bool = True, begun: Callable[[int], None] = lambda number: None
-) -> None:
-    """Call ``work`` with 0 … number - 1, each on a thread of its own, the first on this one if ``here``.
+def together(work: Callable[[int], None], number: int, *, begun: Callable[[int], None] = lambda number: None) -> None:
+    """Call ``work`` with 0 … number - 1, each on a thread of its own, the first on this one.
 
     The first error is raised. Where the system refuses another thread, fewer calls are made: ``work`` has to take what
     there is to do. ``begun`` is told how many there are as soon as that is known.
@@ -181,16 +198,15 @@ def together(
             errors.append(error)
 
     others = []
-    for thread in range(here, number):
+    for thread in range(1, number):
         other = threading.Thread(target=guarded, args=(thread,), name=f"murp-{thread}", daemon=True)
         try:
             other.start()
         except RuntimeError:  # the system has no thread left
             break
         others.append(other)
-    begun(len(others) + (here or not others))
-    if here or not others:
-        guarded(0)
+    begun(1 + len(others))
+    guarded(0)
     for other in others:
         other.join()
     if errors:
@@ -234,5 +250,5 @@ class Choice:
         self._best = min(self._seconds, key=self._seconds.__getitem__)
 
     def _pause(self, place: int) -> int:
-        slower: float = self._seconds[place] / self._seconds[self._best]
+        slower: float = self._seconds[place] / max(self._seconds[self._best], 1e-9)
         return int(20 * min(max(slower, 1.0), 10.0))

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from murp.errors import NotFiniteError
+from murp.errors import MurpError, NotFiniteError
 from murp.evaluation import KnownFacts, fused
 from murp.evaluation.filter import Indices
 from murp.evaluation.ranks import batch_size, default_memory
@@ -65,6 +65,7 @@ def top_objects(
             places = order[start : start + size]
             query = (subjects[places], relations[places], apart[places])
             best = _scored(model, *query, k, without) if rows is None else _fused(rows, *query, without)
+            _refuse_unsought(best)
             entities[places], scores[places] = best[..., 0], best[..., 1]
     unordered = (entities == -2) | ((entities >= 0) & ~np.isfinite(scores))
     if unordered.any():
@@ -74,6 +75,15 @@ def top_objects(
             "its training diverged. Train again with a lower learning rate, or use another checkpoint."
         )
     return Best(entities, scores)
+
+
+def _refuse_unsought(best: NDArray[np.float64]) -> None:
+    """What was never looked for must not become an answer."""
+    if np.isnan(best[..., 0]).any():
+        raise MurpError(
+            "a part of the search did not run. This is a fault of murp or of a library below it; please report it. "
+            "Try again with --threads 1."
+        )
 
 
 def _fused(

@@ -1,0 +1,86 @@
+"""What the compiler makes of the kernels: the same bits fresh and kept, on this processor and on the plainest.
+
+Every operation of a kernel is one that IEEE 754 defines to the bit, in an order that is written down, and no flag lets
+the compiler change it. The exceptions are ``tanh`` and ``atanh``, which are calls of the system's library: the same one
+in all processes of a machine. So digests of all bits are compared.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from compiled_bits import CASES, digest, kernels
+
+import murp
+
+PACKAGE = Path(murp.__file__).parent
+
+
+def elsewhere(cache: Path, *cases: str, **variables: str) -> dict[str, Any]:
+    """What a process of its own finds that keeps its compiled code in ``cache``."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_CPU")}
+    environment = {**kept, "NUMBA_CACHE_DIR": str(cache), **variables}
+    command = [sys.executable, str(Path(__file__).with_name("compiled_bits.py")), *cases]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert ended.returncode == 0, ended.stderr
+    found: dict[str, Any] = json.loads(ended.stdout)
+    return found
+
+
+def here(cases: list[str]) -> dict[str, str]:
+    return {case: digest(*case.split()) for case in cases}
+
+
+def test_code_has_the_same_bits_when_fresh_and_when_kept_and_leaves_the_compiler_no_choice(tmp_path: Path) -> None:
+    cases = ["murp float32", "mure float32"]
+    fresh, kept = (elsewhere(tmp_path, *cases) for _ in range(2))
+    assert fresh["compiled"] > 20
+    assert kept["compiled"] == 0
+    assert fresh["digests"] == kept["digests"] == here(cases)
+    assert fresh["loose"] == []
+
+
+def test_bits_are_the_same_on_the_plainest_processor(tmp_path: Path) -> None:
+    """One without wide vectors, and on x86 without an instruction for ``fma``, which is then a call."""
+    plainest = elsewhere(tmp_path, *CASES, NUMBA_CPU_NAME="generic")
+    assert plainest["compiled"] > 20
+    assert plainest["digests"] == here(CASES)
+
+
+def modules_with_kernels() -> list[str]:
+    """Modules that use :mod:`murp.compiling`."""
+    return sorted(
+        ".".join(("murp", *source.relative_to(PACKAGE).with_suffix("").parts))
+        for source in PACKAGE.rglob("*.py")
+        if "import" in (text := source.read_text()) and re.search(r"from murp\.compiling import .*kernel", text)
+    )
+
+
+def test_every_kernel_is_compiled_by_the_rules() -> None:
+    modules = modules_with_kernels()
+    assert "murp.engines.numba_steps" in modules
+    for module in modules:
+        importlib.import_module(module)
+    made = kernels()
+    assert {kernel.py_func.__module__ for kernel in made.values()} >= set(modules) - {"murp.analysis.graph_kernels"}
+    for name, kernel in made.items():
+        options = kernel.targetoptions
+        assert (options["nopython"], options["nogil"], options["error_model"]) == (True, True, "numpy"), name
+        assert not options["fastmath"], name
+        assert not options.get("parallel"), name
+
+
+@pytest.mark.parametrize("word", ["njit", "jit(", "vectorize", "fastmath", "prange"])
+def test_nothing_is_compiled_past_the_rules(word: str) -> None:
+    """Only :mod:`murp.compiling` speaks to Numba's compiler; kernels of GPUs have Triton's."""
+    pattern = re.compile(rf"(?<![\w.]){re.escape(word)}|numba\.{re.escape(word)}")
+    users = {source.name for source in PACKAGE.rglob("*.py") if pattern.search(source.read_text())}
+    assert users <= {"compiling.py"}
