@@ -24,7 +24,7 @@ if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
 
 # A busy machine makes a slow example, not a wrong one. The examples are the same every time, so that a change is
-# judged by itself; MURP_EXPLORE=1 looks for new ones. MURP_EXAMPLES sets how many a test has that does not say so.
+# judged by itself; MURP_EXPLORE=1 looks for new ones. MURP_EXAMPLES sets how many there are.
 settings.register_profile(
     "murp",
     deadline=None,

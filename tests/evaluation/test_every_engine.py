@@ -16,6 +16,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from examples import at_most
 from murp.errors import NotFiniteError
 from murp.evaluation import PROTOCOLS, KnownFacts, Protocol, evaluate, fused, rank
 from murp.evaluation.ranks import BYTES_PER_CELL
@@ -98,7 +99,7 @@ def a_loop_among_repeated_facts() -> tuple[KnowledgeGraph, list[int]]:
 
 @engines
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=25)
+@settings(max_examples=at_most(25))
 @given(
     case=graphs(),
     dim=st.integers(1, 4),

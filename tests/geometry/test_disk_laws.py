@@ -11,10 +11,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from examples import at_most
 from murp.geometry import Euclidean, PoincareBall, poincare
 from murp.geometry.disk import euclidean_circle, geodesic
 
-law = settings(max_examples=60)
+law = settings(max_examples=at_most(60))
 STEPS = 9
 
 

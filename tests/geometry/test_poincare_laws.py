@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from examples import at_most
 from murp.geometry import poincare
 
 Ball = tuple[float, list[Tensor]]
-law = settings(deadline=None, max_examples=60)
+law = settings(deadline=None, max_examples=at_most(60))
 
 
 def close(found: Tensor, expected: Tensor, c: float, tolerance: float = 1e-9) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from examples import at_most
 from murp.geometry import poincare
 
 
@@ -18,7 +19,7 @@ def composed(x: Tensor, gradient: Tensor, lr: float, c: float) -> Tensor:
     return poincare.project(poincare.exp(x, -lr * poincare.riemannian_gradient(x, gradient, c=c), c=c), c=c)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=at_most(100))
 @given(st.data(), balls(1, farthest=6.0), st.floats(0, 50))
 def test_is_the_composition(data: st.DataObject, ball: tuple[float, list[Tensor]], lr: float) -> None:
     c, (x,) = ball
