@@ -57,6 +57,7 @@ def assert_steps_agree(model: MultiRelational, positives: Tensor, negatives: Ten
     touched = torch.cat([positives[:, 0], positives[:, 2], negatives.flatten()]).unique()
     others = torch.ones(model.num_entities, dtype=torch.bool)
     others[touched] = False
+    # To the bit: these rows are not written to.
     assert torch.equal(model.parameters["entity"][others], before["entity"][others])
 
 

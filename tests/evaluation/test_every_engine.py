@@ -1,6 +1,7 @@
 """Every way to rank against the definition: few entities, many ties, loops, repeated facts, one of everything.
 
 The scores are those of the textbook formulas, in NumPy, one triple at a time; the ranks are counted in plain Python.
+Ranks are compared exactly: equal entities tie to the bit, and others are drawn apart by more than rounding.
 """
 
 from __future__ import annotations

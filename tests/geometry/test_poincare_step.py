@@ -40,6 +40,7 @@ def test_is_the_composition_in_float32(c: float) -> None:
 def test_a_zero_gradient_returns_the_same_bits(dtype: torch.dtype) -> None:
     x = poincare.project(random_points(300, 40, 1.0, 60.0, dtype, seed=3), c=1.0)
     x[0] = 0
+    # tanh(0) is 0 everywhere: x is multiplied by 1 and has 0 added; a point that is projected stays (see project).
     assert torch.equal(poincare.step(x, torch.zeros_like(x), 50.0, c=1.0), x)
 
 

@@ -90,6 +90,7 @@ def test_the_best_are_the_best_of_all_scores(
 def test_equal_scores_stand_in_the_order_of_the_entities() -> None:
     model = drawn_model("murp", 300, 0)
     best = top_objects(model, np.arange(40), np.zeros(40, np.int64), 6)
+    # Equal entities have equal scores to the bit: see tests/kernels.
     assert (best.entities[:, ::2] + 1 == best.entities[:, 1::2]).all()
 
 
