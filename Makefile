@@ -47,8 +47,8 @@ imports: .venv/installed
 unit: .venv/installed
 	$(BIN)/pytest -n auto --dist worksteal
 
-# The numeric tests once more under other choices of instructions: as if on other processors. After unit, which would
-# share the cores with it.
+# The numeric tests once more under other choices of instructions: as if on other processors. After unit under make -j
+# too, since both use all cores.
 instructions: .venv/installed | unit
 	$(BIN)/python reliability/instructions.py
 

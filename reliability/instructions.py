@@ -58,9 +58,9 @@ def _threads(number: int) -> dict[str, str]:
 ATEN = {"ATEN_CPU_CAPABILITY": "default"}
 MKL = {"MKL_CBWR": "COMPATIBLE"}
 NUMBA = {"NUMBA_CPU_NAME": "generic"}
-# NumPy's own loops, the products below them, and exp, log and pow of the C library (glibc).
+# NumPy's own loops (of the names it takes those it knows), its products, and exp, log and pow of the C library.
 NUMPY = {
-    "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
+    "NPY_DISABLE_CPU_FEATURES": "FMA3 AVX2 AVX512F AVX512_SKX X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
     "OPENBLAS_CORETYPE": "Nehalem",
     "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4",
 }
