@@ -95,7 +95,7 @@ def tried(choice: Choice, tests: Sequence[str], without: str = WITHOUT) -> dict[
     with tempfile.TemporaryDirectory() as work:
         report = Path(work) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "in_effect", "-m", "not gpu"]
-        command += ["-k", f"not ({without})", f"--junitxml={report}", *tests]
+        command += ["-rfE", "--tb=short", "-k", f"not ({without})", f"--junitxml={report}", *tests]
         done = subprocess.run(command, cwd=ROOT, env=environment(choice), capture_output=True, text=True)
         if not report.exists() or done.returncode not in (0, 1):
             return {"failed": 1, "ended": f"status {done.returncode}", "said": (done.stdout + done.stderr)[-3000:]}

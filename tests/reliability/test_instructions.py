@@ -41,7 +41,8 @@ def test_a_failing_test_is_told_and_is_the_status(
     said = capsys.readouterr().out
     assert said.startswith(f"{name}: 1 passed, 1 failed (")
     assert "threads 3" in said.splitlines()[0]
-    assert "test_threads.py" in said
+    assert "FAILED" in said
+    assert "test_threads.py::test_threads" in said
 
 
 def test_tests_that_do_not_run_are_a_failure(tmp_path: Path) -> None:
