@@ -1,5 +1,5 @@
 # make quickstart   set up, train MuRP on the bundled graph, show what came out
-# make test         set up, then lint, type-check and run every test
+# make test         set up, then lint, type-check and run every test, the numeric ones under several instructions
 # make bench        measure on the CPU into results/ (MURP_DATA names the folder with WN18RR); make bench-gpu: on a GPU
 # make figures      write the figures of README.md and of the pages under docs/ from results/
 # make audit        ask about every pinned package: withdrawn, behind, known vulnerabilities (needs the network)
@@ -8,7 +8,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUN := runs/quickstart
 
-.PHONY: quickstart test lint types imports unit bench bench-gpu figures audit clean
+.PHONY: quickstart test lint types imports unit instructions bench bench-gpu figures audit clean
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "murp needs Python 3.11 or later: make PYTHON=python3.11")'
@@ -32,7 +32,7 @@ quickstart: $(RUN)/finished
 	@echo "      train on your own facts   $(BIN)/murp train --data my-facts.tsv --out runs/mine"
 	@echo "      see every option          $(BIN)/murp train --help"
 
-test: lint types imports unit
+test: lint types imports unit instructions
 
 lint: .venv/installed
 	$(BIN)/ruff check .
@@ -46,6 +46,11 @@ imports: .venv/installed
 
 unit: .venv/installed
 	$(BIN)/pytest -n auto --dist worksteal
+
+# The numeric tests once more under other choices of instructions: as if on other processors. After unit under make -j
+# too, since both use all cores.
+instructions: .venv/installed | unit
+	$(BIN)/python reliability/instructions.py
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/cpu_step.py --out results/cpu_step.json

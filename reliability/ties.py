@@ -192,7 +192,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 check_shape(path, shape)
             except AssertionError:
                 failed.append(shape)
-        figures[path] = {"shapes": count, "untied": len(failed), "first": [asdict(shape) for shape in failed[:3]]}
+        figures[path] = {
+            "shapes": count,
+            "untied": len(failed),
+            "untied shapes named": [asdict(shape) for shape in failed[:3]],
+        }
     settings = {"shapes": shapes, "seed": chosen.seed}
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     store(result("copies of entities that do not tie", settings, figures, device), chosen.out)

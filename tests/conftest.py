@@ -10,20 +10,27 @@ import pytest
 import torch
 from hypothesis import settings
 
+from murp import threads
 from murp.graph import KnowledgeGraph
 from trees import tree
 
-# Tests run side by side on few cores: threads of one would only wait for those of another.
-torch.set_num_threads(1)
+# Tests run side by side on few cores: threads of one would only wait for those of another. Who sets the number of
+# threads gets it (reliability/instructions.py does).
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+torch.set_num_threads(threads.count())
 # GPU kernels run through Triton's interpreter where there is no GPU; it must be told before the first import.
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
 
 # A busy machine makes a slow example, not a wrong one. The examples are the same every time, so that a change is
-# judged by itself; MURP_EXPLORE=1 looks for new ones.
-settings.register_profile("murp", deadline=None, derandomize=not os.environ.get("MURP_EXPLORE"))
+# judged by itself; MURP_EXPLORE=1 looks for new ones. MURP_EXAMPLES sets how many there are.
+settings.register_profile(
+    "murp",
+    deadline=None,
+    derandomize=not os.environ.get("MURP_EXPLORE"),
+    max_examples=int(os.environ.get("MURP_EXAMPLES", "100")),
+)
 settings.load_profile("murp")
 
 # Tests leave nothing in the user's cache; those of the cache switch it on in folders of their own.

@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "reliability.md"
 PROMISES = ROOT / "reliability" / "promises.toml"
 Values = Mapping[str, Any]
+PROCESSORS = "instructions"  # the promise that lists the kinds of processor
 LONGEST = 12  # of a list that is shown; of a longer one its length is
 
 
@@ -49,10 +50,12 @@ def page() -> str:
     missing = []
     for name, promise in promises().items():
         found = stored(name)
+        more = processors() if name == PROCESSORS else []
         if found is None:
             missing.append(f"{promise['title']} (`reliability_{name}.json`)")
+            parts += [*heading(promise), *more, "Not measured yet."] if more else []
         else:
-            parts += section(promise, found)
+            parts += section(promise, found, more)
     if missing:
         parts += ["## Not measured yet", f"{'; '.join(missing)}."]
     parts += origins.section(checks(), RESULTS)
@@ -64,13 +67,34 @@ def checks() -> origins.Results:
     return {name: found for name, found in origins.every(RESULTS).items() if name.startswith(RELIABILITY)}
 
 
-def section(promise: Values, found: Values) -> list[str]:
-    """Promise, test, settings and figures of one harness."""
-    settings = ", ".join(f"{words(name)} {shown(value)}" for name, value in found["settings"].items())
+def heading(promise: Values) -> list[str]:
+    """Promise and test."""
     return [
         f"## {promise['title']}",
         "**Promised.** " + " ".join(promise["promised"].split()),
         "**Tested.** " + " ".join(promise["tested"].split()),
+    ]
+
+
+def processors() -> list[str]:
+    """The kinds of processor that stored results come from, those of benchmarks too."""
+    tried: dict[str, list[str]] = {}
+    for name, found in origins.every(RESULTS).items():
+        if "device" in found.get("machine", {}):
+            tried.setdefault(found["machine"]["device"], []).append(name)
+    rows = [[kind, f"{len(names)}", ", ".join(names)] for kind, names in sorted(tried.items())]
+    return [
+        "**Processors tried**, as the stored results name them.",
+        table(["processor", "results", "which"], rows),
+    ]
+
+
+def section(promise: Values, found: Values, more: Sequence[str] = ()) -> list[str]:
+    """Promise, test, settings and figures of one harness; ``more``: what stands before the figures."""
+    settings = ", ".join(f"{words(name)} {shown(value)}" for name, value in found["settings"].items())
+    return [
+        *heading(promise),
+        *more,
         *sampled(found),
         *tables(with_shares(found["figures"])),
         *survivors(found["figures"]),
@@ -148,7 +172,9 @@ def survivors(figures: Values) -> list[str]:
 
 
 def words(name: str) -> str:
-    """memory_growth_mib → memory growth, MiB"""
+    """memory_growth_mib → memory growth, MiB; a setting (NAME=value) stays as it is"""
+    if "=" in name:
+        return name
     for ending, unit in (("_mib", "MiB"), ("_ms", "ms")):
         if name.endswith(ending):
             return f"{name.removesuffix(ending).replace('_', ' ')}, {unit}"

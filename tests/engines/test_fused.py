@@ -15,6 +15,7 @@ import torch
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
+from examples import at_most
 from murp import engines, threads
 from murp.engines import Chunk, TorchEngine
 from murp.errors import ConfigError
@@ -160,7 +161,7 @@ def assert_small_steps_agree(
     )
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=at_most(30), suppress_health_check=[HealthCheck.filter_too_much])
 @given(**small_shapes(steps=2, size=5, negatives=9))
 @example(**SMALLEST)
 def test_numba_steps_are_the_torch_steps(**shape: Any) -> None:

@@ -117,6 +117,8 @@ def test_same_as_the_generic_path(
     memory = entities * BYTES_PER_CELL if least_memory else None
     asked = triples[:5]
     expected = ranks_by(None, model, asked, known, protocol)
+    # Equal although the paths round differently: ranks change only where two scores are nearer than rounding, 10⁻¹³.
+    # Some thousand scores on the scale of 1 are hardly ever that near, and the examples are the same every time.
     assert ranks_by(kernel, model, asked, known, protocol, memory) == expected
 
 
@@ -146,6 +148,7 @@ def test_equal_objects_tie_wherever_they_stand(
     ranks = np.array(ranks_by(kernel, crowd, asked, NOTHING_KNOWN, memory=memory))
     # Whole steps of k and half a block of ties: nothing else can come out if all copies tie.
     better = (ranks - 1 - (copies - 1) / 2) / copies
+    # A rank is half a whole number, so the division is exact where copies tie.
     assert better.tolist() == better.round().tolist()
     alone = np.array(ranks_by(kernel, model, asked, NOTHING_KNOWN))
     assert np.abs(alone - 1 - better).max() <= (0 if dtype == "float64" else 2)
@@ -166,6 +169,7 @@ def test_equal_entities_have_equal_products(
     one = torch.randn(1, dim, dtype=dtype, generator=draw)
     room = one.new_empty(max(2, points), entities)
     products = inner_products(torch.randn(points, dim, dtype=dtype, generator=draw), one.repeat(entities, 1), room)
+    # To the bit: the order of additions is that of the row alone (murp.kernels.products).
     assert torch.equal(products, products[:, :1].expand(points, entities))
 
 
@@ -194,6 +198,7 @@ def test_infinite_scores_are_ordered(kernel: str, name: str, protocol: Protocol)
     known = known_facts(triples)
     triples = triples[:10]
     expected = ranks_by(None, model, triples, known, protocol)
+    # Infinite scores tie exactly; the finite ones are apart by far more than rounding.
     assert ranks_by(kernel, model, triples, known, protocol) == expected
 
 

@@ -1,4 +1,7 @@
-"""Ranks against their definition, and the laws they obey."""
+"""Ranks against their definition, and the laws they obey.
+
+Ranks are compared exactly: they are halves of whole numbers, counted from scores that a table gives, not computed.
+"""
 
 from __future__ import annotations
 

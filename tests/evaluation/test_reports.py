@@ -119,11 +119,13 @@ def test_a_perfect_model_has_perfect_figures(small: Case) -> None:
     subjects, relations, objects = small.graph.with_reciprocals(small.graph.facts()).T
     table[subjects, relations, objects] = 1
     report = evaluate(TableScorer(table), small.graph)
+    # Exact: means of ones.
     assert (report.mrr, report.mr, report.hits) == (1.0, 1.0, {1: 1.0, 3: 1.0, 10: 1.0})
 
 
 def test_a_rank_between_two_places_is_no_hit_at_the_better_one() -> None:
     metrics = Metrics.of(np.array([1.5, 3.5, 10.0]), "standard")
+    # Exact: a count divided by a count.
     assert metrics.hits == {1: 0.0, 3: 1 / 3, 10: 1.0}
 
 

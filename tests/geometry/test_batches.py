@@ -74,6 +74,7 @@ def test_the_hyperboloid_has_its_limits_at_the_origin() -> None:
     for size in (1e-200, 1e-160, 0.0):
         v = size * torch.tensor([0.6, -0.8], dtype=torch.float64)
         up = lorentz.from_tangent(v, c=C)
+        # To the bit: cosh is 1 there to far below rounding, the ratios are set to 1, and doubling rounds nothing.
         assert up.tolist() == [1 / math.sqrt(C), *(2 * v).tolist()]
         assert lorentz.to_tangent(up, c=C).tolist() == v.tolist()
 
@@ -82,4 +83,5 @@ def test_rounding_makes_no_distance_imaginary() -> None:
     x = lorentz.from_ball(torch.tensor([0.3, 0.4], dtype=torch.float64), c=C)
     below = x.clone()
     below[0] = torch.nextafter(x[0], torch.zeros_like(x[0]))  # ⟨x - y,x - y⟩ < 0: no two points are so
+    # Exactly, by the clamp: the difference has one entry that is not 0, and minus its square is below 0.
     assert float(lorentz.distance(x, below, c=C)) == 0

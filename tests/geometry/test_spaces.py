@@ -38,11 +38,14 @@ def test_laws_of_a_space(space: Geometry) -> None:
     equal(space.distance(space.recentre(x, centre), space.recentre(y, centre)), space.distance(x, y))
     equal(space.squared_distance(x, y), space.distance(x, y).square())
     equal(space.distance(x, y), (space.conformal_factor(x) * space.log(x, y)).norm(dim=-1))
+    # To the bit: well inside the ball the factor is exactly 1.
     assert torch.equal(space.project(x), x)
 
 
 @every_space
 def test_distances_are_symmetric_to_the_bit(space: Geometry) -> None:
+    """True on every processor: x - y is -(y - x) exactly, sums and products of two numbers commute, and an element is
+    computed by the same code in both, since it has the same place in both."""
     x, y = some_points(space, 13), some_points(space, 14)
     assert torch.equal(space.distance(x, y), space.distance(y, x))
     assert torch.equal(space.squared_distance(x, y), space.squared_distance(y, x))
@@ -71,6 +74,7 @@ def test_step_is_the_composition(space: Geometry) -> None:
     x, gradient = some_points(space, 7), some_points(space, 8)
     velocity = -0.7 * space.riemannian_gradient(x, gradient)
     torch.testing.assert_close(space.step(x, gradient, 0.7), space.project(space.exp(x, velocity)))
+    # To the bit: tanh(0) is 0, and x is multiplied by 1 and has 0 added.
     assert torch.equal(space.step(x, torch.zeros_like(x), 0.7), x)
 
 
@@ -90,6 +94,7 @@ def test_distances_of_products_that_rounding_made_negative_are_zero() -> None:
         assert 0 <= found < 1e-300
         to_sum = (quarter, just_below, quarter * 0, quarter, quarter * 0, quarter * 0)
         assert 0 <= space.squared_distance_to_sum_from_products(*to_sum) < 1e-300
+        # Exactly 0, by the clamp: the sum is below 0 by 10⁻⁹, far more than rounding.
         assert space.squared_norm_of_sum_from_products(just_below, just_below, -quarter) == 0
 
 

@@ -15,6 +15,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import at_most
 from murp import threads
 from murp.compiling import kernel
 from murp.kernels.intrinsics import add_difference, combine, fill, product, squared_difference, sums
@@ -42,7 +43,7 @@ def chain(x: np.ndarray, y: np.ndarray) -> Any:
 
 
 @dtypes
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=at_most(30), deadline=None)
 @given(points=st.integers(1, 8), rows=st.integers(1, 40), dim=st.integers(1, 20), seed=st.integers(0, 2**31))
 def test_a_cell_is_the_chain_of_its_point_and_its_row(
     dtype: torch.dtype, points: int, rows: int, dim: int, seed: int
@@ -56,7 +57,7 @@ def test_a_cell_is_the_chain_of_its_point_and_its_row(
 
 
 @dtypes
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=at_most(60), deadline=None)
 @given(
     points=st.integers(1, 30), rows=st.integers(1, 3000), dim=st.integers(1, 130), number=st.integers(1, 5),
     seed=st.integers(0, 2**31),
@@ -123,7 +124,7 @@ def lanes(terms: list[tuple[Any, Any]]) -> Any:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=at_most(40), deadline=None)
 @given(rows=st.lists(st.tuples(numbers, numbers, numbers), min_size=1, max_size=37), factors=st.tuples(*[numbers] * 3))
 def test_rows_are_summed_and_combined_in_the_order_that_is_written_down(
     dtype: type, rows: list[tuple[float, float, float]], factors: tuple[float, float, float]

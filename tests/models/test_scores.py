@@ -87,6 +87,7 @@ def test_each_transformation_moves_the_sides_its_row_of_the_paper_names(transfor
     ):
         expected = x * row[f"{stretch}_stretch"] if "R" in side else x
         expected = expected + row["translation"] if "+r" in side else expected
+        # To the bit: one multiplication and one addition, each rounded as IEEE 754 has it; PyTorch does not fuse calls.
         torch.testing.assert_close(moved, expected, rtol=0, atol=0)
 
 

@@ -123,6 +123,7 @@ def test_measures_follow_their_definitions(drawn: list[tuple[float, bool, float]
 
 def test_a_probability_of_nothing_for_what_was_the_case_costs_everything() -> None:
     assert log_loss(np.array([0.0]), np.array([True]), np.ones(1)) == math.inf
+    # Exact: e⁻⁸⁰⁰ is below the smallest number.
     assert sigmoid(np.array([-800.0, 800.0])).tolist() == [0.0, 1.0]
 
 
@@ -247,6 +248,7 @@ def test_calibration_improves_and_comes_back_from_its_file(
     path = tmp_path / "calibration.json"
     path.write_text(found.to_json())
     again = Calibration.read(path)
+    # To the bit: JSON keeps every digit of a float.
     assert again == found
     scores, places = np.linspace(-20, 20, 50).reshape(5, 10), np.arange(50, 0, -1).reshape(5, 10)
     assert again.probability(scores, places).shape == (5, 10)

@@ -47,6 +47,7 @@ def test_discoveries_are_the_best_of_all_pairs(
     done: list[int] = []
     found = discover(model, graph, relation, 25, subjects=which, advance=done.append)  # type: ignore[arg-type]
     assert sum(done) == len(heads)
+    # The same order although the paths round differently: drawn scores are apart by far more than rounding.
     assert list(zip(found.heads.tolist(), found.tails.tolist(), strict=True)) == [(s, o) for _, s, o in expected]
     np.testing.assert_allclose(found.scores, [score for score, _, _ in expected], rtol=1e-9)
     for s, o, place in zip(found.heads.tolist(), found.tails.tolist(), found.places.tolist(), strict=True):
@@ -82,6 +83,7 @@ def test_no_threshold_is_better(drawn: list[tuple[float, bool]]) -> None:
 
 
 def test_of_equally_good_thresholds_the_widest_gap_wins() -> None:
+    # Exact: the middle of two small whole numbers.
     assert best_threshold(np.array([0.0, 1.0, 5.0]), np.array([False, True, True])) == 0.5
     assert best_threshold(np.array([0.0, 1.0, 2.0, 7.0]), np.array([False, True, False, True])) == 4.5
 
@@ -90,6 +92,7 @@ def test_thresholds_come_from_valid_alone_and_accuracy_from_test(small_tree: Kno
     graph, model = small_tree, model_of(small_tree)
     found = classify(model, graph, seed=3)
     valid, test = judge(model, graph, "valid", 3), judge(model, graph, "test", 4)
+    # To the bit: the same triples are scored by the same code, and thresholds are made of their scores.
     assert found.thresholds == choose_thresholds(valid)
     right = [
         (score >= found.thresholds.by_relation.get(r, found.thresholds.overall)) == true
@@ -106,6 +109,7 @@ def test_thresholds_come_from_valid_alone_and_accuracy_from_test(small_tree: Kno
 def test_a_relation_that_valid_lacks_has_the_threshold_of_all() -> None:
     judged = Judged(np.array([0.0, 2.0, 9.0, 5.0]), np.array([False, True, True, False]), np.array([0, 0, 2, 2]))
     thresholds = choose_thresholds(judged)
+    # Exact: middles of small whole numbers.
     assert thresholds.by_relation == {0: 1.0, 2: 7.0}
     assert thresholds.of(np.array([0, 1, 2])).tolist() == [1.0, thresholds.overall, 7.0]
 
@@ -120,4 +124,5 @@ def test_verdicts_are_scores_against_thresholds(small_tree: KnowledgeGraph) -> N
         assert (row["head"], row["tail"]) == (f"n{head}", f"n{tail}")
         assert row["score"] == pytest.approx(score)
         assert row["threshold"] == thresholds.by_relation[relation]
+        # Rounding decides nothing: the drawn scores are not that near to a threshold.
         assert row["true"] == (score >= row["threshold"])

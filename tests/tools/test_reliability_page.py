@@ -83,3 +83,26 @@ def test_a_changed_result_makes_the_page_stale(tmp_path: Path, monkeypatch: pyte
     figures["kills"] = 1201
     store()
     assert run("--check") == 1
+
+
+def test_the_page_lists_the_kinds_of_processor_before_and_after_the_choices_of_instructions_are_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reliability_page, "RESULTS", tmp_path)
+
+    def store(name: str, device: str, figures: Any) -> None:
+        values = {"settings": {}, "figures": figures, "machine": {**MACHINE, "device": device}, "date": "2026-01-01"}
+        (tmp_path / f"{name}.json").write_text(json.dumps(values))
+
+    store("cpu_step", "Intel Xeon", {})
+    store("reliability_ties", "AMD EPYC", {"torch": {"shapes": 10_000, "untied": 0}})
+    text = reliability_page.page()
+    title = "## The same truth on every processor"
+    assert f"{title}\n" in text
+    assert "| AMD EPYC | 1 | reliability_ties |\n| Intel Xeon | 1 | cpu_step |\n\nNot measured yet." in text
+    assert "| torch | 10,000 | 0 |" in text
+    store("reliability_instructions", "AMD EPYC", {"MKL_CBWR=COMPATIBLE": {"passed": 900, "failed": 0}})
+    text = reliability_page.page()
+    assert text.count(title) == 1
+    assert "| AMD EPYC | 2 | reliability_instructions, reliability_ties |" in text
+    assert "| MKL_CBWR=COMPATIBLE | 900 | 0 |" in text

@@ -26,6 +26,7 @@ def test_the_scale_stretches_points_and_nothing_else(kind: str) -> None:
     # Four standard errors: the deviation of n normal numbers is off by 1/√(2n) of itself.
     values = wide.parameters["entity"]
     assert float(values.std()) == pytest.approx(0.05, rel=4 / math.sqrt(2 * values.numel()))
+    # To the bit: the same numbers of the same generator, which the scale is not applied to.
     assert torch.equal(wide.parameters["subject_stretch"], plain.parameters["subject_stretch"])
 
 

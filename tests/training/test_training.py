@@ -1,4 +1,9 @@
-"""Training as a whole: it learns, repeats, resumes, stops and refuses as promised."""
+"""Training as a whole: it learns, repeats, resumes, stops and refuses as promised.
+
+Weights and losses of two runs are compared bit for bit where both are made by the same code on one machine. That holds
+on every processor because every sum of a step is in an order that the batch alone fixes, on any number of threads (see
+:mod:`murp.engines.numba_steps`); engines are compared up to rounding (laws.py).
+"""
 
 from __future__ import annotations
 
@@ -238,6 +243,7 @@ def test_learning_rate_schedules() -> None:
         for name in ("constant", "linear", "cosine")
     }
     assert rates["constant"] == [8, 8, 8, 8]
+    # Exact: multiples of a quarter of 8.
     assert rates["linear"] == [8, 6, 4, 2]
     assert rates["cosine"] == pytest.approx([8, 4 * (1 + 2**-0.5), 4, 4 * (1 - 2**-0.5)])
 
