@@ -92,7 +92,8 @@ class TestLookingUp:
 
 
 COMMIT, DIGEST, LOST = "a" * 40, "1" * 12, "2" * 12
-KNOWN = History({COMMIT: DIGEST, UNKNOWN: None}, {DIGEST: COMMIT, LOST: None})
+LATER, LATER_DIGEST = "c" * 40, "4" * 12
+KNOWN = History({COMMIT: DIGEST, UNKNOWN: None}, {DIGEST: COMMIT, LOST: None, LATER_DIGEST: LATER})
 GOOD = {"commit": COMMIT, "clean": True, "source": DIGEST}
 BY_DIGEST = f"commit {'a' * 7} by the digest of its code"
 CHANGED = f"commit {'a' * 7} with changes that are not in the history"
@@ -108,6 +109,8 @@ CHANGED = f"commit {'a' * 7} with changes that are not in the history"
         ({**GOOD, "commit": "b" * 40}, "commit bbbbbbb, not looked up in the history", False),
         ({**GOOD, "clean": False}, CHANGED, False),
         ({**GOOD, "source": LOST}, CHANGED, False),
+        # A copy of a later commit's tree that came with the repository as it was before.
+        ({**GOOD, "clean": False, "source": LATER_DIGEST}, "commit ccccccc by the digest of its code", True),
         ({"commit": COMMIT, "source": DIGEST}, BY_DIGEST, True),
         ({**GOOD, "clean": None}, BY_DIGEST, True),
         ({"commit": COMMIT}, "commit aaaaaaa, with or without changes", False),

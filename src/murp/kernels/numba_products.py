@@ -6,10 +6,11 @@ Rows are turned into panels of one vector's width, lane l for row l. A block of 
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -21,7 +22,15 @@ from murp.kernels.intrinsics import Vectors, fma, take
 
 _PANEL_BYTES = 64
 _PANELS = 16  # a tile: with the points' rows it stays in a core's own cache
-_POINTS = 6  # at a time: 12 of the 16 registers of a processor with vectors of 32 bytes
+
+
+def _points_at_once() -> int:
+    """How many points meet a panel in registers: 12 of 16 with vectors of 32 bytes, 8 of 32 with vectors of 64."""
+    features = {} if os.environ.get("NUMBA_CPU_NAME") else binding.get_host_cpu_features()
+    return 8 if features.get("avx512f") else 6
+
+
+_POINTS = _points_at_once()
 _ABREAST = 4  # panels that a single point meets at a time
 
 

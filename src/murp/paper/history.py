@@ -66,6 +66,9 @@ def _origin(result: Result, history: History) -> Origin:
     if history.commits[named] is None:
         return Origin(f"{short}, not in the history", False)
     if clean is False or source not in (None, history.commits[named]):
+        # A copy of the tree may come with the repository of an older commit: the digest knows better.
+        if source not in (None, history.commits[named]) and history.sources.get(source) is not None:
+            return _of_source(source, history)
         return Origin(f"{short} with changes that are not in the history", False)
     if clean is None:
         return Origin(f"{short}, with or without changes", False) if source is None else Origin(short + BY_DIGEST, True)
