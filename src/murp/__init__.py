@@ -17,6 +17,10 @@ __version__ = "0.1.0"
 
 # Large tables on large pages: a step reads rows all over them, and every small page costs a look-up of its own.
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
+# PyTorch's threads, where they are used, wait for each other spinning, by default for milliseconds: beside a busy
+# neighbour a step took eighty times as long. So long a wait is as quick alone. Read when PyTorch is imported.
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 
 if TYPE_CHECKING:
     from murp.config import Config as Config

@@ -14,6 +14,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from examples import at_most
+from murp import threads
 from murp.engines import Chunk, TorchEngine, build
 from murp.models import BIASES, MODELS, TRANSFORMATIONS, MultiRelational
 
@@ -175,3 +176,19 @@ def test_an_engine_no_longer_used_does_not_disturb_the_next_capture(engine_name:
             assert bool(loss.isfinite().all())
     finally:
         gc.set_threshold(*thresholds)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", MODELS)
+def test_the_number_of_threads_changes_no_bit(name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch shares the rows of a batch among its threads and never a sum within one."""
+    found = []
+    for number in (1, 2, 3):
+        monkeypatch.setattr(threads.Choice, "next", lambda _, number=number: number)
+        model: Any = MODELS[name](2000, 6, 40, dtype=dtype).initialise(0)
+        draw = torch.Generator().manual_seed(1)
+        positives = torch.stack([torch.randint(n, (3, 128), generator=draw) for n in (2000, 6, 2000)], dim=-1)
+        loss = TorchEngine(model).run([Chunk(positives, 2000, 50, 7)], [5.0])
+        found.append([loss, *model.parameters.values()])
+    for others in found[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(found[0], others, strict=True))
