@@ -55,6 +55,7 @@ instructions: .venv/installed | unit
 bench: .venv/installed
 	$(BIN)/python benchmarks/cpu_step.py --out results/cpu_step.json
 	$(BIN)/python benchmarks/cpu_evaluation.py --out results/cpu_evaluation.json
+	$(BIN)/python benchmarks/cpu_neighbours.py --out results/cpu_neighbours.json
 	$(BIN)/python benchmarks/cpu_many_entities.py --out results/cpu_many_entities.json
 	$(BIN)/python benchmarks/start_up.py --out results/cpu_start_up.json
 	$(BIN)/python benchmarks/cpu_reading.py --out results/cpu_reading.json

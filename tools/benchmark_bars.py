@@ -46,6 +46,12 @@ def _largest(figures: Result, key: str) -> float:
     return float(max(by.values() if isinstance(by, dict) else by, key=lambda size: size["entities"])[key])
 
 
+def _slowest(figures: Result, *cases: str) -> float:
+    """How default threads compare with one thread in the worst of the cases that end so."""
+    found = [values["default over one"] for case, values in figures["seconds"].items() if case.endswith(cases)]
+    return float(max(found))
+
+
 BARS: tuple[tuple[str, str, Callable[[Result], float], float, str], ...] = (
     ("GPU, MuRP d=40, WN18RR, 500 epochs, training", "gpu_wn18rr-murp-d40", _of("training_seconds"), 8, "s"),
     ("GPU, MuRE d=40, WN18RR, 500 epochs, training", "gpu_wn18rr-mure-d40", _of("training_seconds"), 8, "s"),
@@ -69,6 +75,20 @@ BARS: tuple[tuple[str, str, Callable[[Result], float], float, str], ...] = (
         "",
     ),
     ("CPU, WN18RR test evaluation against one query at a time", "cpu_evaluation", _of("times_faster"), -300, ""),
+    (
+        "CPU, default threads against one thread beside 1, 2 and 4 busy loops, slowest case",
+        "cpu_neighbours",
+        lambda figures: _slowest(figures, "beside 1", "beside 2", "beside 4"),
+        1.2,
+        "",
+    ),
+    (
+        "CPU, default threads against one thread under half a core, slowest case",
+        "cpu_neighbours",
+        lambda figures: _slowest(figures, "under half a core"),
+        1.2,
+        "",
+    ),
     ("CPU, step at 10 million entities against 41 thousand", "cpu_many_entities", _of("ratio"), 2, ""),
     (
         "CPU, peak memory at 10 million entities less a constant against the parameters",

@@ -34,6 +34,30 @@ def evaluations() -> list[str]:
 ONE_BY_ONE = "one query at a time"
 
 
+def neighbours() -> list[str]:
+    """Training and evaluation beside busy processes."""
+    stored = result("cpu_neighbours")
+    if stored is None:
+        return []
+    rows = [
+        [
+            case,
+            spread(values["default threads"]),
+            spread(values["one thread"]),
+            f"{times(values['default over one'])} times",
+        ]
+        for case, values in stored["figures"]["seconds"].items()
+    ]
+    note = (
+        "MuRP d=40 on WN18RR: some training steps by the engine numba, fewer by torch, and the evaluation of the test "
+        "set, beside so many processes that never rest and under a quota of half a core. Default threads and one "
+        "thread took turns in processes of their own."
+    )
+    left_out = [f"Left out: {what}: {why}." for what, why in stored["figures"]["left_out"].items()]
+    head = ["", "default threads", "one thread", "default against one"]
+    return ["## Beside busy neighbours", note, table(head, rows), *left_out, machine(stored)]
+
+
 def many_entities() -> list[str]:
     rows, machines = [], []
     for where in ("cpu", "gpu"):

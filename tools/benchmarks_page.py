@@ -16,7 +16,7 @@ import origins
 from benchmark_bars import bars
 from benchmark_plot import plot, step_times
 from benchmark_training import cpu_steps, gpu_runs, gpu_steps, references, sweeps
-from benchmark_uses import evaluations, frames, many_entities, pictures, reading, start_up
+from benchmark_uses import evaluations, frames, many_entities, neighbours, pictures, reading, start_up
 
 ORIGINS = (
     "Made by `python tools/benchmarks_page.py` from the files under [results/](../results/). `make bench` (two CPU "
@@ -37,6 +37,7 @@ SECTIONS = (
     sweeps,
     cpu_steps,
     evaluations,
+    neighbours,
     many_entities,
     start_up,
     reading,
