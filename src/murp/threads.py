@@ -41,12 +41,17 @@ def use(number: int) -> None:
         )
     _chosen = number or None
     if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1 if _forked else count())
+        use_torch(count())
         return
     if _openmp is None:
         _openmp = os.environ.get("OMP_NUM_THREADS", "")
     os.environ["OMP_NUM_THREADS"] = _openmp  # what an earlier call left there is not the user's
     os.environ["OMP_NUM_THREADS"] = str(count())  # which PyTorch reads when it is imported
+
+
+def use_torch(number: int) -> None:
+    """Let PyTorch use so many threads on this one; in a forked child, whose parent had them all, one."""
+    sys.modules["torch"].set_num_threads(1 if _forked else number)
 
 
 def count() -> int:

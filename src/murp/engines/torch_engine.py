@@ -84,14 +84,14 @@ class TorchEngine:
         before = torch.get_num_threads()
         try:
             for start in range(0, len(positives), PIECE):
-                torch.set_num_threads(self.choice.next())
+                threads.use_torch(self.choice.next())
                 began = time.perf_counter()
                 some = slice(start, start + PIECE)
                 for batch, false in zip(positives[some], negatives[some], strict=True):
                     total += self.step(batch, false, lr)
                 self.choice.took((time.perf_counter() - began) / len(positives[some]))
         finally:
-            torch.set_num_threads(before)
+            threads.use_torch(before)
         return total
 
 
