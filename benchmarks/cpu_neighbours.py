@@ -36,19 +36,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if chosen.work:
         print(json.dumps(measured(chosen.data, chosen.work, chosen.quick)))
         return
-    rounds = 1 if chosen.quick else 5
+    rounds = 1 if chosen.quick else 3
     works = ("training",) if chosen.quick else ("training", "training, torch", "evaluation")
     figures: dict[str, Any] = {}
     left_out = {}
     for work in works:
-        for count in NEIGHBOURS[: 2 if chosen.quick else None]:
+        for count in (1,) if chosen.quick else NEIGHBOURS:
             with neighbours(count):
                 figures[f"{work} beside {count}"] = in_turns(chosen.data, work, rounds, chosen.quick, None)
     try:
         with quota() as join:
-            for work in works[: None if len(works) == 1 else 1] + works[2:]:
-                key = f"{work} under half a core"
-                figures[key] = in_turns(chosen.data, work, rounds, chosen.quick, join)
+            for work in () if chosen.quick else works:
+                figures[f"{work} under half a core"] = in_turns(chosen.data, work, rounds, chosen.quick, join)
     except OSError as error:
         left_out["half a core"] = f"no control group can be made: {error.strerror}"
     settings = {"data": chosen.data, "rounds": rounds, "quota": QUOTA / PERIOD}

@@ -22,7 +22,7 @@ from textbook import TextbookMuRP
 
 ROOT = Path(__file__).resolve().parents[2]
 IN_PROCESS = {"cpu_step", "cpu_evaluation"}
-BY_PROCESS = {"cpu_many_entities", "cpu_reading", "explorer_load", "plots", "start_up"}
+BY_PROCESS = {"cpu_many_entities", "cpu_neighbours", "cpu_reading", "explorer_load", "plots", "start_up"}
 IN_A_BROWSER = {"explorer_frames"}
 
 

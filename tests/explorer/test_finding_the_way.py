@@ -174,6 +174,8 @@ def test_a_server_that_is_gone_leaves_the_page_as_it_was(page: Page, one: str, c
     with page.expect_event("requestfailed", lambda request: "/api/search" in request.url):
         page.locator("#search").fill("node 1")
     said.wait_for()
+    page.locator("#search").fill("")  # a later try would find something, and its list would cover the card
+    expect(page.locator("#completions")).to_be_hidden()
     page.unroute("**/api/**")
     # The picture cannot be had, the card can: neither is shown.
     page.route("**/api/project*", lambda route: route.fulfill(status=503, body="busy"))
