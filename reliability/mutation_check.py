@@ -86,7 +86,7 @@ MODULES: dict[str, list[str]] = {
         "-k",
         "logarithm or exponential or softplus",
     ],
-    "kernels/intrinsics": _PRODUCTS,
+    "kernels/intrinsics": [*_PRODUCTS, "tests/test_threads.py", "-k", "test_products or same_bits"],
     "kernels/numba_products": _PRODUCTS,
     "kernels/products": _PRODUCTS,
     "kernels/waiting": ["tests/test_threads.py", "-k", "same_bits or refuses"],
