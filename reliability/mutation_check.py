@@ -11,7 +11,7 @@ stored with the figures: what holds of a sample need not hold of the rest.
 
 ``mutation_operators`` makes the mutants, ``mutation_trial`` runs the tests that belong to one of them. A mutant is
 killed if a test fails, the process dies or the time is up. Named modules are measured anew and replace what the file
-says of them; figures of a module whose source has changed since are dropped.
+says of them. A module that was never tried, or whose source has changed since, is stored with a share of 0.
 Verdicts are kept beside the temporary files, under a digest of the mutant and its tests: a check that was stopped goes
 on where it was. What survives is explained in ``reliability/survivors.toml``.
 """
@@ -182,8 +182,7 @@ def check(name: str, most: int, seeds: Sequence[int], verdicts: Verdicts) -> dic
     survivors = [mutant for mutant, said, _ in tried if said == SURVIVED]
     lines = text.splitlines()
     return {
-        "source": _digest_of(text),
-        "exist": len(every),
+        **untried(name),
         "tried": len(drawn),
         "share tried": round(len(drawn) / max(1, len(every)), 3),
         "seeds": list(seeds),
@@ -192,6 +191,13 @@ def check(name: str, most: int, seeds: Sequence[int], verdicts: Verdicts) -> dic
         "processor seconds": round(sum(spent for _, _, spent in tried)),
         "survivors": [{"key": key_of(name, mutant, lines), "line": mutant.line} for mutant in survivors],
     }
+
+
+def untried(name: str) -> dict[str, Any]:
+    """The figures of a module of which no mutant was tried yet; ``source`` tells which state of it they are of."""
+    text = source(name)
+    nothing = dict.fromkeys(("tried", "share tried", "killed", "of which by the time limit", "processor seconds"), 0)
+    return {"source": _digest_of(text), "exist": len(mutants(text)), "seeds": [], "survivors": [], **nothing}
 
 
 def key_of(name: str, mutant: Mutant, lines: list[str]) -> str:
@@ -224,7 +230,7 @@ def _together(modules: list[dict[str, Any]]) -> dict[str, Any]:
         "killed": counts["killed"],
         "harmless": harmless,
         "not explained": sum(survivor["explanation"] == UNEXPLAINED for survivor in survivors),
-        "share killed": round(counts["killed"] / counts["tried"], 3),
+        "share killed": round(counts["killed"] / max(1, counts["tried"]), 3),
         "share killed of those not harmless": round(counts["killed"] / max(1, counts["tried"] - harmless), 3),
     }
 
@@ -269,14 +275,14 @@ def _add(out: Path, settings: dict[str, Any], name: str, found: dict[str, Any]) 
 
     before = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
     earlier = before["figures"]["modules"] if before else {}
-    modules = {n: m for n, m in earlier.items() if n in MODULES and m.get("source") == _digest_of(source(n))}
-    modules[name] = found
+    kept = {n: m for n, m in earlier.items() if n in MODULES and m.get("source") == _digest_of(source(n))}
+    modules = {n: found if n == name else kept.get(n) or untried(n) for n in MODULES}
     explained = explanations()
     for survivor in (survivor for module in modules.values() for survivor in module["survivors"]):
         survivor["explanation"] = explained.get(survivor["key"], UNEXPLAINED)
-    modules = dict(sorted(modules.items(), key=lambda item: list(MODULES).index(item[0])))
     figures = {"modules": modules, "together": summary(modules)}
-    whole = {**result("mutation", settings, figures), "parts": parts(before, modules, [name])}
+    tried = [n for n, module in modules.items() if module["tried"]]
+    whole = {**result("mutation", settings, figures), "parts": parts(before, tried, [name])}
     write_text(out, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
     return 0
 

@@ -122,6 +122,15 @@ def test_a_temporary_folder_that_another_made_first_is_not_used(
     assert found() is None
 
 
+@pytest.mark.parametrize("refused", [os.W_OK, os.X_OK])
+def test_a_folder_that_cannot_be_written_to_or_entered_is_not_used(
+    refused: int, places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system's answer is made up here, since root may write everywhere."""
+    monkeypatch.setattr(os, "access", lambda path, mode: not (mode & refused and Path(path).parent == places[0]))
+    assert found() == places[1] / compiling._digest()
+
+
 def test_of_many_states_of_the_sources_the_newest_are_kept_and_the_one_in_use(places: tuple[Path, Path]) -> None:
     home = places[0]
     for age in range(12):
@@ -225,6 +234,17 @@ def test_whoever_asked_for_quiet_is_not_told(monkeypatch: pytest.MonkeyPatch) ->
     display.be_quiet()
     compile_one_of_ours()
     assert sys.stderr.getvalue() == told
+
+
+def test_numba_is_asked_once_to_tell_when_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, Any]] = []
+    monkeypatch.setattr(compiling, "_WHAT", {})
+    monkeypatch.setattr(compiling.event, "register", lambda kind, listener: asked.append((kind, listener)))
+    for module in ("one", "another"):
+        compiling.announce(module, "the test")
+    ((kind, listener),) = asked
+    assert kind == "numba:compile"
+    assert isinstance(listener, compiling._Teller)
 
 
 SCRIPT = "import sys\nfrom murp.cli.main import main\nsys.exit(main())\n"  # what an installer writes to bin/murp
