@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import io
 import os
 import stat
@@ -245,6 +246,16 @@ def test_numba_is_asked_once_to_tell_when_it_compiles(monkeypatch: pytest.Monkey
     ((kind, listener),) = asked
     assert kind == "numba:compile"
     assert isinstance(listener, compiling._Teller)
+
+
+def test_every_module_that_announces_does_so_under_its_own_name() -> None:
+    package = Path(compiling.__file__).parent
+    users = [source for source in package.rglob("*.py") if "\nannounce(" in source.read_text(encoding="utf-8")]
+    modules = [".".join(("murp", *source.relative_to(package).with_suffix("").parts)) for source in users]
+    assert "murp.prediction.numba_top" in modules
+    for module in modules:
+        importlib.import_module(module)
+        assert compiling._WHAT[module].startswith("the "), module
 
 
 SCRIPT = "import sys\nfrom murp.cli.main import main\nsys.exit(main())\n"  # what an installer writes to bin/murp
