@@ -10,7 +10,8 @@ another; of several seeds each draws its own, and all that they drew are tried. 
 stored with the figures: what holds of a sample need not hold of the rest.
 
 ``mutation_operators`` makes the mutants, ``mutation_trial`` runs the tests that belong to one of them. A mutant is
-killed if a test fails or the time is up. Named modules are measured anew and replace what the file says of them.
+killed if a test fails, the process dies or the time is up. Named modules are measured anew and replace what the file
+says of them. A module that was never tried, or whose source has changed since, is stored with a share of 0.
 Verdicts are kept beside the temporary files, under a digest of the mutant and its tests: a check that was stopped goes
 on where it was. What survives is explained in ``reliability/survivors.toml``.
 """
@@ -47,6 +48,8 @@ _NUMBA_STEPS = [
     "-k",
     "small_steps or numba and (torch_steps or boundary or zeros)",
 ]
+_THREADS = ["tests/test_threads.py", *_NUMBA_STEPS[:-1], f"same_bits or refuses or {_NUMBA_STEPS[-1]}"]
+_PRODUCTS = ["tests/kernels/test_products.py"]
 _TRITON_STEPS = [
     "tests/engines/test_triton_math.py",
     "tests/engines/test_fused.py",
@@ -62,6 +65,8 @@ MODULES: dict[str, list[str]] = {
     "geometry/lorentz": ["tests/geometry/test_batches.py", "tests/geometry/test_lorentz.py"],
     "geometry/disk": ["tests/geometry/test_batches.py", "tests/geometry/test_disk_laws.py"],
     "engines/step": ["tests/engines/test_step.py"],
+    "engines/numba_engine": _THREADS,
+    "engines/numba_steps": _THREADS,
     "engines/numba_math": _NUMBA_STEPS,
     "engines/numba_murp": _NUMBA_STEPS,
     "engines/numba_mure": _NUMBA_STEPS,
@@ -74,6 +79,21 @@ MODULES: dict[str, list[str]] = {
     "evaluation/metrics": ["tests/evaluation/test_reports.py"],
     "evaluation/fused": [*_RANKS, "every_engine and not triton or only_the_published or fits or products"],
     "evaluation/numba_ranks": [*_RANKS, "every_engine and numba or logarithm or infinite and numba"],
+    "prediction/numba_top": ["tests/prediction/test_top.py"],
+    "kernels/elementary": [
+        "tests/evaluation/test_fused_ranks.py",
+        "tests/engines/test_small_steps.py",
+        "-k",
+        "logarithm or exponential or softplus",
+    ],
+    "kernels/intrinsics": [*_PRODUCTS, "tests/test_threads.py", "-k", "test_products or same_bits"],
+    "kernels/numba_products": _PRODUCTS,
+    "kernels/products": _PRODUCTS,
+    "kernels/waiting": ["tests/test_threads.py", "-k", "same_bits or refuses"],
+    "models/blocks": ["tests/models", "tests/kernels/test_ties.py", "-k", "scores or torch or nearest or generic"],
+    "models/model": ["tests/models", "tests/engines/test_step.py", "tests/prediction/test_top.py"],
+    "threads": ["tests/test_threads.py"],
+    "compiling": ["tests/test_compiling.py", "-k", "not told_once and not of_others and not strangers"],
 }
 UNEXPLAINED = "not explained"
 # How the explanation of a mutant begins that changes no result: at most it takes a little more time or memory.
@@ -116,13 +136,13 @@ class Verdicts:
 
     def _digest(self, name: str, text: str) -> str:
         """Of what is mutated and what is asked: a change of another module does not make the verdict a new one."""
-        folders = {Path(test).parts[1] for test in MODULES[name] if test.startswith("tests/")}
-        tests = [file.read_text("utf-8") for folder in sorted(folders) for file in _python_files(folder)]
+        asked = {Path(*Path(test).parts[:2]) for test in MODULES[name] if test.startswith("tests/")}
+        tests = [file.read_text("utf-8") for place in sorted(asked) for file in _python_files(ROOT / place)]
         return hashlib.sha256("\0".join([name, text, *MODULES[name], str(self.limit), *tests]).encode()).hexdigest()
 
 
-def _python_files(folder: str) -> list[Path]:
-    return sorted((ROOT / "tests" / folder).glob("*.py"))
+def _python_files(place: Path) -> list[Path]:
+    return sorted(place.glob("*.py")) if place.is_dir() else [place]
 
 
 def _processor_seconds() -> float:
@@ -134,14 +154,21 @@ def source(name: str) -> str:
     return (ROOT / "src" / "murp" / f"{name}.py").read_text(encoding="utf-8")
 
 
+def _digest_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def as_it_is(name: str) -> str:
     """Written from its tree as the mutants are, so that a mutant differs from it in its mistake alone."""
     return ast.unparse(ast.parse(source(name)))
 
 
 def sample(name: str, every: Sequence[Mutant], most: int, seeds: Sequence[int]) -> list[Mutant]:
-    """The mutants of a module that are tried: ``most`` of ``every`` for each seed, none twice."""
-    drawn = (random.Random(f"{seed} {name}").sample(every, min(most, len(every))) for seed in seeds)
+    """The mutants of a module that are tried: ``most`` of ``every`` for each seed, none twice.
+
+    A larger sample has all mutants of a smaller one: what is known of those serves again.
+    """
+    drawn = (random.Random(f"{seed} {name}").sample(every, len(every))[:most] for seed in seeds)
     return list(dict.fromkeys(mutant for one in drawn for mutant in one))
 
 
@@ -155,7 +182,7 @@ def check(name: str, most: int, seeds: Sequence[int], verdicts: Verdicts) -> dic
     survivors = [mutant for mutant, said, _ in tried if said == SURVIVED]
     lines = text.splitlines()
     return {
-        "exist": len(every),
+        **untried(name),
         "tried": len(drawn),
         "share tried": round(len(drawn) / max(1, len(every)), 3),
         "seeds": list(seeds),
@@ -164,6 +191,13 @@ def check(name: str, most: int, seeds: Sequence[int], verdicts: Verdicts) -> dic
         "processor seconds": round(sum(spent for _, _, spent in tried)),
         "survivors": [{"key": key_of(name, mutant, lines), "line": mutant.line} for mutant in survivors],
     }
+
+
+def untried(name: str) -> dict[str, Any]:
+    """The figures of a module of which no mutant was tried yet; ``source`` tells which state of it they are of."""
+    text = source(name)
+    nothing = dict.fromkeys(("tried", "share tried", "killed", "of which by the time limit", "processor seconds"), 0)
+    return {"source": _digest_of(text), "exist": len(mutants(text)), "seeds": [], "survivors": [], **nothing}
 
 
 def key_of(name: str, mutant: Mutant, lines: list[str]) -> str:
@@ -196,7 +230,7 @@ def _together(modules: list[dict[str, Any]]) -> dict[str, Any]:
         "killed": counts["killed"],
         "harmless": harmless,
         "not explained": sum(survivor["explanation"] == UNEXPLAINED for survivor in survivors),
-        "share killed": round(counts["killed"] / counts["tried"], 3),
+        "share killed": round(counts["killed"] / max(1, counts["tried"]), 3),
         "share killed of those not harmless": round(counts["killed"] / max(1, counts["tried"] - harmless), 3),
     }
 
@@ -220,7 +254,7 @@ def main() -> None:
     options.add_argument("--quick", action="store_true", help="two mutants of one module: does it run at all?")
     given = options.parse_args()
     names, most = (["geometry/lorentz"], 2) if given.quick else (given.modules or list(MODULES), given.most)
-    settings = {"mutants of each module in a sample at most": most, "limit in seconds": given.limit}
+    settings = {"limit in seconds": given.limit}
     kept = Path(tempfile.gettempdir()) / "mutation_verdicts.jsonl"
     verdicts = Verdicts(kept, given.limit, time.monotonic() + given.seconds)
     for name in names:
@@ -241,13 +275,14 @@ def _add(out: Path, settings: dict[str, Any], name: str, found: dict[str, Any]) 
 
     before = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
     earlier = before["figures"]["modules"] if before else {}
-    modules = {n: m for n, m in {**earlier, name: found}.items() if n in MODULES}
+    kept = {n: m for n, m in earlier.items() if n in MODULES and m.get("source") == _digest_of(source(n))}
+    modules = {n: found if n == name else kept.get(n) or untried(n) for n in MODULES}
     explained = explanations()
     for survivor in (survivor for module in modules.values() for survivor in module["survivors"]):
         survivor["explanation"] = explained.get(survivor["key"], UNEXPLAINED)
-    modules = dict(sorted(modules.items(), key=lambda item: list(MODULES).index(item[0])))
     figures = {"modules": modules, "together": summary(modules)}
-    whole = {**result("mutation", settings, figures), "parts": parts(before, modules, [name])}
+    tried = [n for n, module in modules.items() if module["tried"]]
+    whole = {**result("mutation", settings, figures), "parts": parts(before, tried, [name])}
     write_text(out, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
     return 0
 

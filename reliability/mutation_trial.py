@@ -1,16 +1,19 @@
 """The trial of one mutant: a forked process that finds the mistaken text in the place of the module and runs tests.
 
-Third-party packages are imported once, by the process that is forked. Compiled kernels run as Python, those of the GPU
-through Triton's interpreter.
+Third-party packages are imported once, by the process that is forked. Kernels of the GPU run through Triton's
+interpreter, those of the CPU are compiled. A mutant of a kernel has a folder of its own for compiled code: in a common
+one a kernel that calls the mistaken one would be found as it was compiled before, without the mistake.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib.abc
 import importlib.util
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -22,6 +25,7 @@ from types import ModuleType
 
 ROOT = Path(__file__).parent.parent
 TESTS_PASS, CRASHED = 0, 99
+_ASLEEP = 3  # times the limit: a thread that waits for another without end takes no time of a processor
 KILLED, SURVIVED, TIMED_OUT = "killed", "survived", "killed by the time limit"
 
 
@@ -50,7 +54,8 @@ class _Brief:
 @cache
 def import_what_all_share() -> None:
     """The packages that take long to import and are not ours, once: a forked process has them already."""
-    os.environ.update(NUMBA_DISABLE_JIT="1", TRITON_INTERPRET="1", OMP_NUM_THREADS="1", MURP_CACHE="off")
+    # The compiler is to be quick: what it makes has the same bits at any level.
+    os.environ.update(NUMBA_OPT="0", TRITON_INTERPRET="1", OMP_NUM_THREADS="1", MURP_CACHE="off")
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # they would be imported for every mutant
     import geoopt  # noqa: F401
     import hypothesis.extra.numpy  # noqa: F401
@@ -75,10 +80,25 @@ def verdict(module: str, text: str, tests: Sequence[str], limit: float) -> str:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"{module.rpartition('.')[2]}.py"
         file.write_text(text, encoding="utf-8")
-        status = in_child(lambda: _test(module, file, tests, limit))
+        compiled = Path(folder) if holds_kernels(module) else _compiled_before()
+        status = in_child(lambda: _test(module, file, tests, limit, compiled))
     if os.WIFSIGNALED(status):
-        return TIMED_OUT if os.WTERMSIG(status) == signal.SIGVTALRM else KILLED
+        return TIMED_OUT if os.WTERMSIG(status) in (signal.SIGVTALRM, signal.SIGALRM) else KILLED
     return SURVIVED if os.WEXITSTATUS(status) == TESTS_PASS else KILLED
+
+
+def holds_kernels(module: str) -> bool:
+    """Whether compiled code depends on the module: the same ones as in ``murp.compiling``."""
+    _, *folders, name = module.split(".")
+    return folders == ["kernels"] or name.startswith("numba_") or name == "compiling"
+
+
+@cache
+def _compiled_before() -> Path:
+    """A folder for the code of kernels without a mistake, which all other mutants share."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def in_child(work: Callable[[], int]) -> int:
@@ -91,9 +111,11 @@ def in_child(work: Callable[[], int]) -> int:
     return os.waitpid(child, 0)[1]
 
 
-def _test(module: str, file: Path, tests: Sequence[str], limit: float) -> int:
+def _test(module: str, file: Path, tests: Sequence[str], limit: float, compiled: Path) -> int:
     """In a process of its own: the tests with the mistake, quietly, up to the first that fails."""
     signal.setitimer(signal.ITIMER_VIRTUAL, limit)
+    signal.setitimer(signal.ITIMER_REAL, _ASLEEP * limit)
+    os.environ["NUMBA_CACHE_DIR"] = str(compiled)
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
@@ -101,8 +123,4 @@ def _test(module: str, file: Path, tests: Sequence[str], limit: float) -> int:
     sys.meta_path.insert(0, _Instead(module, file))
     import pytest
 
-    if module.startswith("murp.engines"):
-        from murp.engines import numba_engine
-
-        numba_engine._compile = lambda model: None
     return int(pytest.main(["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", *tests], [_Brief()]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import io
 import os
 import stat
@@ -122,6 +123,15 @@ def test_a_temporary_folder_that_another_made_first_is_not_used(
     assert found() is None
 
 
+@pytest.mark.parametrize("refused", [os.W_OK, os.X_OK])
+def test_a_folder_that_cannot_be_written_to_or_entered_is_not_used(
+    refused: int, places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system's answer is made up here, since root may write everywhere."""
+    monkeypatch.setattr(os, "access", lambda path, mode: not (mode & refused and Path(path).parent == places[0]))
+    assert found() == places[1] / compiling._digest()
+
+
 def test_of_many_states_of_the_sources_the_newest_are_kept_and_the_one_in_use(places: tuple[Path, Path]) -> None:
     home = places[0]
     for age in range(12):
@@ -225,6 +235,27 @@ def test_whoever_asked_for_quiet_is_not_told(monkeypatch: pytest.MonkeyPatch) ->
     display.be_quiet()
     compile_one_of_ours()
     assert sys.stderr.getvalue() == told
+
+
+def test_numba_is_asked_once_to_tell_when_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, Any]] = []
+    monkeypatch.setattr(compiling, "_WHAT", {})
+    monkeypatch.setattr(compiling.event, "register", lambda kind, listener: asked.append((kind, listener)))
+    for module in ("one", "another"):
+        compiling.announce(module, "the test")
+    ((kind, listener),) = asked
+    assert kind == "numba:compile"
+    assert isinstance(listener, compiling._Teller)
+
+
+def test_every_module_that_announces_does_so_under_its_own_name() -> None:
+    package = Path(compiling.__file__).parent
+    users = [source for source in package.rglob("*.py") if "\nannounce(" in source.read_text(encoding="utf-8")]
+    modules = [".".join(("murp", *source.relative_to(package).with_suffix("").parts)) for source in users]
+    assert "murp.prediction.numba_top" in modules
+    for module in modules:
+        importlib.import_module(module)
+        assert compiling._WHAT[module].startswith("the "), module
 
 
 SCRIPT = "import sys\nfrom murp.cli.main import main\nsys.exit(main())\n"  # what an installer writes to bin/murp

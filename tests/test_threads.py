@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -278,6 +279,21 @@ def test_an_error_on_any_thread_is_raised_after_all_have_ended(failing: int) -> 
     assert sorted(ended) == [thread for thread in range(3) if thread != failing]
 
 
+def test_nobody_goes_on_before_the_last_thread_has_ended() -> None:
+    ended, first_has_ended = [], threading.Event()
+
+    def work(thread: int) -> None:
+        if thread == 0:
+            first_has_ended.set()
+        else:
+            first_has_ended.wait(60)
+            time.sleep(0.2)  # time enough for the first to go on, if it did not wait
+        ended.append(thread)
+
+    threads.together(work, 3)
+    assert sorted(ended) == [0, 1, 2]
+
+
 def test_an_error_of_a_kernel_is_raised_in_the_caller() -> None:
     def broken(counters: Any) -> None:
         raise ZeroDivisionError
@@ -297,6 +313,28 @@ def test_pytorch_starts_no_threads_until_the_outermost_block_ends() -> None:
     with pytest.raises(ConfigError), threads.torch_alone():
         raise ConfigError("a fault")
     assert torch.get_num_threads() == 3
+    torch.set_num_threads(2)
+    with threads.torch_alone():
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == 2, "what an earlier block found does not count"
+
+
+@pytest.mark.parametrize("others", [0, 2])
+def test_a_forked_child_has_a_free_lock_and_counts_its_own_block_alone(
+    others: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is done after a fork, done here: whoever held the lock or was in a block is not in the child."""
+    for name in ("_lock", "_forked", "_usual", "_inside"):
+        monkeypatch.setattr(threads, name, getattr(threads, name))  # as it was, afterwards
+    threads._inside += others
+    threads._lock = threading.Lock()
+    threads._lock.acquire()
+    threads._after_fork()
+    assert (threads._inside, threads._forked, threads._lock.locked()) == (0, True, False)
+    with threads.torch_alone():
+        threads._inside += others
+        threads._after_fork()
+        assert threads._inside == 1
 
 
 def test_blocks_of_several_threads_that_overlap_leave_pytorch_as_it_was() -> None:

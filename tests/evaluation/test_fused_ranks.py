@@ -235,6 +235,7 @@ def test_the_exponential_is_good_to_rounding(a: list[float]) -> None:
     exp_minus(values, u, u.view(np.int64), found)
     expected = np.exp(-np.minimum(values, 708.0).astype(np.longdouble))
     np.testing.assert_allclose(found.astype(np.longdouble), expected, rtol=2 * np.finfo(float).eps)
+    assert found[len(a)] == 1.0, "exp(0) is no rounded number"
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -105,6 +105,15 @@ def test_nan_is_an_error_that_names_the_query(parts: dict[str, Any]) -> None:
         top_objects(model, *asked, 0)
 
 
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("entity", [0, 299])
+def test_one_nan_among_all_scores_is_an_error(name: str, entity: int) -> None:
+    model = drawn_model(name, 300, 0)
+    model.parameters["object_bias"][entity] = math.nan
+    with pytest.raises(NotFiniteError, match=r"subject 7, relation 0\)"):
+        top_objects(model, np.array([7]), np.array([0]), 5)
+
+
 @given(facts=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 4)), max_size=30))
 def test_states_is_membership(facts: list[tuple[int, int, int]]) -> None:
     known = KnownFacts(np.array(facts, dtype=np.int32).reshape(-1, 3), RELATIONS)

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import mutation_check
+import mutation_trial
 import pytest
 from mutation_operators import mutants, mutated
 
@@ -70,12 +71,15 @@ def test_the_harness_tells_the_killed_from_the_survivors_and_goes_on_where_it_st
     assert not out.exists()
     assert run() == 0
     stored = json.loads(out.read_text(encoding="utf-8"))
-    (module,) = stored["figures"]["modules"].values()
+    modules = stored["figures"]["modules"]
+    assert [name for name, figures in modules.items() if figures["tried"]] == ["geometry/lorentz"]
+    module = modules["geometry/lorentz"]
     assert module["exist"] > module["tried"] == module["killed"] + len(module["survivors"]) == 2
     assert module["share tried"] == round(2 / module["exist"], 3)
     assert module["seeds"] == [0]
     assert stored["figures"]["together"]["all"]["killed"] >= 1
-    assert stored["figures"]["together"]["all"]["share tried"] == module["share tried"]
+    every = sum(figures["exist"] for figures in modules.values())
+    assert stored["figures"]["together"]["all"]["share tried"] == round(2 / every, 3)
     assert set(stored["parts"]) == {"geometry/lorentz"}
     assert {"what", "settings", "machine", "date"} <= stored.keys()
     out.unlink()
@@ -88,6 +92,7 @@ def test_another_seed_draws_another_sample() -> None:
     one, other = (mutation_check.sample("geometry/lorentz", every, 20, [seed]) for seed in (0, 1))
     assert len(set(one)) == len(one) == 20
     assert set(one) != set(other)
+    assert one[:7] == mutation_check.sample("geometry/lorentz", every, 7, [0]), "a larger sample goes on"
     assert one == mutation_check.sample("geometry/lorentz", every, 20, [0])
     assert set(mutation_check.sample("geometry/lorentz", every, 20, [0, 1])) == {*one, *other}
     assert one != mutation_check.sample("geometry/disk", every, 20, [0]), "each module has its own"
@@ -107,3 +112,45 @@ def test_every_explanation_is_of_a_mutant_that_exists() -> None:
         text = mutation_check.source(name)
         keys |= {mutation_check.key_of(name, mutant, text.splitlines()) for mutant in mutants(text)}
     assert mutation_check.explanations().keys() <= keys
+
+
+def test_figures_of_a_module_that_has_changed_since_are_dropped(tmp_path: Path) -> None:
+    out = tmp_path / "it.json"
+    figures = {"exist": 2, "tried": 1, "killed": 1, "survivors": []}
+    for name, said in [("geometry/disk", "as it was once"), ("geometry/spaces", None), ("geometry/lorentz", None)]:
+        digest = said or mutation_check._digest_of(mutation_check.source(name))
+        assert mutation_check._add(out, {}, name, {**figures, "source": digest}) == 0
+    stored = json.loads(out.read_text(encoding="utf-8"))
+    modules = stored["figures"]["modules"]
+    assert modules.keys() == mutation_check.MODULES.keys()
+    assert stored["parts"].keys() == {"geometry/spaces", "geometry/lorentz"}
+    assert modules["geometry/disk"] == mutation_check.untried("geometry/disk")
+
+
+@pytest.mark.parametrize(
+    ("module", "alone"),
+    [
+        ("murp.kernels.waiting", True),
+        ("murp.evaluation.numba_ranks", True),
+        ("murp.compiling", True),
+        ("murp.models.blocks", False),
+        ("murp.threads", False),
+    ],
+)
+def test_mutants_of_kernels_share_no_compiled_code(module: str, alone: bool) -> None:
+    assert mutation_trial.holds_kernels(module) is alone
+
+
+def test_a_mutant_that_waits_without_end_is_killed_by_the_time_limit(tmp_path: Path) -> None:
+    """In a process of its own: the trial forks one that has imported nothing of ours."""
+    file = tmp_path / "test_it.py"
+    file.write_text("def test_it():\n    from murp import notes_of_a_mutant\n")
+    code = f"""
+import mutation_trial
+mutation_trial.import_what_all_share = lambda: None
+text = "import time; time.sleep(600)"
+print(mutation_trial.verdict("murp.notes_of_a_mutant", text, [{str(file)!r}], 1))
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "reliability"), *sys.path])}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.strip() == mutation_trial.TIMED_OUT
