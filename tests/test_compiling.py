@@ -249,7 +249,7 @@ def test_numba_is_asked_once_to_tell_when_it_compiles(monkeypatch: pytest.Monkey
 
 
 def test_every_module_that_announces_does_so_under_its_own_name() -> None:
-    package = Path(compiling.__file__).parent
+    package = Path(display.__file__).parent
     users = [source for source in package.rglob("*.py") if "\nannounce(" in source.read_text(encoding="utf-8")]
     modules = [".".join(("murp", *source.relative_to(package).with_suffix("").parts)) for source in users]
     assert "murp.prediction.numba_top" in modules
