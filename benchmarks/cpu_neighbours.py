@@ -3,8 +3,8 @@
     MURP_DATA=… python benchmarks/cpu_neighbours.py --out results/cpu_neighbours.json
 
 A neighbour is a process that never rests. Beside 0, 1, 2 and 4 of them, and under the quota, default threads and one
-thread take turns in processes of their own; what counts is the ratio. The quota needs the right to make a control group
-(version 1 or 2); without it that part is left out and named.
+thread take turns in one process; what counts is the ratio. The quota needs the right to make a control group (version 1
+or 2); without it that part is left out and named.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ NEIGHBOURS = (0, 1, 2, 4)
 QUOTA, PERIOD = 50_000, 100_000
 GROUP = "murp-benchmark"
 BUSY = "while True: pass"
-THREADS = {"default threads": None, "one thread": "1"}
+THREADS = {"default threads": 0, "one thread": 1}
+ROUNDS = 5
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -36,7 +37,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if chosen.work:
         print(json.dumps(measured(chosen.data, chosen.work, chosen.quick)))
         return
-    rounds = 1 if chosen.quick else 3
     # The toy does without what is compiled first.
     works = ("training, torch",) if chosen.quick else ("training", "training, torch", "evaluation")
     figures: dict[str, Any] = {}
@@ -44,69 +44,71 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for work in works:
         for count in (1,) if chosen.quick else NEIGHBOURS:
             with neighbours(count):
-                figures[f"{work} beside {count}"] = in_turns(chosen.data, work, rounds, chosen.quick, None)
+                figures[f"{work} beside {count}"] = compared(chosen.data, work, chosen.quick, None)
     try:
         with quota() as join:
             for work in () if chosen.quick else works:
-                figures[f"{work} under half a core"] = in_turns(chosen.data, work, rounds, chosen.quick, join)
+                figures[f"{work} under half a core"] = compared(chosen.data, work, chosen.quick, join)
     except OSError as error:
         left_out["half a core"] = f"no control group can be made: {error.strerror}"
-    settings = {"data": chosen.data, "rounds": rounds, "quota": QUOTA / PERIOD}
+    settings = {"data": chosen.data, "rounds": ROUNDS, "quota": QUOTA / PERIOD}
     what = "seconds of the same work with default threads and with one, beside busy processes; ratio of the medians"
     store(result(what, settings, {"seconds": figures, "left_out": left_out}), chosen.out)
 
 
-def in_turns(data: str, work: str, rounds: int, quick: bool, join: Path | None) -> dict[str, Any]:
-    """Seconds of each number of threads over rounds in which each has its turn, and how they compare."""
-    times: dict[str, list[float]] = {name: [] for name in THREADS}
-    for _ in range(rounds):
-        for name, number in THREADS.items():
-            times[name].append(in_a_process(data, work, quick, number, join))
-    found: dict[str, Any] = {name: spread(values) for name, values in times.items()}
+def compared(data: str, work: str, quick: bool, join: Path | None) -> dict[str, Any]:
+    """Seconds of each number of threads, measured in a process of its own, and how they compare."""
+    words = [sys.executable, __file__, "--data", data, "--work", work, *(["--quick"] if quick else [])]
+    enter = None if join is None else lambda: join.write_text(str(os.getpid()))
+    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True, preexec_fn=enter)
+    found: dict[str, Any] = {name: spread(values) for name, values in json.loads(done.stdout).items()}
     found["default over one"] = found["default threads"]["median"] / found["one thread"]["median"]
     return found
 
 
-def in_a_process(data: str, work: str, quick: bool, number: str | None, join: Path | None) -> float:
-    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
-    if number is not None:
-        environment |= {"MURP_NUM_THREADS": number, "OMP_NUM_THREADS": number}
-    words = [sys.executable, __file__, "--data", data, "--work", work, *(["--quick"] if quick else [])]
-    enter = None if join is None else lambda: join.write_text(str(os.getpid()))
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True, preexec_fn=enter)
-    return float(json.loads(done.stdout))
-
-
-def measured(data: str, work: str, quick: bool) -> float:
-    """Seconds of some training steps or of an evaluation, compiled and warmed up before."""
-    import torch
-
+def measured(data: str, work: str, quick: bool) -> dict[str, list[float]]:
+    """Seconds of some training steps or of an evaluation, by number of threads, warmed up and in turns."""
     from measure import toy_graph
-    from murp import engines, models
-    from murp.evaluation import KnownFacts, evaluate
+    from murp import threads
     from murp.graph import KnowledgeGraph
-    from murp.training.sampler import Sampler
 
     graph = toy_graph() if quick else KnowledgeGraph.load(data)
+    jobs = {}
+    for name, number in THREADS.items():
+        threads.use(number)
+        jobs[name] = job(graph, work, quick)
+        jobs[name]()
+    times: dict[str, list[float]] = {name: [] for name in THREADS}
+    for _ in range(1 if quick else ROUNDS):
+        for name, number in THREADS.items():
+            threads.use(number)
+            began = time.perf_counter()
+            jobs[name]()
+            times[name].append(time.perf_counter() - began)
+    return times
+
+
+def job(graph: Any, work: str, quick: bool) -> Callable[[], object]:
+    """What is measured, for as many threads as are set now."""
+    import torch
+
+    from murp import engines, models
+    from murp.evaluation import KnownFacts, evaluate
+    from murp.training.sampler import Sampler
+
     model: Any = models.murp(graph.num_entities, 2 * graph.num_relations, 40).initialise(0)
     if work == "evaluation":
         model.parameters["entity"].mul_(50)
         known = KnownFacts.of(graph)
-        evaluate(model, graph, "valid", known=known)
-        began = time.perf_counter()
-        evaluate(model, graph, "test", known=known)
-        return time.perf_counter() - began
-    triples = graph.with_reciprocals(graph.train)
+        return lambda: evaluate(model, graph, "test", known=known)
+    steps = 2 if quick else 48 if "torch" in work else 1024
     sampler = Sampler(
-        triples, graph.num_entities, batch_size=128, negatives=50, seed=0, device=torch.device("cpu"),
-        steps_a_chunk=24 if "torch" in work else 256,
+        graph.with_reciprocals(graph.train), graph.num_entities, batch_size=128, negatives=50, seed=0,
+        device=torch.device("cpu"), steps_a_chunk=steps,
     )  # fmt: skip
     engine = engines.build("torch" if "torch" in work else "numba", [model])
-    engine.run([sampler.chunk(0, 0)], [50.0])
-    began = time.perf_counter()
-    for index in range(1, 2 if quick else 5):
-        engine.run([sampler.chunk(0, index % sampler.chunks)], [50.0])
-    return time.perf_counter() - began
+    chunk = sampler.chunk(0, 0)
+    return lambda: engine.run([chunk], [50.0])
 
 
 @contextlib.contextmanager
