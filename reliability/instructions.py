@@ -33,7 +33,8 @@ import measure  # noqa: E402
 from murp import threads  # noqa: E402
 
 TESTS = [
-    "tests/kernels", "tests/evaluation/test_every_engine.py", "tests/evaluation/test_fused_ranks.py",
+    "tests/kernels/test_products.py", "tests/kernels/test_ties.py", "tests/evaluation/test_every_engine.py",
+    "tests/evaluation/test_fused_ranks.py",
     "tests/evaluation/test_ranks.py", "tests/prediction/test_top.py", "tests/engines", "tests/geometry", "tests/models",
 ]  # fmt: skip
 # Of those, what goes through the interpreter or is about memory, cost and imports: the instructions change nothing.
