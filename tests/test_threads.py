@@ -337,6 +337,32 @@ def test_a_forked_child_has_a_free_lock_and_counts_its_own_block_alone(
         assert threads._inside == 1
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="the system shows no threads")
+def test_a_fork_waits_for_a_thread_that_python_takes_for_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MKL clears up after it with a lock held, and a child forked meanwhile waited for that lock for ever."""
+    at_work, over = threading.Event(), threading.Event()
+
+    def clearing_up() -> None:
+        at_work.set()
+        end = time.monotonic() + 0.05
+        while time.monotonic() < end:
+            pass
+        over.set()
+
+    thread = threading.Thread(target=clearing_up)
+    monkeypatch.setattr(threading, "enumerate", lambda: [t for t in known() if t is not thread])
+    thread.start()
+    at_work.wait()
+    threads._before_fork()
+    assert over.is_set()
+    thread.join()
+
+
+def known() -> list[threading.Thread]:
+    """The threads that Python knows."""
+    return list(threading._active.values())  # type: ignore[attr-defined]
+
+
 def test_blocks_of_several_threads_that_overlap_leave_pytorch_as_it_was() -> None:
     """Each is within while another comes and goes; nobody waits for a clock."""
     torch.set_num_threads(3)

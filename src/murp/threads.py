@@ -15,6 +15,7 @@ import contextlib
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -175,6 +176,27 @@ _usual, _inside = 1, 0
 _forked = False  # from a process that had PyTorch, and perhaps threads of it
 
 
+def _before_fork() -> None:
+    """Wait until no thread that Python takes for ended is still at work: half a second at most.
+
+    For Python a thread has ended before the libraries below have cleared up after it. They hold a lock meanwhile, and a
+    child forked at that moment would wait for it for ever: MKL did, in one fork of ten right after a thread had ended.
+    """
+    end = time.monotonic() + 0.5
+    while "torch" in sys.modules and _ending() and time.monotonic() < end:
+        time.sleep(0.001)
+
+
+def _ending(tasks: Path = Path("/proc/self/task")) -> bool:
+    """Whether a thread that Python does not know is awake; those of the libraries sleep when they have no work."""
+    known = {thread.native_id for thread in threading.enumerate()}
+    for task in tasks.iterdir() if tasks.is_dir() else ():
+        with contextlib.suppress(OSError):  # it ended while we looked
+            if int(task.name) not in known and (task / "stat").read_text().rpartition(")")[2].split()[0] != "S":
+                return True
+    return False
+
+
 def _after_fork() -> None:
     """The threads of the libraries do not survive a fork, and PyTorch would wait for them without end."""
     global _lock, _inside, _usual, _forked
@@ -185,7 +207,7 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
 
 
 def together(work: Callable[[int], None], number: int, *, begun: Callable[[int], None] = lambda number: None) -> None:
