@@ -28,7 +28,16 @@ IN_A_BROWSER = {"explorer_frames"}
 
 def test_every_benchmark_is_tried_here() -> None:
     programs = {path.stem for path in (ROOT / "benchmarks").glob("*.py") if "def main(" in path.read_text()}
-    assert programs == IN_PROCESS | BY_PROCESS | IN_A_BROWSER | {"gpu", "reference_run"}
+    assert programs == IN_PROCESS | BY_PROCESS | IN_A_BROWSER | {"gpu", "reference_run", "cpu_earlier"}
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs a git checkout")
+def test_this_code_is_measured_against_a_commit(tmp_path: Path) -> None:
+    out = tmp_path / "it.json"
+    importlib.import_module("cpu_earlier").main(["--quick", "--out", str(out)])
+    stored = json.loads(out.read_text())
+    check(stored)
+    assert stored["figures"]["murp"]["processor_seconds"]["now_over_earlier"] > 0
 
 
 @pytest.mark.parametrize("name", sorted(IN_PROCESS | BY_PROCESS))
