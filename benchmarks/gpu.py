@@ -101,7 +101,7 @@ def whole_run(size: Size, data: str, **settings: Any) -> dict[str, Any]:
             "valid": {"standard": _overall(run.evaluate("valid"))},
             "loss": [record["loss"] for record in run.metrics()][:: max(1, size.epochs // 20)],
         }
-        config = dataclasses.asdict(run.config)
+        config = run.config.to_dict()
     what = f"a run of {config['model']} d={config['dim']} on {graph.name}; checkpoint chosen by standard MRR on valid"
     return result(what, config, figures, size.device)
 

@@ -53,7 +53,7 @@ def main() -> None:
         result = {
             "what": f"{options.model} d={options.dim} on {options.data}; checkpoint chosen by standard MRR on valid",
             **stamp(resolve_device(run.config.device)),
-            "config": dataclasses.asdict(run.config),
+            "config": run.config.to_dict(),
             "environment": read_environment(run.path),
             "selected_epoch": run.state["epoch"],
             "wall_seconds": round(wall, 2),

@@ -1,23 +1,15 @@
-"""What Python shows of an object, and the settings an editor offers."""
+"""What Python shows of an object."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_type_hints
 
 import pytest
 
 import murp
-from murp.config import Config, Settings
 from murp.errors import RunError
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.training.progress import Silent
-
-
-def test_the_settings_of_train_are_those_of_config_but_for_the_data() -> None:
-    hints = get_type_hints(Config)
-    assert hints.pop("data") is str
-    assert get_type_hints(Settings) == hints
 
 
 def test_what_python_shows_fits_a_line(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
@@ -32,7 +24,7 @@ def test_what_python_shows_fits_a_line(small_tree: KnowledgeGraph, tmp_path: Pat
         repr(small_tree.relations): "Vocabulary(2 relations: 'parent', 'next')",
         repr(Vocabulary("relation", ["only"])): "Vocabulary(1 relation: 'only')",
         repr(Vocabulary("entity", [])): "Vocabulary(0 entities)",
-        repr(run.model): "MultiRelational(poincare d=3, 63 entities, 4 relations with reciprocals; torch.float32: "
+        repr(run.model): "MuRP(poincare d=3, 63 entities, 4 relations with reciprocals; torch.float32: "
         "entity, subject_stretch, translation, subject_bias, object_bias)",
         repr(calibration): f"Calibration({calibration.words()})",
     }

@@ -104,7 +104,7 @@ def store_quickstart(path: str) -> None:
     stored = {
         "what": "make quickstart: murp on wordnet-mini; checkpoint chosen by standard MRR on valid",
         **stamp(run.model.device),
-        "config": dataclasses.asdict(run.config),
+        "config": run.config.to_dict(),
         "environment": read_environment(run.path),
         "selected_epoch": run.state["epoch"],
         "seconds": run.metrics()[-1]["seconds"],

@@ -1,50 +1,32 @@
-"""The settings of a run: one dataclass that feeds the file, the command line and Python.
+"""The settings of a run: one object that feeds the file, the command line and Python.
 
     murp train --dim 40 --lr 50            # the command line
     murp train --config runs/first/config.toml   # the file a run writes: it repeats the run
     murp.train(graph, dim=40, lr=50)       # Python
 
-Every setting is explained where its default stands; the same words are the command line's help and
-the comments of ``config.toml``.
+The settings of every run stand here. Those of its model, objective, negatives, optimizer and regularizer are declared
+by these (:mod:`murp.settings`), and are settings of the run when they are chosen. Every setting is explained where its
+default stands; the same words are the command line's help and the comments of ``config.toml``.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
 import json
-import math
 import tomllib
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self, TypedDict, get_type_hints
+from typing import Any, Self
 
+from murp import registry
 from murp.errors import ConfigError
-from murp.paths import not_a_file, not_text
+from murp.paths import not_a_file
+from murp.settings import Part, Setting, refuse_unknown, setting
 
-Choice = tuple[str, ...]
-
-LARGEST = 2**63 - 1  # of whole numbers: no library below counts further
-
-
-def setting(
-    default: Any,
-    help: str,
-    *,
-    choices: Choice = (),
-    least: float | None = None,
-    most: float | None = None,
-    above: float | None = None,
-    free: bool = False,
-) -> Any:
-    """A field of :class:`Config`: its default, what it does, which values are legal, and whether it is ``free``: may
-    change in a run that has begun."""
-    rules = {"help": help, "choices": choices, "least": least, "most": most, "above": above, "free": free}
-    return field(default=default, metadata=rules)
+# Files of before, when every run had all settings, name these of MuRP and MuRE in every run.
+OF_EVERY_RUN = {"curvature": 1.0, "transformation": "published", "bias": "both"}
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(Part):
     """Complete description of a training run. The defaults are the paper's, but for the number of epochs (500)."""
 
     data: str = setting(
@@ -54,18 +36,15 @@ class Config:
         "", "where to look for named datasets before MURP_DATA and the cache; empty: nowhere else", free=True
     )
     split_seed: int = setting(0, "draws valid and test where the data is one file", least=0, most=2**63 - 1, free=True)
-    model: str = setting("murp", "murp (Poincaré ball) or mure (Euclidean space)", choices=("murp", "mure"))
-    dim: int = setting(40, "dimension d of the embedding", least=1)
-    lr: float = setting(
-        50.0,
-        "learning rate; the paper: 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs need less",
-        above=0,
-    )
+    model: str = setting("murp", "the model, or package.module:Class of your own; murp models lists them")
+    objective: str = setting("bernoulli", "what training minimises")
+    corruption: str = setting("uniform", "how false triples are made of true ones, for objectives that need some")
+    optimizer: str = setting("sgd", "how parameters follow the gradient")
+    regularizer: str = setting("none", "what keeps parameters small")
     epochs: int = setting(
         100, "passes over the training triples and their reciprocals; the paper: 500", least=1, free=True
     )
     batch_size: int = setting(128, "positive triples a step", least=1)
-    negatives: int = setting(50, "uniformly drawn false objects for each positive triple", least=1)
     seed: int = setting(
         0, "same seed, same machine, same number of threads: same bits on the CPU", least=0, most=2**63 - 1
     )
@@ -79,25 +58,13 @@ class Config:
         choices=("auto", "torch", "numba", "triton"),
         free=True,
     )
-    initial_scale: float = setting(
-        1e-3, "standard deviation of the initial entities and translations about the origin", above=0, most=1e3
-    )
-    curvature: float = setting(1.0, "murp only: curvature c of the ball, whose radius is 1/√c", above=0)
-    transformation: str = setting(
-        "published",
-        "how a relation moves subject and object (the paper's table 2)",
-        choices=("published", "translation-only", "stretch-only", "stretch-both", "swapped"),
-    )
-    bias: str = setting(
-        "both",
-        "what is added to minus the squared distance (the paper's table 2)",
-        choices=("both", "subject", "object", "norm", "transformed-norm"),
-    )
     lr_schedule: str = setting(
         "constant",
-        "learning rate by epoch: constant, or falling to 0 by a line or a cosine",
-        choices=("constant", "linear", "cosine"),
+        "learning rate by epoch: constant, falling to 0 by a line or a cosine, or divided by 10 whenever three "
+        "validations bring no better MRR (plateau)",
+        choices=("constant", "linear", "cosine", "plateau"),
     )
+    warmup: int = setting(0, "epochs in which the learning rate rises to its value", least=0)
     validate_every: int = setting(
         10, "epochs between validations (filtered MRR on valid); 0: never", least=0, free=True
     )
@@ -109,28 +76,68 @@ class Config:
     )
     tensorboard: bool = setting(False, "also write TensorBoard event files into the run folder", free=True)
 
-    def __post_init__(self) -> None:
-        for knob in dataclasses.fields(self):
-            object.__setattr__(self, knob.name, self.checked(knob.name, getattr(self, knob.name)))
-        if self.model == "mure" and self.curvature != 1.0:
-            raise ConfigError("curvature is a setting of murp; mure lives in Euclidean space. Leave it out.")
+    def __init__(self, **values: Any) -> None:
+        parts = parts_of(values)
+        known = known_settings(values)
+        for name, usual in OF_EVERY_RUN.items():
+            if name in values and name not in known:
+                if values[name] != usual:
+                    raise ConfigError(f"{name} is no setting of {values.get('model', Config.model)}. Leave it out.")
+                values = {other: value for other, value in values.items() if other != name}
+        refuse_unknown(values, known)
+        chosen = {name: one.checked(values.get(name, one.default)) for name, one in known.items()}
+        self.known: dict[str, Setting]
+        self.__dict__.update({"known": known, "parts": parts, **chosen})
+        for part in parts.values():
+            part.refuse(self)
         if self.patience and not self.validate_every:
             raise ConfigError("patience needs validations to count: set validate_every above 0.")
+        if self.lr_schedule == "plateau" and not self.validate_every:
+            raise ConfigError("the schedule plateau needs validations to count: set validate_every above 0.")
+
+    def __getattr__(self, name: str) -> Any:
+        # Only for type checkers and for names that are no settings: settings lie in the instance.
+        raise AttributeError(f"{name!r} is no setting of this run")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"settings do not change: make others with Config.replace({name}=…)")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Config) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.to_dict().items()))
+
+    def __repr__(self) -> str:
+        return f"Config({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self.to_dict(),)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every setting by its name."""
+        return {name: self.__dict__[name] for name in self.known}
+
+    def replace(self, **changes: Any) -> Config:
+        """These settings with others in the place of some."""
+        return Config(**{**self.to_dict(), **changes})
+
+    def settings_of(self, kind: str) -> dict[str, Any]:
+        """The values of the settings that the model, the objective, … declares."""
+        return {name: self.__dict__[name] for name in self.parts[kind].settings}
+
+    def part(self, kind: str) -> Any:
+        """The objective, the optimizer, … with its settings; a model needs sizes too and is built elsewhere."""
+        return self.parts[kind](**self.settings_of(kind))
 
     @classmethod
     def checked(cls, name: str, value: Any) -> Any:
-        """A legal value of one setting, a whole number as a float where it is to be one; any other is an error."""
-        return _checked(name, value, get_type_hints(cls)[name], cls.__dataclass_fields__[name].metadata)
+        """A legal value of one setting of every run; any other is an error."""
+        return cls.settings[name].checked(value)
 
     @classmethod
     def from_mapping(cls, values: dict[str, Any], where: str) -> Self:
         """A configuration from named values; ``where`` (a file, the command line) is named in errors."""
-        known = {knob.name for knob in dataclasses.fields(cls)}
-        for name in values:
-            if name not in known:
-                close = difflib.get_close_matches(name, known, n=1)
-                hint = f"Did you mean {close[0]!r}?" if close else f"Known settings: {', '.join(sorted(known))}."
-                raise ConfigError(f"{where}: unknown setting {name!r}. {hint}")
         try:
             return cls(**values)
         except ConfigError as error:
@@ -150,10 +157,9 @@ class Config:
         except (OSError, ValueError) as error:  # not UTF-8, not TOML, or a number of thousands of digits
             raise ConfigError(f"{path} is not a readable TOML file: {error}.") from None
 
-    @classmethod
-    def free(cls) -> list[str]:
+    def free(self) -> list[str]:
         """The settings that may change in a run that has begun; a learning rate that depends on epochs holds those."""
-        return [knob.name for knob in dataclasses.fields(cls) if knob.metadata["free"]]
+        return [name for name, one in self.known.items() if one.free]
 
     def to_toml(self) -> str:
         """The whole configuration with its explanations; ``Config.read`` gives the same values back."""
@@ -162,67 +168,31 @@ class Config:
             f"# In this run itself only these may be changed: {', '.join(self.free())}.",
             "",
         ]
-        for knob in dataclasses.fields(self):
-            choices = knob.metadata["choices"]
-            lines.append(f"# {knob.metadata['help']}" + (f" ({' | '.join(choices)})" if choices else ""))
-            lines.append(f"{knob.name} = {_toml(getattr(self, knob.name))}")
+        for name, one in self.known.items():
+            lines.append(f"# {one.help}" + (f" ({' | '.join(one.choices)})" if one.choices else ""))
+            lines.append(f"{name} = {_toml(self.__dict__[name])}")
         return "\n".join(lines) + "\n"
 
 
-class Settings(TypedDict, total=False):
-    """The settings as the arguments of :func:`murp.train`, for editors and type checkers; ``data`` is its graph.
-
-    A test keeps it equal to :class:`Config`.
-    """
-
-    data_dir: str
-    split_seed: int
-    model: str
-    dim: int
-    lr: float
-    epochs: int
-    batch_size: int
-    negatives: int
-    seed: int
-    device: str
-    dtype: str
-    engine: str
-    initial_scale: float
-    curvature: float
-    transformation: str
-    bias: str
-    lr_schedule: str
-    validate_every: int
-    patience: int
-    save_every: float
-    tensorboard: bool
+def parts_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The classes that some settings choose: model, objective, corruption, optimizer, regularizer."""
+    found = {}
+    for kind in registry.KINDS:
+        name = Config.settings[kind].checked(values.get(kind, getattr(Config, kind)))
+        found[kind] = registry.find(kind, name)
+    if not found["objective"].sampled:
+        del found["corruption"]  # nothing is drawn
+    return found
 
 
-def _checked(name: str, value: Any, kind: Any, rules: Any) -> Any:
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        try:
-            value = float(value)
-        except OverflowError:
-            raise ConfigError(f"{name} is beyond the largest number that a computer holds.") from None
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise ConfigError(f"{name} must be {_words[kind]}, not {value!r}.")
-    if kind is float and not math.isfinite(value):
-        raise ConfigError(f"{name} must be a finite number, not {value!r}.")
-    if kind is str and (why := not_text(value)) is not None:
-        raise ConfigError(f"{name} cannot be {value!r}, which {why}.")
-    if rules["choices"] and value not in rules["choices"]:
-        raise ConfigError(f"{name} must be one of {', '.join(rules['choices'])}, not {value!r}.")
-    if rules["least"] is not None and value < rules["least"]:
-        raise ConfigError(f"{name} must be at least {rules['least']}, not {value!r}.")
-    most = LARGEST if kind is int and rules["most"] is None else rules["most"]
-    if most is not None and value > most:
-        raise ConfigError(f"{name} must be at most {most}, not {value!r}.")
-    if rules["above"] is not None and value <= rules["above"]:
-        raise ConfigError(f"{name} must be above {rules['above']}, not {value!r}.")
-    return value
+def known_settings(values: Mapping[str, Any]) -> dict[str, Setting]:
+    """The settings of every run, and those of the parts that some settings choose."""
+    parts = parts_of(values).values()
+    return {**Config.settings, **{name: one for part in parts for name, one in part.settings.items()}}
 
 
-_words = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+def _again(values: dict[str, Any]) -> Config:
+    return Config(**values)
 
 
 def _toml(value: Any) -> str:

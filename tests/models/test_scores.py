@@ -151,12 +151,14 @@ def test_scoring_all_entities_never_makes_a_batch_by_entities_by_dimension_tenso
 
 @pytest.mark.parametrize(("name", "transformation", "bias"), VARIANTS)
 def test_gradients_are_finite_at_the_initial_values_and_at_zero(name: str, transformation: str, bias: str) -> None:
+    from murp.engines import Task
     from murp.engines.step import row_gradients
+    from murp.negatives import Drawn
 
     model = MODELS[name](5, 2, 4, transformation=transformation, bias=bias).initialise(0)
-    s, r, o = torch.tensor([0, 1, 2]), torch.tensor([0, 1, 0]), torch.tensor([[0, 1], [1, 1], [3, 2]])
+    positives, false = torch.tensor([[0, 0, 0], [1, 1, 1], [2, 0, 3]]), torch.tensor([[1], [1], [2]])
     for _ in ("initial", "zero"):
-        _, touched = row_gradients(model, s, r, o)
+        _, touched = row_gradients(Task(model), positives, Drawn(false))
         assert all(gradient.isfinite().all() for parts in touched.values() for _, gradient in parts)
         for values in model.parameters.values():
             values.zero_()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import json
 import threading
@@ -179,7 +178,7 @@ def test_the_whole_run_is_read_beside_its_training(small_tree: KnowledgeGraph, t
                 folder.append_metrics(run.path, [{**figures, "epoch": epoch, "filler": "y" * (epoch * 7919 % 20000)}])
                 for name in (folder.BEST, folder.LAST):
                     checkpoint.save(run.path / name, found, {**of, "epoch": epoch})
-                folder.write_config(run.path, dataclasses.replace(run.config, epochs=epoch))
+                folder.write_config(run.path, run.config.replace(epochs=epoch))
                 assert run.calibration is not None
                 (tmp_path / "calibration").write_text(run.calibration.to_json())
                 (tmp_path / "calibration").replace(run.path / folder.CALIBRATION)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 from pathlib import Path
 
@@ -38,7 +37,7 @@ def run(options: argparse.Namespace) -> None:
             json.dumps(
                 {
                     "run": str(path),
-                    "config": dataclasses.asdict(config),
+                    "config": config.to_dict(),
                     "graph": {"name": graph.name, **counts},
                     "state": state,
                     "parameters": parameters,

@@ -43,8 +43,8 @@ WITH_THREADS = (
 )  # fmt: skip
 
 
-def parser() -> Parser:
-    """Every command with its options."""
+def parser(words: Sequence[str] = ()) -> Parser:
+    """Every command with its options; those of ``train`` and ``sweep`` depend on what ``words`` choose."""
     top = Parser(prog="murp")
     top.add_argument("--version", action="version", version=f"murp {murp.__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -66,7 +66,11 @@ def parser() -> Parser:
         data,
         paper,
     ):
-        command.add(commands)
+        if command in (train, sweep):
+            name = command.__name__.rpartition(".")[2]
+            command.add(commands, words if words[:1] == [name] else ())
+        else:
+            command.add(commands)
     for name in WITH_THREADS:
         words = "threads to use; default: as many as this process may use"
         commands.choices[name].add_argument("--threads", type=whole(least=1), metavar="N", help=words)
@@ -103,7 +107,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    options = parser().parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    options = parser(words).parse_args(words)
     # A warning is for the user, who has no use for the line of code it came from.
     warnings.formatwarning = lambda message, *_: f"murp: warning: {message}\n"
     try:

@@ -1,51 +1,98 @@
-"""The settings of a run as options: one for every field of :class:`Config`, with its words and its limits."""
+"""The settings of a run as options, with their words and their limits: those of every run, and those of what is chosen.
+
+Which there are depends on the model, the objective, …: the command line is looked through for these first.
+"""
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
-from collections.abc import Callable
-from typing import Any, get_type_hints
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
+from murp import registry
 from murp.config import Config
-from murp.errors import ConfigError
+from murp.errors import ConfigError, MurpError
+from murp.settings import Setting
 
 _METAVARS = {int: "N", float: "X", str: "TEXT"}
 
 
-def add_settings(group: argparse._ArgumentGroup, *, several: bool = False) -> None:
-    """Every setting; ``several`` values each, which leaves out those that are on or off."""
-    hints = get_type_hints(Config)
-    for knob in dataclasses.fields(Config):
-        name, kind, choices = knob.name, hints[knob.name], knob.metadata["choices"]
-        words = knob.metadata["help"].replace("%", "%%")
-        option: dict[str, Any] = {"default": argparse.SUPPRESS}
-        if kind is bool:
-            if several:
-                continue
-            option |= {"action": "store_true", "help": words}
-        else:
-            option |= {"choices": choices} if choices else {"type": _value(name, kind), "metavar": _METAVARS[kind]}
-            option["nargs"] = "+" if several else None
-            option["help"] = words if knob.default == "" else f"{words}; default: {knob.default}"
-        group.add_argument("--" + name.replace("_", "-"), **option)
+def add_settings(command: argparse.ArgumentParser, words: Sequence[str], *, several: bool = False) -> None:
+    """Every setting of the runs that ``words``, the arguments of the command, describe; several values each, if asked.
+
+    Settings that are on or off take no several values and are left out then.
+    """
+    title = "settings, each with one value or several" if several else "settings"
+    taken = set(Config.settings)
+    _add(command.add_argument_group(title), Config.settings, several)
+    for kind, names in chosen(words).items():
+        for name in names:
+            part = registry.find(kind, name)
+            own = {key: one for key, one in part.settings.items() if key not in taken}
+            taken |= set(own)
+            if own:
+                _add(command.add_argument_group(f"settings of {kind} {name}"), own, several)
+    command.set_defaults(known=taken)
 
 
 def given_settings(options: argparse.Namespace) -> dict[str, Any]:
     """Those that the command line names."""
-    names = {knob.name for knob in dataclasses.fields(Config)}
-    return {name: value for name, value in vars(options).items() if name in names}
+    return {name: value for name, value in vars(options).items() if name in options.known}
 
 
-def _value(name: str, kind: type) -> Callable[[str], Any]:
+def chosen(words: Sequence[str]) -> dict[str, list[str]]:
+    """The names of the model, the objective, … that a command line, its file or its recipe chooses; else the usual."""
+    from murp.recipes import completed
+
+    given: dict[str, list[str]] = {}
+    for place, word in enumerate(words):
+        option, equals, value = word.partition("=")
+        name = option.removeprefix("--")
+        if name in (*registry.KINDS, "recipe", "config") and option.startswith("--"):
+            rest = [value] if equals else []
+            for other in words[place + 1 :] if not equals else ():
+                if other.startswith("-"):
+                    break
+                rest.append(other)
+            given[name] = rest or given.get(name, [])
+    first = {name: values[0] for name, values in given.items() if values}
+    try:
+        stored = Config.read(Path(first["config"])) if "config" in first else {}
+    except MurpError:
+        stored = {}  # said when it is read in earnest
+    stored = {name: value for name, value in stored.items() if isinstance(value, str)}
+    first.pop("config", None)
+    usual = {**{kind: getattr(Config, kind) for kind in registry.KINDS}, **completed({**stored, **first})}
+    return {kind: given.get(kind) or [usual[kind]] for kind in registry.KINDS}
+
+
+def _add(group: argparse._ArgumentGroup, settings: dict[str, Setting], several: bool) -> None:
+    for name, one in settings.items():
+        help = one.help.replace("%", "%%")
+        option: dict[str, Any] = {"default": argparse.SUPPRESS}
+        if one.kind is bool:
+            if several:
+                continue
+            option |= {"action": "store_true", "help": help}
+        else:
+            option |= {"choices": one.choices} if one.choices else {"type": _value(one), "metavar": _METAVARS[one.kind]}
+            if name in registry.KINDS:
+                help += f": {', '.join(registry.names(name))}"
+            option["nargs"] = "+" if several else None
+            option["help"] = help if one.default == "" else f"{help}; default: {one.default}"
+        group.add_argument("--" + name.replace("_", "-"), **option)
+
+
+def _value(one: Setting) -> Callable[[str], Any]:
     """An argument type: the value of a setting, refused where :class:`Config` would refuse it."""
 
     def parse(text: str) -> Any:
-        value = kind(text)
+        value = one.kind(text)
         try:
-            return Config.checked(name, value)
+            return one.checked(value)
         except ConfigError as error:
-            raise argparse.ArgumentTypeError(str(error).removeprefix(f"{name} ").removesuffix(".")) from None
+            raise argparse.ArgumentTypeError(str(error).removeprefix(f"{one.name} ").removesuffix(".")) from None
 
-    parse.__name__ = kind.__name__  # what argparse says where the text is no such value: "invalid int value"
+    parse.__name__ = one.kind.__name__  # what argparse says where the text is no such value: "invalid int value"
     return parse

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from murp.runs import Run
 
 
-def add(commands: Commands) -> None:
+def add(commands: Commands, words: Sequence[str] = ()) -> None:
     """Every setting of :class:`Config` is an option that takes several values."""
     command = commands.add_parser("sweep", help="train a grid of settings; on one GPU side by side")
     command.add_argument("--out", metavar="FOLDER", required=True, help="folder for the runs; finished ones are kept")
     command.add_argument("--json", action="store_true", help="one JSON object a line: every epoch, then the table")
     command.add_argument("--quiet", action="store_true", help="nothing on standard error but warnings and errors")
-    add_settings(command.add_argument_group("settings, each with one value or several"), several=True)
+    if words:
+        add_settings(command, words, several=True)
     command.set_defaults(run=run)
 
 

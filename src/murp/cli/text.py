@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from murp.config import LARGEST
 from murp.errors import printable
+from murp.settings import LARGEST
 from murp.widths import columns
 
 if TYPE_CHECKING:

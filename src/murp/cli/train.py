@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +16,13 @@ from murp.cli.text import Commands, figure
 from murp.commands import command
 from murp.config import Config
 from murp.errors import ConfigError
+from murp.recipes import completed
 
 if TYPE_CHECKING:
     from murp.runs import Run
 
 
-def add(commands: Commands) -> None:
+def add(commands: Commands, words: Sequence[str] = ()) -> None:
     """Every setting of :class:`Config` is an option of the same name."""
     command = commands.add_parser("train", help="train a model on a graph, or continue a run")
     command.add_argument("--out", metavar="RUN", help="run folder to make; default: a free name under runs/")
@@ -31,7 +32,9 @@ def add(commands: Commands) -> None:
     )
     command.add_argument("--json", action="store_true", help="one JSON object a line: every epoch, then the run")
     command.add_argument("--quiet", action="store_true", help="nothing on standard error but warnings and errors")
-    add_settings(command.add_argument_group("settings"))
+    command.add_argument("--recipe", metavar="NAME", help="settings by name; options override them (murp recipes)")
+    if words:
+        add_settings(command, words)
     command.set_defaults(run=run)
 
 
@@ -54,9 +57,11 @@ def run(options: argparse.Namespace) -> None:
         if options.config is not None:
             where = f"{options.config} and the command line" if given else options.config
             given = {**Config.read(Path(options.config)), **given}
-        config = Config.from_mapping(given, where)
+        if options.recipe is not None:
+            given["recipe"] = options.recipe
+        config = Config.from_mapping(completed(given), where)
         out = Path(options.out) if options.out else _free_name(config)
-        settings = dataclasses.asdict(config)
+        settings = config.to_dict()
         result = train(settings.pop("data"), out=out, progress=shown, **settings)
 
     state = result.state
@@ -94,7 +99,7 @@ def _why(result: Run) -> str:
 
 def _refuse_settings(options: argparse.Namespace, given: dict[str, Any]) -> None:
     refused = [f"--{name.replace('_', '-')}" for name in given if name not in ("epochs", "patience")]
-    refused += [f"--{name}" for name in ("out", "config") if getattr(options, name) is not None]
+    refused += [f"--{name}" for name in ("out", "config", "recipe") if getattr(options, name) is not None]
     if refused:
         raise ConfigError(
             f"--resume takes every setting but --epochs and --patience from the run; leave out {', '.join(refused)}."

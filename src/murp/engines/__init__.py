@@ -7,48 +7,53 @@ from collections.abc import Sequence
 from typing import cast
 
 from murp.engines.engine import Chunk, Engine
+from murp.engines.task import Task
 from murp.engines.torch_engine import TorchEngine
 from murp.errors import ConfigError
-from murp.models import TRANSFORMATIONS, Model, MultiRelational
+from murp.models import Model, MultiRelational
 
-__all__ = ["Chunk", "Engine", "TorchEngine", "build", "side_by_side"]
+__all__ = ["Chunk", "Engine", "Task", "TorchEngine", "build", "side_by_side"]
 
 
 FEW = 4  # models side by side, from which on two streams are worth while
 
 
-def build(name: str, models: Sequence[Model]) -> Engine:
+def build(name: str, tasks: Sequence[Task | Model]) -> Engine:
     """The engine called ``name`` for models on their device; ``auto`` is the fastest that can.
 
-    Several models of one shape train side by side, which only the engine triton does.
+    Several models of one shape train side by side, which only the engine triton does. A model alone is trained as in
+    the paper.
     """
+    given = [task if isinstance(task, Task) else Task(task) for task in tasks]
     if name == "auto":
-        name = next(fused for fused in ("triton", "numba", "torch") if _cannot(fused, models[0]) is None)
-    reason = _cannot(name, models[0])
+        name = next(fused for fused in ("triton", "numba", "torch") if _cannot(fused, given[0]) is None)
+    reason = _cannot(name, given[0])
     if reason is not None:
         raise ConfigError(f"engine {name} {reason}. Engine torch can: use --engine torch or auto.")
+    models = [task.model for task in given]
     if name == "triton":
         from murp.engines.triton_engine import TritonEngine, TritonSideBySide
 
         together = TritonSideBySide if len(models) >= FEW and models[0].device.type == "cuda" else TritonEngine
         return together(cast(Sequence[MultiRelational], models))
-    (model,) = models
+    (task,) = given
     if name == "numba":
         from murp.engines.numba_engine import NumbaEngine
 
-        return NumbaEngine(cast(MultiRelational, model))
-    return TorchEngine(model)
+        return NumbaEngine(cast(MultiRelational, task.model))
+    return TorchEngine(task)
 
 
-def side_by_side(name: str, model: Model) -> bool:
+def side_by_side(name: str, task: Task) -> bool:
     """Whether several models like this one can share an engine."""
-    return name in ("auto", "triton") and _cannot("triton", model) is None
+    return name in ("auto", "triton") and _cannot("triton", task) is None
 
 
-def _cannot(name: str, model: Model) -> str | None:
+def _cannot(name: str, task: Task) -> str | None:
     """Why the engine cannot train this model where it is; None if it can."""
     if name == "torch":
         return None
+    model = task.model
     device = {"numba": "cpu", "triton": "cuda"}[name]
     if model.device.type != device:
         return f"runs on {device}, and the model is on {model.device.type}"
@@ -56,7 +61,8 @@ def _cannot(name: str, model: Model) -> str | None:
         return f"needs the package {name}, which is not installed"
     if not isinstance(model, MultiRelational):
         return "knows MuRP and MuRE, no other model"
-    published = model.transformation == TRANSFORMATIONS["published"] and model.bias == "both"
-    if name == "numba" and not published:
+    if not task.as_published:
+        return "knows the paper's objective, negatives and optimizer, and no regularizer"
+    if name == "numba" and not model.published:
         return "knows MuRP and MuRE as published, not their other transformations and biases (triton, on cuda, does)"
     return None

@@ -9,6 +9,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from murp.objectives import Labels
+
 
 @dataclass(frozen=True)
 class Chunk:
@@ -21,6 +23,7 @@ class Chunk:
     num_entities: int
     negatives: int
     seed: int
+    labels: Labels | None = None  # (S, L): of questions that are asked with all their answers
 
     @property
     def steps(self) -> int:
@@ -39,9 +42,14 @@ class Chunk:
 
 
 class Engine(Protocol):
-    """Runs steps of the paper's recipe; how the gradient is computed is the engine's own affair."""
+    """Runs training steps; how the gradient is computed is the engine's own affair."""
 
     name: str
+
+    @property
+    def states(self) -> list[dict[str, Tensor]]:
+        """The optimizer's tables of each model, beside the parameters what a checkpoint keeps; they are its own."""
+        ...
 
     def run(self, chunks: Sequence[Chunk], rates: Sequence[float]) -> Tensor:
         """Each model its chunk, with its learning rate, step after step; the sums of the mean losses, one a model."""

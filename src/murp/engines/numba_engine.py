@@ -67,6 +67,11 @@ class NumbaEngine:
         self.spaces: dict[tuple[int, int], Space] = {}
         self.choice = threads.Choice()
 
+    @property
+    def states(self) -> list[dict[str, Tensor]]:
+        """SGD remembers nothing."""
+        return [{}]
+
     def run(self, chunks: Sequence[Chunk], rates: Sequence[float]) -> Tensor:
         """See :meth:`murp.engines.engine.Engine.run`; this engine has one model."""
         (chunk,), (lr,) = chunks, rates

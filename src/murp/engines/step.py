@@ -1,95 +1,225 @@
 """One training step in PyTorch: gather rows, score, differentiate, update the touched rows.
 
-The definition of a step. Its cost depends on the batch, never on the number of entities: gradients
-are taken with respect to the gathered rows, summed for rows that occur more than once, and only
-those rows move.
+The definition of a step, for any model, objective and optimizer. Gradients are taken with respect to the gathered rows
+and summed for rows that occur more than once, and only those rows move: the cost depends on the batch, never on the
+number of entities, unless the objective has all of them as candidates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
 
-from murp.models.model import Model, Role, Rows
+from murp.engines.task import Task
+from murp.models.model import Model, Rows
+from murp.negatives import Drawn
+from murp.objectives import AllEntities, Labels, Sampled
+from murp.objectives.bernoulli import Bernoulli
+from murp.objectives.objective import one_label
+from murp.optimizers.optimizer import State
+from murp.regularizers import Batch
 
-
-def bernoulli_loss(scores: Tensor) -> Tensor:
-    """Mean Bernoulli negative log-likelihood (the paper's equation 6).
-
-    ``scores`` (B, 1 + k): the true object first, then the false ones. With p = σ(φ),
-    -[y log p + (1 - y) log(1 - p)] = softplus(φ) - yφ.
-    """
-    # PyTorch takes softplus(φ) for φ, and its slope for 1, from a threshold on: by default 20, where in float64 a
-    # probability is still 2·10⁻⁹ from 1. From 40 on the two are the same number, and exp(40) overflows in no precision.
-    return (softplus(scores, threshold=40).sum() - scores[:, 0].sum()) / scores.numel()
+STATE = "optimizer."  # begins the names of an optimizer's tables
 
 
-def loss_of_rows(model: Model, subject: Rows, relation: Rows, objects: Rows) -> Tensor:
+@dataclass
+class Read:
+    """Rows that a step reads, leaves of its gradient, and the indices (n) they came from; None: the whole tables."""
+
+    rows: Rows
+    where: Tensor | None
+
+
+@dataclass
+class Gathered:
+    """All that a step reads, by what it reads it as."""
+
+    subject: Read
+    relation: Read
+    objects: Read  # (B, 1 + k), (B, 1) where the false ones are shared or have subjects of their own, or all
+    shared: Read
+    false_objects: Read | None = None  # (k) shared by the batch, or (B, k)
+    false_subjects: Read | None = None  # (B, k)
+
+    def reads(self) -> Iterator[Read]:
+        """Each of them."""
+        every = (self.subject, self.relation, self.objects, self.shared, self.false_objects, self.false_subjects)
+        return (read for read in every if read is not None)
+
+
+def gather(task: Task, positives: Tensor, drawn: Drawn | None) -> Gathered:
+    """What a step on positives (B, 3) with their negatives reads; without any, all entities are candidates."""
+    model = task.model
+    subject, relation, objects = positives.unbind(1)
+
+    def read(role: str, where: Tensor) -> Read:
+        return Read(model.rows(role, where), where.flatten())  # type: ignore[arg-type]
+
+    common = {"subject": read("subject", subject), "relation": read("relation", relation)}
+    common["shared"] = Read({name: values.clone() for name, values in model.rows("shared").items()}, None)
+    if drawn is None:
+        return Gathered(objects=Read(dict(model.rows("object")), None), **common)
+    if drawn.subjects is None and drawn.objects.dim() == 2:
+        return Gathered(objects=read("object", torch.cat([objects[:, None], drawn.objects], 1)), **common)
+    further = {"false_objects": read("object", drawn.objects)}
+    if drawn.subjects is not None:
+        further["false_subjects"] = read("subject", drawn.subjects)
+    return Gathered(objects=read("object", objects[:, None]), **common, **further)
+
+
+def loss_of(task: Task, read: Gathered, labels: Labels | None) -> Tensor:
     """The loss of a batch as a function of the rows it reads, which is what the gradient is taken of."""
-    return bernoulli_loss(model.score_rows(subject, relation, objects))
+    model, objective, shared = task.model, task.objective, read.shared.rows
+    query = model.query(read.subject.rows, read.relation.rows, shared)
+    candidates = model.candidate(read.objects.rows, shared)
+    if isinstance(objective, AllEntities):
+        assert labels is not None
+        loss = objective.loss(model, query, candidates, labels)
+        true = {name: values.index_select(0, labels.objects) for name, values in read.objects.rows.items()}
+    else:
+        assert isinstance(objective, Sampled)
+        scores = model.meet(query, candidates)
+        if read.false_objects is not None:
+            scores = torch.cat([scores, _apart(model, read, query)], 1)
+        loss = objective.loss(scores)
+        true = {name: values[:, 0] for name, values in read.objects.rows.items()}
+    term = task.regularizer.term(model, Batch(read.subject.rows, read.relation.rows, true, shared, query))
+    return loss if term is None else loss + term
+
+
+def _apart(model: Model, read: Gathered, query: object) -> Tensor:
+    """Scores (B, k) of false triples that do not stand beside the true ones."""
+    assert read.false_objects is not None
+    shared = read.shared.rows
+    if read.false_subjects is None:
+        return model.meet(query, model.candidate(read.false_objects.rows, shared))  # type: ignore[arg-type]
+    rows = read.false_subjects.rows
+    b, k = next(iter(rows.values())).shape[:2]
+    subjects = {name: values.flatten(0, 1) for name, values in rows.items()}
+    relations = {name: values.repeat_interleave(k, 0) for name, values in read.relation.rows.items()}
+    asked = model.query(subjects, relations, shared)
+    answers = {name: values.flatten(0, 1).unsqueeze(1) for name, values in read.false_objects.rows.items()}
+    return model.meet(asked, model.candidate(answers, shared)).view(b, k)
+
+
+Touched = dict[str, list[tuple[Tensor | None, Tensor]]]
 
 
 def row_gradients(
-    model: Model,
-    subjects: Tensor,
-    relations: Tensor,
-    objects: Tensor,
-    loss_of: Callable[[Model, Rows, Rows, Rows], Tensor] = loss_of_rows,
-) -> tuple[Tensor, dict[str, list[tuple[Tensor, Tensor]]]]:
+    task: Task,
+    positives: Tensor,
+    drawn: Drawn | None,
+    labels: Labels | None = None,
+    loss: Callable[..., Tensor] = loss_of,
+) -> tuple[Tensor, Touched]:
     """The loss of one batch and, for each table, the (indices, gradients) of the rows it read.
 
-    ``subjects``, ``relations`` (B,) and ``objects`` (B, 1 + k). An index may occur several times;
-    its row's gradient is the sum over the occurrences. ``loss_of`` may be a compiled :func:`loss_of_rows`.
+    An index may occur several times; its row's gradient is the sum over the occurrences. No indices: the whole table.
+    ``loss`` may be a compiled :func:`loss_of`.
     """
-    indices: dict[Role, Tensor] = {"subject": subjects, "relation": relations, "object": objects}
-    rows: dict[Role, Rows] = {
-        role: {name: values.requires_grad_() for name, values in model.rows(role, where).items()}
-        for role, where in indices.items()
-    }
+    read = gather(task, positives, drawn)
+    if drawn is None and labels is None:
+        labels = one_label(positives[:, 2])
+    trained = {table.name for table in task.model.tables if table.trained}
+    leaves = [
+        (name, one, values.detach().requires_grad_())
+        for one in read.reads()
+        for name, values in one.rows.items()
+        if name in trained
+    ]
+    for name, one, leaf in leaves:
+        one.rows[name] = leaf
     with torch.enable_grad():
-        loss = loss_of(model, rows["subject"], rows["relation"], rows["object"])
-        leaves = [(name, role) for role, part in rows.items() for name in part]
-        gradients = torch.autograd.grad(loss, [rows[role][name] for name, role in leaves])
-    touched: dict[str, list[tuple[Tensor, Tensor]]] = {table.name: [] for table in model.tables}
-    for (name, role), gradient in zip(leaves, gradients, strict=True):
-        where = indices[role]
-        touched[name].append((where.flatten(), gradient.reshape(where.numel(), *gradient.shape[where.dim() :])))
-    return loss.detach(), touched
+        value = loss(task, read, labels)
+        gradients = torch.autograd.grad(value, [leaf for _, _, leaf in leaves], allow_unused=True)
+    touched: Touched = {table.name: [] for table in task.model.tables}
+    for (name, one, leaf), gradient in zip(leaves, gradients, strict=True):
+        if gradient is None:  # the model reads the table in this role, but not in this step
+            continue
+        if one.where is not None:
+            gradient = gradient.reshape(len(one.where), -1)
+        elif one is read.shared:
+            gradient = gradient.reshape(1, -1)
+        else:
+            gradient = gradient.reshape(len(leaf), -1)
+        touched[name].append((one.where, gradient))
+    return value.detach(), touched
 
 
-class RowUpdater:
-    """(Riemannian) SGD on the touched rows of one model: θ_i ← exp_{θ_i}(-η ∇_R L), only where i occurs.
+@dataclass
+class Updater:
+    """The optimizer's step on the touched rows of one model, and its state.
 
     Repeated rows are merged without sorting: every occurrence writes its position into
     ``claim[row]``, one of them stays, and all occurrences add their gradient at that position.
     Every shape is fixed by the batch, so that the step can be captured in a CUDA graph.
     """
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+    task: Task
+    state: dict[str, Tensor] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        model = self.task.model
         sizes = {"entity": model.num_entities, "relation": model.num_relations}
         self.claim = {of: torch.zeros(rows, dtype=torch.int64, device=model.device) for of, rows in sizes.items()}
+        self.names: dict[str, dict[str, str]] = {}
+        for table in model.tables:
+            shapes = self.task.optimizer.state_shapes(table) if table.trained else {}
+            self.names[table.name] = {name: f"{STATE}{table.name}.{name}" for name in shapes}
+            for name, shape in shapes.items():
+                kind = torch.zeros(model.rows_of(table), *shape, dtype=model.dtype, device=model.device)
+                self.state.setdefault(f"{STATE}{table.name}.{name}", kind)
 
     @torch.no_grad()
-    def update(self, touched: dict[str, list[tuple[Tensor, Tensor]]], lr: float | Tensor) -> None:
+    def update(self, touched: Touched, lr: float | Tensor) -> None:
         """Move every touched row of every table by one step."""
-        for table in self.model.tables:
+        for table in self.task.model.tables:
             parts = touched[table.name]
-            where = _joined(*(index for index, _ in parts))
+            if not parts:
+                continue
+            values = self.task.model.parameters[table.name].view(self.task.model.rows_of(table), -1)
+            if any(where is None for where, _ in parts):
+                self._whole(table.name, values, parts, lr)
+                continue
+            where = _joined(*(index for index, _ in parts if index is not None))
             gradient = _joined(*(value for _, value in parts))
             claim = self.claim[table.of]
             claim[where] = torch.arange(len(where), device=where.device)
             owner = claim.index_select(0, where)
             summed = torch.zeros_like(gradient).index_add_(0, owner, gradient)
-            values = self.model.parameters[table.name]
-            moved = table.geometry.step(values.index_select(0, where), summed, lr)
+            state = {short: self.state[name].index_select(0, where) for short, name in self.names[table.name].items()}
+            moved = self._step(table.name, values.index_select(0, where), summed, state, lr)
             # Every occurrence of a row writes its owner's value: the same bits, whatever the order.
             values.index_copy_(0, where, moved.index_select(0, owner))
+            for short, name in self.names[table.name].items():
+                self.state[name].index_copy_(0, where, state[short].index_select(0, owner))
+
+    def _whole(self, name: str, values: Tensor, parts: list[tuple[Tensor | None, Tensor]], lr: float | Tensor) -> None:
+        """Move all rows of a table: of an objective that has every entity as a candidate, or of a shared table."""
+        gradient = torch.zeros_like(values)
+        for where, part in parts:
+            if where is None:
+                gradient += part
+            else:
+                gradient.index_add_(0, where, part)
+        state = {short: self.state[long] for short, long in self.names[name].items()}
+        values.copy_(self._step(name, values, gradient, state, lr))
+        for short, long in self.names[name].items():
+            self.state[long].copy_(state[short])
+
+    def _step(self, name: str, rows: Tensor, gradient: Tensor, state: State, lr: float | Tensor) -> Tensor:
+        geometry = next(table.geometry for table in self.task.model.tables if table.name == name)
+        return self.task.optimizer.step(geometry, rows, gradient, state, lr)
 
 
 def _joined(first: Tensor, *others: Tensor) -> Tensor:
     """One after the other; a single one as it is, since joining would copy it."""
     return torch.cat([first, *others]) if others else first
+
+
+def bernoulli_loss(scores: Tensor) -> Tensor:
+    """The paper's loss of scores (B, 1 + k), the true one first."""
+    return Bernoulli().loss(scores)

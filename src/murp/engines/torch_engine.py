@@ -1,17 +1,17 @@
-"""The PyTorch engine: every model and every choice of parts, on the CPU and on CUDA.
+"""The PyTorch engine: every model, objective and optimizer, on the CPU and on CUDA.
 
 On the CPU the steps run one after another, on as many of PyTorch's threads as are quickest at the moment: beside busy
 neighbours that is one. PyTorch cuts the rows of a batch among its threads, never a sum within one, so that the result
-is the same. On CUDA one step is captured in a graph, with fixed
-shapes, and replayed: a step is some hundred small kernels, and launching them from Python would
-cost many times what they compute. A run long enough to earn it back is compiled as well, which makes
-the hundred kernels a dozen or two.
+is the same. On CUDA many steps are captured in one graph, with fixed shapes, and replayed: a step is some hundred small
+kernels, and launching them from Python would cost many times what they compute. A run long enough to earn it back is
+compiled as well, which makes the hundred kernels a dozen or two.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -19,110 +19,210 @@ from torch import Tensor
 from murp import threads
 from murp.engines.capture import collector_at_rest
 from murp.engines.engine import Chunk
-from murp.engines.step import RowUpdater, loss_of_rows, row_gradients
+from murp.engines.step import Touched, Updater, loss_of, row_gradients
+from murp.engines.task import Task
 from murp.models.model import Model
+from murp.negatives import Drawn
+from murp.negatives.uniform import Uniform
+from murp.objectives import Labels
 
-Step = Callable[[Tensor, Tensor, "float | Tensor"], Tensor]
+Step = Callable[[Tensor, "Drawn | None", "Labels | None", "float | Tensor"], Tensor]
 
 # Compiling takes about as long as so many steps: a run that has come that far may well go on as long again, and
 # one that has not would lose by it.
 COMPILE_AFTER = 50_000
 PIECE = 4  # steps on the CPU between two looks at the clock
+A_GRAPH = 32  # steps on CUDA that are captured as one
+WARM = 3  # steps on CUDA of each shape that are not
 
 
 class TorchEngine:
     """Steps by autograd over the gathered rows; see :mod:`murp.engines.step`.
 
-    On CUDA a step is replayed from a graph, and after ``compile_after`` steps of a full batch from a graph of
+    On CUDA steps are replayed from a graph, and after ``compile_after`` steps of a full batch from a graph of
     compiled kernels.
     """
 
     name = "torch"
 
-    def __init__(self, model: Model, compile_after: int = COMPILE_AFTER) -> None:
-        self.model = model
+    def __init__(self, task: Task | Model, compile_after: int = COMPILE_AFTER) -> None:
+        self.task = task if isinstance(task, Task) else Task(task)
+        self.model = self.task.model
+        if not self.task.negatives.num_entities:
+            self.task.negatives.num_entities = self.model.num_entities
         self.compile_after = compile_after
-        self.updater = RowUpdater(model)
-        self.graphs: dict[tuple[int, int], CapturedStep] = {}
+        self.updater = Updater(self.task)
+        self.graphs: dict[tuple[int, ...], CapturedSteps] = {}
+        self.warm: dict[tuple[int, ...], int] = {}  # steps of a shape before it was captured
+        self.taken: dict[int, int] = {}  # steps by size of a batch
         self.choice = threads.Choice()
 
-    def step(self, positives: Tensor, negatives: Tensor, lr: float | Tensor) -> Tensor:
+    @property
+    def states(self) -> list[dict[str, Tensor]]:
+        """The optimizer's tables, beside the parameters what a checkpoint keeps."""
+        return [self.updater.state]
+
+    def step(
+        self, positives: Tensor, negatives: Tensor | Drawn | None, lr: float | Tensor, labels: Labels | None = None
+    ) -> Tensor:
         """One step on positives (B, 3) and their negatives (B, k); the mean loss before it."""
-        objects = torch.cat([positives[:, 2:], negatives], dim=1)
-        loss, touched = row_gradients(self.model, positives[:, 0], positives[:, 1], objects)
+        drawn = Drawn(negatives) if isinstance(negatives, Tensor) else negatives
+        loss, touched = row_gradients(self.task, positives, drawn, labels)
         self.updater.update(touched, lr)
         return loss
 
     def compiled_step(self) -> Step:
         """:meth:`step` with its loss, its gradient and its update compiled for one shape."""
-        loss_of = torch.compile(loss_of_rows, dynamic=False)
-        update = torch.compile(self.updater.update, dynamic=False)
+        loss = torch.compile(loss_of, dynamic=False)
+        update: Callable[[Touched, float | Tensor], None] = torch.compile(self.updater.update, dynamic=False)
 
-        def step(positives: Tensor, negatives: Tensor, lr: float | Tensor) -> Tensor:
-            objects = torch.cat([positives[:, 2:], negatives], dim=1)
-            loss, touched = row_gradients(self.model, positives[:, 0], positives[:, 1], objects, loss_of)
+        def step(positives: Tensor, drawn: Drawn | None, labels: Labels | None, lr: float | Tensor) -> Tensor:
+            found, touched = row_gradients(self.task, positives, drawn, labels, loss)
             update(touched, lr)
-            return loss
+            return found
 
         return step
 
     def run(self, chunks: Sequence[Chunk], rates: Sequence[float]) -> Tensor:
         """See :meth:`murp.engines.engine.Engine.run`; this engine has one model."""
         (chunk,), (lr,) = chunks, rates
-        return self.steps(chunk.positives, chunk.draw(), lr)[None]
+        with self._training(chunk.seed):
+            return self._chunk(chunk, lr)[None]
 
     def steps(self, positives: Tensor, negatives: Tensor, lr: float) -> Tensor:
         """One step after another on positives (S, B, 3) and negatives (S, B, k); the sum of their mean losses."""
+        with self._training(0):
+            return self._some(positives, Drawn(negatives), None, lr)
+
+    @contextmanager
+    def _training(self, seed: int) -> Iterator[None]:
+        """The model in training, and dropout's random numbers a function of ``seed``; outside all is as before."""
+        device = [self.model.device] if self.model.device.type == "cuda" else []
+        with torch.random.fork_rng(device, enabled=bool(self.model.uses_chance)):
+            if self.model.uses_chance:
+                torch.manual_seed(seed)
+            self.model.training = True
+            try:
+                yield
+            finally:
+                self.model.training = False
+
+    def _chunk(self, chunk: Chunk, lr: float) -> Tensor:
+        """In pieces whose negatives lie in memory at once."""
+        if not self.task.objective.sampled:
+            return self._some(chunk.positives, None, chunk.labels, lr)
+        if type(self.task.negatives) is Uniform and self.model.device.type == "cpu":
+            return self._some(chunk.positives, Drawn(chunk.draw()), None, lr)
+        generator = torch.Generator(self.model.device).manual_seed(chunk.seed)
+        total = torch.zeros((), dtype=self.model.dtype, device=self.model.device)
+        for start in range(0, chunk.steps, A_GRAPH):
+            some = chunk.positives[start : start + A_GRAPH]
+            total += self._some(some, self.task.negatives.draw(some, generator), None, lr)
+        return total
+
+    def _some(self, positives: Tensor, drawn: Drawn | None, labels: Labels | None, lr: float) -> Tensor:
+        """Steps on positives (S, B, 3), their negatives (S, …) or their labels (S, L)."""
         if self.model.device.type == "cuda":
-            shape = (positives.shape[1], negatives.shape[2])
-            if shape not in self.graphs:
-                self.graphs[shape] = CapturedStep(self.model, self.step, *shape)
-            elif self.graphs[shape].steps >= self.compile_after and not self.graphs[shape].compiled:
-                self.graphs[shape] = CapturedStep(self.model, self.compiled_step(), *shape, compiled=True)
-            return self.graphs[shape].replay(positives, negatives, lr)
+            return self._replayed(positives, drawn, labels, lr)
         total = torch.zeros((), dtype=self.model.dtype)
         before = torch.get_num_threads()
         try:
             for start in range(0, len(positives), PIECE):
                 threads.use_torch(self.choice.next())
                 began = time.perf_counter()
-                some = slice(start, start + PIECE)
-                for batch, false in zip(positives[some], negatives[some], strict=True):
-                    total += self.step(batch, false, lr)
-                self.choice.took((time.perf_counter() - began) / len(positives[some]))
+                steps = range(start, min(start + PIECE, len(positives)))
+                for i in steps:
+                    total += self.step(positives[i], _at(drawn, i), lr, _labels_at(labels, i))
+                self.choice.took((time.perf_counter() - began) / len(steps))
         finally:
             threads.use_torch(before)
         return total
 
+    def _replayed(self, positives: Tensor, drawn: Drawn | None, labels: Labels | None, lr: float) -> Tensor:
+        """Whole graphs of steps, then what is left step by step.
 
-class CapturedStep:
-    """One step for a fixed batch size and number of negatives as a CUDA graph."""
+        Capturing needs a warm allocator and warm libraries, and the first steps of a shape warm them.
+        """
+        total = torch.zeros((), dtype=self.model.dtype, device=self.model.device)
+        start = 0
+        while start < len(positives):
+            compiled = self.taken.get(positives.shape[1], 0) >= self.compile_after
+            many = A_GRAPH if len(positives) - start >= A_GRAPH else 1
+            shape = (compiled, *_shapes(positives[:1], _at(drawn, slice(0, 1)), _labels_at(labels, slice(0, 1))))
+            step = self._quick() if compiled else self._plain
+            if self.warm.get(shape, 0) < WARM:
+                self.warm[shape] = self.warm.get(shape, 0) + 1
+                total += _aside(step, positives[start], _at(drawn, start), _labels_at(labels, start), lr)
+                many = 1
+            else:
+                steps = slice(start, start + many)
+                some, false, true = positives[steps], _at(drawn, steps), _labels_at(labels, steps)
+                if (many, *shape) not in self.graphs:
+                    self.graphs[many, *shape] = CapturedSteps(self.model, step, some, false, true)
+                total += self.graphs[many, *shape].replay(some, false, true, lr)
+            start += many
+            self.taken[positives.shape[1]] = self.taken.get(positives.shape[1], 0) + many
+        return total
 
-    def __init__(self, model: Model, step: Step, batch_size: int, negatives: int, compiled: bool = False) -> None:
-        self.steps, self.compiled = 0, compiled
-        device = model.device
-        self.positives = torch.zeros(batch_size, 3, dtype=torch.int64, device=device)
-        self.negatives = torch.zeros(batch_size, negatives, dtype=torch.int64, device=device)
-        self.lr = torch.zeros((), dtype=model.dtype, device=device)
-        self.total = torch.zeros((), dtype=model.dtype, device=device)
-        # Capture needs a warm allocator and warm libraries; with a learning rate of 0 the warm-up moves nothing.
-        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(3):
-                step(self.positives, self.negatives, self.lr)
-        torch.cuda.current_stream().wait_stream(stream)
+    def _plain(self, positives: Tensor, drawn: Drawn | None, labels: Labels | None, lr: float | Tensor) -> Tensor:
+        return self.step(positives, drawn, lr, labels)
+
+    def _quick(self) -> Step:
+        if not hasattr(self, "_compiled"):
+            self._compiled = self.compiled_step()
+        return self._compiled
+
+
+class CapturedSteps:
+    """Some steps for a fixed batch size and number of negatives as a CUDA graph."""
+
+    def __init__(self, model: Model, step: Step, positives: Tensor, drawn: Drawn | None, labels: Labels | None) -> None:
+        self.positives = positives.clone()
+        self.drawn = drawn and Drawn(drawn.objects.clone(), None if drawn.subjects is None else drawn.subjects.clone())
+        self.labels = labels and Labels(labels.rows.clone(), labels.objects.clone(), labels.weight.clone())
+        self.lr = torch.zeros((), dtype=model.dtype, device=model.device)
+        self.total = torch.zeros((), dtype=model.dtype, device=model.device)
         self.graph = torch.cuda.CUDAGraph()
         with collector_at_rest(), torch.cuda.graph(self.graph):
-            self.total += step(self.positives, self.negatives, self.lr)
+            for i in range(len(positives)):
+                self.total += step(self.positives[i], _at(self.drawn, i), _labels_at(self.labels, i), self.lr)
 
-    def replay(self, positives: Tensor, negatives: Tensor, lr: float) -> Tensor:
-        """Run the captured step on each batch in turn."""
-        self.steps += len(positives)
+    def replay(self, positives: Tensor, drawn: Drawn | None, labels: Labels | None, lr: float) -> Tensor:
+        """Run the captured steps on these batches."""
         self.lr.fill_(lr)
         self.total.zero_()
-        for batch, false in zip(positives, negatives, strict=True):
-            self.positives.copy_(batch)
-            self.negatives.copy_(false)
-            self.graph.replay()
+        self.positives.copy_(positives)
+        for own, given in zip(_tensors(self.drawn, self.labels), _tensors(drawn, labels), strict=True):
+            own.copy_(given)
+        self.graph.replay()
         return self.total.clone()
+
+
+def _aside(step: Step, positives: Tensor, drawn: Drawn | None, labels: Labels | None, lr: float) -> Tensor:
+    """A step on a stream of its own, as capturing asks for."""
+    rate = torch.full((), lr, device=positives.device)
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        found = step(positives, drawn, labels, rate)
+    torch.cuda.current_stream().wait_stream(stream)
+    return found
+
+
+def _at(drawn: Drawn | None, place: int | slice) -> Drawn | None:
+    if drawn is None:
+        return None
+    return Drawn(drawn.objects[place], None if drawn.subjects is None else drawn.subjects[place])
+
+
+def _labels_at(labels: Labels | None, place: int | slice) -> Labels | None:
+    return labels and Labels(labels.rows[place], labels.objects[place], labels.weight[place])
+
+
+def _tensors(drawn: Drawn | None, labels: Labels | None) -> list[Tensor]:
+    found = [] if drawn is None else [drawn.objects, *([] if drawn.subjects is None else [drawn.subjects])]
+    return found + ([] if labels is None else [labels.rows, labels.objects, labels.weight])
+
+
+def _shapes(positives: Tensor, drawn: Drawn | None, labels: Labels | None) -> list[int]:
+    return [size for tensor in (positives, *_tensors(drawn, labels)) for size in tensor.shape]

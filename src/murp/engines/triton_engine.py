@@ -50,7 +50,7 @@ TABLES = ("entity", *RELATION_TABLES, "subject_bias", "object_bias")
 
 def parts(model: MultiRelational) -> dict[str, bool]:
     """What the kernels are compiled for: the relation's transformation and the bias."""
-    flags = {name.upper(): used for name, used in asdict(model.transformation).items()}
+    flags = {name.upper(): used for name, used in asdict(model.parts).items()}
     flags |= {"SUBJECT_BIAS": model.bias in ("both", "subject"), "OBJECT_BIAS": model.bias in ("both", "object")}
     return flags | {"NORMS": model.bias == "norm", "MOVED_NORMS": model.bias == "transformed-norm"}
 
@@ -84,6 +84,11 @@ class TritonEngine:
         self.claim = torch.full((runs, first.num_relations), -1, dtype=torch.int32, device=self.device)
         self.relation_gradients = [torch.zeros_like(self.tables[n]) for n in RELATION_TABLES]
         self.batches: dict[tuple[int, int], Batch] = {}
+
+    @property
+    def states(self) -> list[dict[str, Tensor]]:
+        """SGD remembers nothing."""
+        return [{} for _ in range(len(self.models))]
 
     def run(self, chunks: Sequence[Chunk], rates: Sequence[float]) -> Tensor:
         """See :meth:`murp.engines.engine.Engine.run`."""
@@ -239,6 +244,11 @@ class TritonSideBySide:
         half = (len(models) + 1) // 2
         self.halves = [TritonEngine(models[:half]), TritonEngine(models[half:])]
         self.streams = [torch.cuda.Stream(models[0].device) for _ in self.halves]  # type: ignore[no-untyped-call]
+
+    @property
+    def states(self) -> list[dict[str, Tensor]]:
+        """SGD remembers nothing."""
+        return [state for half in self.halves for state in half.states]
 
     def run(self, chunks: Sequence[Chunk], rates: Sequence[float]) -> Tensor:
         """See :meth:`murp.engines.engine.Engine.run`."""

@@ -19,7 +19,7 @@ from torch import Tensor
 from murp.evaluation.filter import Indices, KnownFacts
 from murp.geometry import Euclidean, PoincareBall
 from murp.kernels.products import inner_products, squared_norms
-from murp.models import TRANSFORMATIONS, MultiRelational
+from murp.models import MultiRelational
 from murp.models.blocks import QUERIES
 
 # Two matrices of batch × entities: ⟨x,v⟩, and ⟨v,r⟩ where no two queries share their relation.
@@ -89,7 +89,7 @@ def kernel_for(model: object) -> Kernel | None:
     """The kernel that can rank ``model`` where it is, if there is one and what it needs is installed."""
     if not isinstance(model, MultiRelational) or not isinstance(model.geometry, PoincareBall | Euclidean):
         return None
-    if model.transformation != TRANSFORMATIONS["published"] or model.bias != "both":
+    if not model.published:
         return None
     if model.dtype not in (torch.float32, torch.float64):
         return None

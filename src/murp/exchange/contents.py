@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import zipfile
 import zlib
@@ -60,7 +59,7 @@ def contents_of(run: Run, coordinates: Coordinates | None) -> Contents:
 
 def _describe(run: Run, coordinates: str, tables: dict[str, Tensor]) -> dict[str, Any]:
     model = run.model
-    settings = dataclasses.asdict(run.config)
+    settings = run.config.to_dict()
     # Where the data lay on the machine that trained is no one else's business.
     settings |= {"data": run.graph.name, "data_dir": ""}
     return {
@@ -94,7 +93,7 @@ def _describe(run: Run, coordinates: str, tables: dict[str, Tensor]) -> dict[str
 
 def score_formula(model: MultiRelational) -> str:
     """φ in words of mathematics, from the model's parts."""
-    ball, parts = isinstance(model.geometry, PoincareBall), model.transformation
+    ball, parts = isinstance(model.geometry, PoincareBall), model.parts
     times, plus = (" ⊗ ", " ⊕ ") if ball else (" ", " + ")
 
     def moved(point: str, stretch: bool, name: str, translate: bool) -> str:

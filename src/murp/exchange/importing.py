@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 from pathlib import Path
 
@@ -58,7 +57,7 @@ def import_run(path: Path, out: Path, data: str | None = None) -> Run:
     config = config_of(path, contents.about)
     if data is not None:
         graph = KnowledgeGraph.load(data, seed=config.split_seed)
-        config = dataclasses.replace(config, data=data)
+        config = config.replace(data=data)
     elif (path / folder.GRAPH).is_dir():
         graph = KnowledgeGraph.load(path / folder.GRAPH)
     else:

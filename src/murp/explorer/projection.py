@@ -144,10 +144,10 @@ def question(model: MultiRelational, points: Points, subject: int, relation: int
     own = model.parameters["entity"][subject]
     moved_own = model.move_subject(own[None], row)[0]
     moved: Points
-    if model.transformation.stretch_object:
+    if model.parts.stretch_object:
         moved = Points(model.geometry, model.move_object(points.rows.to(model.dtype), row))
     else:
-        moved = Translated(points, row["translation"][0]) if model.transformation.translate_object else points
+        moved = Translated(points, row["translation"][0]) if model.parts.translate_object else points
     if how == "paper":
         subjects = [Points(model.geometry, s[None]).along(s)[0] for s in (own, moved_own)]
         return Question(points.along(own), moved.along(moved_own), *subjects)

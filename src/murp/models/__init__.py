@@ -1,16 +1,14 @@
-"""Models: MuRP and MuRE, the paper's two, and the parts they are made of."""
+"""Models: a file each, and what they are made of. :mod:`murp.registry` has their names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 
+from murp import registry
 from murp.config import Config
-from murp.geometry import Euclidean, PoincareBall
 from murp.models.biases import BIASES, Bias
-from murp.models.model import Model, Role, Rows, Table
-from murp.models.multirelational import MultiRelational
+from murp.models.model import Candidate, Model, Query, Role, Rows, Table
+from murp.models.multirelational import MultiRelational, MuRE, MuRP
 from murp.models.transformations import TRANSFORMATIONS, Transformation
 
 __all__ = [
@@ -18,8 +16,12 @@ __all__ = [
     "MODELS",
     "TRANSFORMATIONS",
     "Bias",
+    "Candidate",
     "Model",
+    "MuRE",
+    "MuRP",
     "MultiRelational",
+    "Query",
     "Role",
     "Rows",
     "Table",
@@ -29,48 +31,13 @@ __all__ = [
     "murp",
 ]
 
-
-def murp(
-    num_entities: int,
-    num_relations: int,
-    dim: int,
-    *,
-    curvature: float = 1.0,
-    transformation: str = "published",
-    bias: Bias = "both",
-    dtype: torch.dtype = torch.float32,
-) -> MultiRelational:
-    """MuRP: φ = -d_B(exp₀(R log₀(h_s)), h_o ⊕ r_h)² + b_s + b_o on the Poincaré ball (equation 5)."""
-    ball = PoincareBall(curvature)
-    parts = TRANSFORMATIONS[transformation]
-    return MultiRelational(
-        num_entities, num_relations, dim, geometry=ball, transformation=parts, bias=bias, dtype=dtype
-    )
+murp, mure = MuRP, MuRE
+MODELS: dict[str, type[MultiRelational]] = {"murp": MuRP, "mure": MuRE}
 
 
-def mure(
-    num_entities: int,
-    num_relations: int,
-    dim: int,
-    *,
-    transformation: str = "published",
-    bias: Bias = "both",
-    dtype: torch.dtype = torch.float32,
-) -> MultiRelational:
-    """MuRE: φ = -|R e_s - (e_o + r)|² + b_s + b_o in Euclidean space (equation 4)."""
-    parts = TRANSFORMATIONS[transformation]
-    return MultiRelational(
-        num_entities, num_relations, dim, geometry=Euclidean(), transformation=parts, bias=bias, dtype=dtype
-    )
-
-
-MODELS: dict[str, Callable[..., MultiRelational]] = {"murp": murp, "mure": mure}
-
-
-def from_config(config: Config, num_entities: int, num_relations: int) -> MultiRelational:
+def from_config(config: Config, num_entities: int, num_relations: int) -> Model:
     """The model a configuration describes, for R relations of a graph and their reciprocals; no values yet."""
-    parts: dict[str, object] = {"transformation": config.transformation, "bias": config.bias}
-    if config.model == "murp":
-        parts["curvature"] = config.curvature
+    build = registry.find("model", config.model)
     dtype = {"float32": torch.float32, "float64": torch.float64}[config.dtype]
-    return MODELS[config.model](num_entities, 2 * num_relations, config.dim, dtype=dtype, **parts)
+    model: Model = build(num_entities, 2 * num_relations, dtype=dtype, **config.settings_of("model"))
+    return model

@@ -1,96 +1,228 @@
-"""What a model must offer: tables of parameters, each in its geometry, and a score over their rows."""
+"""What a model is: tables of parameters, a query, and an ending that turns inner products into scores.
+
+A score φ(s, r, o) is made in three steps, which training, ranking, prediction and the explorer share:
+
+    query      subject s and relation r  →  one vector or several, and numbers
+    products   of the query's vectors with the candidate's: one matrix product for all candidates
+    ending     products, the query's numbers and the candidate's numbers  →  φ, element by element
+
+A candidate is the row of an entity: its point v, |v|² and its numbers (biases). Relations are numbered 0 … 2R-1,
+reciprocals included, so that heads are scored as objects of the reciprocal relation.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Literal
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from murp import threads
-from murp.config import Config
-from murp.geometry import Geometry
+from murp.geometry import Euclidean, Geometry
 from murp.kernels.products import inner_products, squared_norms
 from murp.models.blocks import QUERIES, block_length, filled
+from murp.settings import Part, setting
 
-Role = Literal["subject", "relation", "object"]
+Role = Literal["subject", "relation", "object", "shared"]
 Rows = dict[str, Tensor]
+Numbers = dict[str, Tensor]
 
 CELLS_A_THREAD = 2**18  # scores that are worth another thread
+TILE = 2**22  # numbers of a tile of a model without inner products
 
 
 @dataclass(frozen=True)
 class Table:
-    """One parameter table: a row of ``shape`` for every entity or every relation.
+    """One parameter table: a row of ``shape`` for every entity, every relation, or one row shared by all.
 
-    ``geometry`` is the space each row lives in; the optimiser steps along its geodesics. ``roles``
-    say in which positions of a triple the row is read: an entity's point is read as subject and as
-    object, its subject bias as subject only.
+    ``geometry`` is the space each row lives in; the optimizer steps along it. ``roles`` say in which positions of a
+    triple the row is read: an entity's point is read as subject and as object, its subject bias as subject only.
+    ``trained`` is False for what the model keeps itself (running means).
     """
 
     name: str
-    of: Literal["entity", "relation"]
+    of: Literal["entity", "relation", "shared"]
     shape: tuple[int, ...]
-    geometry: Geometry
-    initial: Literal["zero", "normal", "uniform"]
-    roles: tuple[Role, ...]
+    geometry: Geometry = field(default_factory=Euclidean)
+    initial: Literal["zero", "one", "normal", "uniform", "xavier"] = "normal"
+    roles: tuple[Role, ...] = ()
+    trained: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.roles:
+            usual: dict[str, tuple[Role, ...]] = {
+                "entity": ("subject", "object"), "relation": ("relation",), "shared": ("shared",),
+            }  # fmt: skip
+            object.__setattr__(self, "roles", usual[self.of])
 
     def draw(self, rows: int, dtype: torch.dtype, generator: torch.Generator, scale: float) -> Tensor:
-        """Initial values: 0, normal with standard deviation ``scale``, or uniform in (-1, 1); shape (rows, *shape)."""
+        """Initial values (rows, *shape).
+
+        0, 1, normal with standard deviation ``scale``, uniform in (-1, 1), or normal with standard deviation
+        √(2 / (a + b)), where a and b are the last two sizes (Glorot and Bengio's).
+        """
         values = torch.zeros(rows, *self.shape, dtype=dtype)
-        if self.initial == "normal":
+        if self.initial == "one":
+            values.fill_(1.0)
+        elif self.initial == "normal":
             values.normal_(0.0, scale, generator=generator)
         elif self.initial == "uniform":
             values.uniform_(-1.0, 1.0, generator=generator)
+        elif self.initial == "xavier":
+            a, b = values.shape[-2:]
+            values.normal_(0.0, (2 / (a + b)) ** 0.5, generator=generator)
         return values
 
 
-class Model(ABC):
-    """A score φ(s, r, o) over parameter tables.
+@dataclass
+class Query:
+    """What a subject and a relation ask with: vectors (B, d) each, and numbers (B) by name."""
 
-    A model defines ``tables`` and :meth:`score_rows`; scoring triples, scoring all entities,
-    training, checkpoints and evaluation follow from these two. Relations are numbered 0 … 2R-1,
-    reciprocals included, so that heads are scored as objects of the reciprocal relation.
+    vectors: tuple[Tensor, ...]
+    numbers: Numbers = field(default_factory=dict)
+
+
+@dataclass
+class Candidate:
+    """What is needed of candidates: for each of the query's vectors a vector (…, d), and numbers (…) by name.
+
+    The usual one has the entity's point v for every vector; its numbers are "square", |v|², and the biases.
     """
 
-    tables: tuple[Table, ...]
+    vectors: tuple[Tensor, ...]
+    numbers: Numbers = field(default_factory=dict)
 
-    def __init__(self, num_entities: int, num_relations: int, *, dtype: torch.dtype = torch.float32) -> None:
+
+class Model(Part):
+    """A score φ(s, r, o) over parameter tables.
+
+    A model defines :meth:`declare`, :meth:`query` and :meth:`ending`; all else follows from these. ``products`` is
+    False for a model whose score cannot be had from inner products, and which defines :meth:`tile` instead of
+    :meth:`ending`. ``usual`` are settings of a run that suit the model where neither the user nor a recipe says others.
+    """
+
+    dim: int = setting(40, "dimension d of the embedding", least=1)
+    initial_scale: float = setting(
+        1e-3, "standard deviation of the initial entities and translations about the origin", above=0, most=1e3
+    )
+    products: ClassVar[bool] = True
+    uses_chance: bool = False  # whether training draws random numbers of its own (dropout)
+    usual: ClassVar[Mapping[str, Any]] = {}
+    point: ClassVar[str] = "entity"  # the table whose rows are the candidates' vectors
+
+    def __init__(
+        self,
+        num_entities: int,
+        num_relations: int,
+        dim: int = 40,
+        *,
+        dtype: torch.dtype = torch.float32,
+        **settings: Any,
+    ) -> None:
+        super().__init__(dim=dim, **settings)
         self.num_entities = num_entities
         self.num_relations = num_relations
         self.dtype = dtype
+        self.training = False  # in a training step: dropout and batch normalisation ask
         self.parameters: dict[str, Tensor] = {}
+        self.tables: tuple[Table, ...] = tuple(self.declare())
+
+    def __repr__(self) -> str:
+        sizes = f"{self.num_entities:,} entities, {self.num_relations:,} relations with reciprocals"
+        tables = ", ".join(table.name for table in self.tables)
+        return f"{type(self).__name__}({self.geometry.name} d={self.dim}, {sizes}; {self.dtype}: {tables})"
 
     @abstractmethod
-    def score_rows(self, subject: Rows, relation: Rows, objects: Rows) -> Tensor:
+    def declare(self) -> tuple[Table, ...]:
+        """The tables, in the order in which their initial values are drawn."""
+
+    @abstractmethod
+    def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
+        """What is asked with, from rows (B, …) of subjects and relations and the shared tables."""
+
+    def candidate(self, entity: Rows, shared: Rows) -> Candidate:
+        """What is needed of candidates with rows (…, d): by default their point, |v|² and their numbers."""
+        point = entity[self.point]
+        numbers = {name: values for name, values in entity.items() if values.dim() == point.dim() - 1}
+        return Candidate((point,), {"square": squared_norm(point), **numbers})
+
+    def ending(self, products: tuple[Tensor, ...], query: Numbers, candidate: Numbers) -> Tensor:
+        """φ (B, n) from products (B, n), the query's numbers (B, 1) and the candidates' (B, n) or (n)."""
+        raise NotImplementedError(f"{type(self).__name__} defines neither ending nor tile")
+
+    def tile(self, query: Query, candidate: Candidate) -> Tensor:
+        """φ (B, n) of a model without inner products.
+
+        Vectors of the query are (B, 1, d), of the candidates (B, n, d) or (n, d); numbers as in :meth:`ending`. A tile
+        is small enough for a tensor (B, n, d).
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no product form and defines no tile")
+
+    @property
+    def geometry(self) -> Geometry:
+        """The space of the entities' points."""
+        return next(table.geometry for table in self.tables if table.name == self.point)
+
+    def score_rows(self, subject: Rows, relation: Rows, objects: Rows, shared: Rows | None = None) -> Tensor:
         """Scores of B queries against their candidates.
 
         ``subject`` and ``relation`` hold rows of shape (B, …). ``objects`` holds either K candidates
         for each query, rows (B, K, …), giving scores (B, K); or N candidates that all queries share,
         rows (N, …), giving (B, N) through matrix products, never through a B × N × d tensor.
         """
+        shared = self.rows("shared") if shared is None else shared
+        return self.meet(self.query(subject, relation, shared), self.candidate(objects, shared))
 
-    def initialise(self, seed: int, scale: float = Config.initial_scale) -> Model:
+    def meet(self, query: Query, candidate: Candidate) -> Tensor:
+        """φ (B, n) of queries and their candidates, (B, n, …) or shared (n, …)."""
+        numbers = {name: values.unsqueeze(-1) for name, values in query.numbers.items()}
+        if not self.products:
+            return self._tiles(Query(tuple(v.unsqueeze(1) for v in query.vectors), numbers), candidate)
+        theirs = candidate.vectors * (len(query.vectors) if len(candidate.vectors) == 1 else 1)
+        products = tuple(inner(x, v) for x, v in zip(query.vectors, theirs, strict=True))
+        return self.ending(products, numbers, candidate.numbers)
+
+    def _tiles(self, query: Query, candidate: Candidate) -> Tensor:
+        """:meth:`tile`, over so few shared candidates at a time that B × n × d numbers stay few."""
+        points = candidate.vectors[0]
+        if points.dim() == 3:
+            return self.tile(query, candidate)
+        few = max(1, TILE // max(1, len(query.vectors[0]) * points.shape[-1]))
+        parts = [
+            self.tile(
+                query,
+                Candidate(
+                    tuple(v[start : start + few] for v in candidate.vectors),
+                    {name: values[start : start + few] for name, values in candidate.numbers.items()},
+                ),
+            )
+            for start in range(0, len(points), few)
+        ]
+        return torch.cat(parts, 1)
+
+    def initialise(self, seed: int, scale: float | None = None) -> Model:
         """Draw every table's initial values; the same seed gives the same values on every device.
 
-        ``scale``: the standard deviation of entities and translations in each coordinate.
+        ``scale``: the standard deviation of entities and translations in each coordinate, by default the setting.
         """
         generator = torch.Generator().manual_seed(seed)
+        scale = self.initial_scale if scale is None else scale
         self.parameters = {t.name: t.draw(self.rows_of(t), self.dtype, generator, scale) for t in self.tables}
         return self
 
     def rows_of(self, table: Table) -> int:
         """How many rows a table has."""
-        return self.num_entities if table.of == "entity" else self.num_relations
+        return {"entity": self.num_entities, "relation": self.num_relations, "shared": 1}[table.of]
 
     def broken(self) -> list[str]:
         """Which tables have a row that is no point of its space: NaN, infinite or outside the ball; with the row."""
         found = []
         for table in self.tables:
             values = self.parameters[table.name]
-            good = table.geometry.contains(values if table.shape else values[:, None])
+            good = table.geometry.contains(values.flatten(1) if table.shape else values[:, None])
             if not bool(good.all()):
                 found.append(f"{table.name} (row {int((~good).nonzero()[0])})")
         return found
@@ -106,8 +238,13 @@ class Model(ABC):
         return next(iter(self.parameters.values())).device
 
     def rows(self, role: Role, indices: Tensor | None = None) -> Rows:
-        """The rows read in ``role``, at ``indices`` of any shape; the whole tables where that is None."""
+        """The rows read in ``role``, at ``indices`` of any shape; the whole tables where that is None.
+
+        Shared tables have one row, and are given without that axis.
+        """
         tables = {t.name: self.parameters[t.name] for t in self.tables if role in t.roles}
+        if role == "shared":
+            return {name: values[0] for name, values in tables.items()}
         if indices is None:
             return tables
         # index_select copies rows about three times as fast as values[indices] on the CPU.

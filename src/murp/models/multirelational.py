@@ -1,20 +1,24 @@
-"""The multi-relational score, assembled from a geometry, a relational transformation and a bias.
+"""The multi-relational score of the paper, assembled from a geometry, a relational transformation and a bias.
 
     φ(e_s, r, e_o) = -d(e_s^(r), e_o^(r))² + b_s + b_o        (the paper's equation 4)
 
 MuRP is this score on the Poincaré ball, MuRE in Euclidean space; the published transformation is
 e_s^(r) = R ⊗ e_s, e_o^(r) = e_o ⊕ r. Every row of the paper's Table 2 is another choice of parts.
+
+Balažević, Allen, Hospedales: Multi-relational Poincaré Graph Embeddings, NeurIPS 2019.
 """
 
 from __future__ import annotations
 
-import torch
+from typing import cast
+
 from torch import Tensor
 
-from murp.geometry import Geometry
-from murp.models.biases import Bias, bias_tables
-from murp.models.model import Model, Rows, Table, inner, squared_norm
+from murp.geometry import Euclidean, Geometry, PoincareBall
+from murp.models.biases import BIASES, Bias, bias_tables
+from murp.models.model import Candidate, Model, Numbers, Query, Rows, Table, squared_norm
 from murp.models.transformations import TRANSFORMATIONS, Transformation
+from murp.settings import setting
 
 
 class MultiRelational(Model):
@@ -24,85 +28,123 @@ class MultiRelational(Model):
     vector r and the object v, all of which come from matrix products when the objects are shared.
     """
 
-    def __init__(
-        self,
-        num_entities: int,
-        num_relations: int,
-        dim: int,
-        *,
-        geometry: Geometry,
-        transformation: Transformation = TRANSFORMATIONS["published"],
-        bias: Bias = "both",
-        dtype: torch.dtype = torch.float32,
-    ) -> None:
-        super().__init__(num_entities, num_relations, dtype=dtype)
-        self.dim = dim
-        self.geometry = geometry
-        self.transformation = transformation
-        self.bias = bias
-        point = Table("entity", "entity", (dim,), geometry, "normal", ("subject", "object"))
-        self.tables = (point, *transformation.tables(geometry, dim), *bias_tables(bias))
+    transformation: str = setting(
+        "published",
+        "how a relation moves subject and object (the paper's table 2)",
+        choices=tuple(TRANSFORMATIONS),
+    )
+    bias: str = setting("both", "what is added to minus the squared distance (the paper's table 2)", choices=BIASES)
 
-    def __repr__(self) -> str:
-        sizes = f"{self.num_entities:,} entities, {self.num_relations:,} relations with reciprocals"
-        tables = ", ".join(table.name for table in self.tables)
-        return f"MultiRelational({self.geometry.name} d={self.dim}, {sizes}; {self.dtype}: {tables})"
+    @property
+    def parts(self) -> Transformation:
+        """Which sides a relation stretches and translates."""
+        return TRANSFORMATIONS[self.transformation]
+
+    @property
+    def published(self) -> bool:
+        """Whether the parts are those of the published model."""
+        return self.transformation == "published" and self.bias == "both"
+
+    def space(self) -> Geometry:
+        """Where the entities live."""
+        raise NotImplementedError
+
+    def declare(self) -> tuple[Table, ...]:
+        space, bias = self.space(), cast(Bias, self.bias)
+        point = Table("entity", "entity", (self.dim,), space)
+        return (point, *self.parts.tables(space, self.dim), *bias_tables(bias))
 
     def move_subject(self, points: Tensor, relation: Rows) -> Tensor:
         """e_s^(r): points (…, d) under relation rows that broadcast against them."""
-        if self.transformation.stretch_subject:
+        if self.parts.stretch_subject:
             points = self.geometry.stretch(relation["subject_stretch"], points)
-        if self.transformation.translate_subject:
+        if self.parts.translate_subject:
             points = self.geometry.add(points, relation["translation"])
         return points
 
     def move_object(self, points: Tensor, relation: Rows) -> Tensor:
         """e_o^(r): points (…, d) under relation rows that broadcast against them."""
-        if self.transformation.stretch_object:
+        if self.parts.stretch_object:
             points = self.geometry.stretch(relation["object_stretch"], points)
-        if self.transformation.translate_object:
+        if self.parts.translate_object:
             points = self.geometry.add(points, relation["translation"])
         return points
 
-    def score_rows(self, subject: Rows, relation: Rows, objects: Rows) -> Tensor:
-        """Equation 4 through inner products; shapes as in :meth:`Model.score_rows`."""
-        geometry = self.geometry
-        x = self.move_subject(subject["entity"], relation)
-        v = objects["entity"]
-        xx = squared_norm(x).unsqueeze(-1)
+    def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
+        """x = e_s^(r) and r, both to meet v; of a stretched object M v: x M and r M to meet log₀(v), and M² its square.
 
-        if self.transformation.stretch_object:
+        Numbers: xx = |x|², rr = |r|², xr = ⟨x,r⟩, what is added for the subject.
+        """
+        x = self.move_subject(subject["entity"], relation)
+        numbers = {"xx": squared_norm(x)}
+        vectors = [x]
+        if self.parts.translate_object:
+            r = relation["translation"]
+            numbers |= {"rr": squared_norm(r), "xr": (x * r).sum(-1)}
+            vectors.append(r)
+        if self.parts.stretch_object:
+            stretch = relation["object_stretch"]
+            vectors = [*(vector * stretch for vector in vectors), stretch * stretch]
+        if self.bias == "norm":
+            numbers["added"] = squared_norm(subject["entity"])
+        elif "subject_bias" in subject:
+            numbers["added"] = subject["subject_bias"]
+        return Query(tuple(vectors), numbers)
+
+    def candidate(self, entity: Rows, shared: Rows) -> Candidate:
+        """v, or log₀(v) for every vector and its square for the last where objects are stretched."""
+        if not self.parts.stretch_object:
+            return super().candidate(entity, shared)
+        v = entity["entity"]
+        tangent = self.geometry.log0(v)
+        numbers = {name: values for name, values in entity.items() if name != "entity"}
+        both = (tangent, tangent) if self.parts.translate_object else (tangent,)
+        return Candidate((*both, tangent * tangent), {"square": squared_norm(v), **numbers})
+
+    def ending(self, products: tuple[Tensor, ...], query: Numbers, candidate: Numbers) -> Tensor:
+        """Equation 4 through inner products."""
+        geometry, xx, vv = self.geometry, query["xx"], candidate["square"]
+        if self.parts.stretch_object:
             # M ⊗ v = κ · M log₀(v), with κ a function of |M log₀ v|² alone.
-            stretch, tangent = relation["object_stretch"], geometry.log0(v)
-            square = inner(stretch * stretch, tangent * tangent)
+            *products_, square = products
             scale = geometry.exp0_scale(square)
             vv = scale * scale * square
-
-            def with_object(a: Tensor) -> Tensor:
-                return scale * inner(a * stretch, tangent)
+            products = tuple(scale * product for product in products_)
+        if self.parts.translate_object:
+            xv, vr = products
+            rr = query["rr"]
+            squared = geometry.squared_distance_to_sum_from_products(xx, vv, rr, xv, query["xr"], vr)
         else:
-            vv = squared_norm(v)
-
-            def with_object(a: Tensor) -> Tensor:
-                return inner(a, v)
-
-        if self.transformation.translate_object:
-            r = relation["translation"]
-            rr, xr = squared_norm(r).unsqueeze(-1), (x * r).sum(-1, keepdim=True)
-            vr = with_object(r)
-            squared = geometry.squared_distance_to_sum_from_products(xx, vv, rr, with_object(x), xr, vr)
-        else:
-            squared = geometry.squared_distance_from_products(xx, vv, with_object(x))
-
-        if self.bias == "norm":
-            return squared_norm(subject["entity"]).unsqueeze(-1) + squared_norm(objects["entity"]) - squared
+            (xv,) = products
+            squared = geometry.squared_distance_from_products(xx, vv, xv)
         if self.bias == "transformed-norm":
-            if self.transformation.translate_object:
+            if self.parts.translate_object:
                 vv = geometry.squared_norm_of_sum_from_products(vv, rr, vr)
             return xx + vv - squared
+        if self.bias == "norm":
+            return query["added"] + candidate["square"] - squared
         scores = -squared
-        if "subject_bias" in subject:
-            scores = scores + subject["subject_bias"].unsqueeze(-1)
-        if "object_bias" in objects:
-            scores = scores + objects["object_bias"]
+        if "added" in query:
+            scores = scores + query["added"]
+        if "object_bias" in candidate:
+            scores = scores + candidate["object_bias"]
         return scores
+
+
+class MuRP(MultiRelational):
+    """MuRP: φ = -d_B(exp₀(R log₀(h_s)), h_o ⊕ r_h)² + b_s + b_o on the Poincaré ball (equation 5)."""
+
+    curvature: float = setting(1.0, "curvature c of the ball, whose radius is 1/√c", above=0)
+
+    def space(self) -> Geometry:
+        return PoincareBall(self.curvature)
+
+
+class MuRE(MultiRelational):
+    """MuRE: φ = -|R e_s - (e_o + r)|² + b_s + b_o in Euclidean space (equation 4)."""
+
+    def space(self) -> Geometry:
+        return Euclidean()
+
+
+__all__ = ["Bias", "MuRE", "MuRP", "MultiRelational"]

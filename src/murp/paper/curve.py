@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -24,7 +23,7 @@ def curve(lab: Lab, wanted: Wanted, epochs: list[int]) -> dict[str, Any]:
     """MRR of train and valid after each of ``epochs``; what is measured is kept, so that it can be interrupted."""
     path = lab.work(f"curve-{wanted.name}")
     file = path.with_suffix(".json")
-    config = dataclasses.replace(lab.config(wanted), validate_every=0)
+    config = lab.config(wanted).replace(validate_every=0)
     begun = lab.begun(path, config, ignoring=("epochs",))
     points = _points(file) if begun and file.exists() else []
     if begun and [point["epoch"] for point in points] != epochs[: len(points)]:

@@ -7,7 +7,6 @@ OUT/work/              run folders; with them an interrupted run continues where
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 import tomllib
@@ -115,7 +114,7 @@ class Lab:
         removed."""
         if not (path / folder.CONFIG).exists():
             return False
-        other = differences(dataclasses.asdict(folder.read_config(path)), config, ignoring)
+        other = differences(folder.read_config(path).to_dict(), config, ignoring)
         if other and self.again:
             shutil.rmtree(path)
         elif other:
@@ -178,7 +177,7 @@ class Lab:
 
     def _store_run(self, wanted: Wanted, result: Run | NotFiniteError, together: int | None) -> None:
         config = folder.read_config(self.work(wanted.name))
-        settings = {**dataclasses.asdict(config), "data": wanted.data, "data_dir": ""}
+        settings = {**config.to_dict(), "data": wanted.data, "data_dir": ""}
         record: dict[str, Any] = {"name": wanted.name, "settings": settings, **self._stamp()}
         if isinstance(result, Run):
             lines = result.metrics()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from murp.config import Config
+from murp.models import Model
 from murp.paper.blocks import Block, Table, Text
 from murp.paper.evidence import Evidence, decimals, signed_spread
 
@@ -33,7 +33,7 @@ def again(evidence: Evidence, cell: dict[str, Any], theirs: float, far: float) -
     test, settings = evidence.spread(trial, "mrr", "paper"), best[0]["settings"]
     text = (
         f"Tried again for {length:,} epochs, by initial values (the standard deviation of entities and "
-        f"translations; {Config.initial_scale:g} in every other run), one seed each: MRR on valid, protocol "
+        f"translations; {Model.initial_scale:g} in every other run), one seed each: MRR on valid, protocol "
         f"`standard`, after {own} epochs and at its best."
     )
     outcome = (
@@ -50,7 +50,7 @@ def again(evidence: Evidence, cell: dict[str, Any], theirs: float, far: float) -
 
 def scale_of(run: dict[str, Any]) -> float:
     """The run's initial scale; a run stored before there was a choice had the default."""
-    return float(run["settings"].get("initial_scale", Config.initial_scale))
+    return float(run["settings"].get("initial_scale", Model.initial_scale))
 
 
 def _of(runs: list[dict[str, Any]], scale: float, rate: float) -> dict[str, Any]:

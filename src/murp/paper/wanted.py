@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from murp.config import Config
+from murp.models import Model
 
 MODELS = ("mure", "murp")
 PUBLISHED = ("published", "both")
@@ -26,12 +26,12 @@ class Wanted:
     seed: int = 0
     parts: tuple[str, str] = PUBLISHED
     epochs: int | None = None  # None: as many as the paper's runs have
-    initial_scale: float = Config.initial_scale
+    initial_scale: float = Model.initial_scale
 
     @property
     def name(self) -> str:
         """``WN18RR-murp-d40-lr50-seed0``, and what is not as in the paper."""
-        scale = [] if self.initial_scale == Config.initial_scale else [f"scale{self.initial_scale:g}"]
+        scale = [] if self.initial_scale == Model.initial_scale else [f"scale{self.initial_scale:g}"]
         own = [self.data, self.model, f"d{self.dim}", f"lr{self.lr:g}", f"seed{self.seed}"]
         return "-".join([*own, *self._others(), *scale])
 
@@ -58,9 +58,9 @@ def differences(stored: Mapping[str, Any], wanted: Config, ignoring: tuple[str, 
 
     A setting that the stored run does not know is newer than the run, which was trained as its default says.
     """
-    known = {**dataclasses.asdict(Config()), **stored}
+    known = {**Config().to_dict(), **stored}
     return [
         f"{name} = {known[name]!r}, not {value!r}"
-        for name, value in dataclasses.asdict(wanted).items()
-        if name not in (*NOT_COMPARED, *ignoring) and known[name] != value
+        for name, value in wanted.to_dict().items()
+        if name not in (*NOT_COMPARED, *ignoring) and known.get(name, value) != value
     ]

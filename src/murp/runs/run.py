@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
 from murp import models
 from murp.config import Config
@@ -15,25 +16,24 @@ from murp.errors import ConfigError, MurpError, NotFiniteError, RunError
 from murp.evaluation import Protocol, Report, evaluate
 from murp.files import write_text
 from murp.graph import KnowledgeGraph, Split
-from murp.models import MultiRelational
+from murp.models import Model
 from murp.prediction import Calibration, Neighbour, Prediction, calibrate, nearest, predict
 from murp.prediction.calibration import Method
 from murp.runs import checkpoint, folder
 from murp.runs.settings import checked
 
 Checkpoint = Literal["best", "last"]
+OPTIMIZER = "optimizer."  # begins the names of its tables
 
 
 class Run:
     """A run folder with its graph, its weights and what can be asked of them."""
 
-    def __init__(
-        self, path: Path, config: Config, graph: KnowledgeGraph, model: MultiRelational, state: dict[str, Any]
-    ) -> None:
+    def __init__(self, path: Path, config: Config, graph: KnowledgeGraph, model: Model, state: dict[str, Any]) -> None:
         self.path = path
         self.config = config
         self.graph = graph
-        self.model = model
+        self.model: Any = model
         self.state = state
 
     def __repr__(self) -> str:
@@ -112,9 +112,17 @@ def _was_validated(path: Path) -> bool:
     return checkpoint.exists(path / folder.BEST)
 
 
-def load_model(path: Path, config: Config, graph: KnowledgeGraph) -> tuple[MultiRelational, dict[str, Any]]:
+def load_model(path: Path, config: Config, graph: KnowledgeGraph) -> tuple[Model, dict[str, Any]]:
     """The model of a checkpoint on the CPU, and the state of its training."""
-    tables, state = checkpoint.load(path)
+    model, state, _ = load_trained(path, config, graph)
+    return model, state
+
+
+def load_trained(path: Path, config: Config, graph: KnowledgeGraph) -> tuple[Model, dict[str, Any], dict[str, Tensor]]:
+    """The same with the optimizer's tables."""
+    stored, state = checkpoint.load(path)
+    optimizer = {name: values for name, values in stored.items() if name.startswith(OPTIMIZER)}
+    tables = {name: values for name, values in stored.items() if name not in optimizer}
     state = checked(state, config, path, path.with_name(folder.CONFIG))
     model = models.from_config(config, graph.num_entities, graph.num_relations)
     expected = {t.name: (model.rows_of(t), *t.shape) for t in model.tables}
@@ -130,7 +138,7 @@ def load_model(path: Path, config: Config, graph: KnowledgeGraph) -> tuple[Multi
             f"{path} holds NaN, infinity or points outside the ball in {', '.join(broken)}. Use the other checkpoint, "
             "or train again with a lower learning rate."
         )
-    return model, state
+    return model, state, optimizer
 
 
 def resolve_device(name: str) -> torch.device:

@@ -9,7 +9,6 @@ validate and to save, where the data lay. Checkpoints written before there was t
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import reprlib
 from pathlib import Path
@@ -43,7 +42,7 @@ def checked(state: dict[str, Any], config: Config, file: Path, settings: Path) -
 
 
 def _deciding(config: Config) -> dict[str, Any]:
-    values = dataclasses.asdict(config)
+    values = config.to_dict()
     free = set(config.free())
     if config.lr_schedule != "constant":
         free.discard("epochs")  # the learning rate of every step depends on it

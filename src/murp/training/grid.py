@@ -10,7 +10,6 @@ keeps the finished runs and goes on with those that were interrupted or failed.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import itertools
 import json
 import os
@@ -102,7 +101,7 @@ def _groups(runs: Iterable[tuple[Path, Config]], most: int) -> Iterable[list[tup
     """Runs of one shape together, at most ``most`` at a time; what cannot share a launch alone."""
     by_shape: dict[str, list[tuple[Path, Config]]] = {}
     for path, config in runs:
-        shape = {k: v for k, v in dataclasses.asdict(config).items() if k not in FREE}
+        shape = {k: v for k, v in config.to_dict().items() if k not in FREE}
         # Runs that may stop early need not stop together.
         key = str(path) if config.patience else json.dumps(shape, sort_keys=True)
         by_shape.setdefault(key, []).append((path, config))
@@ -131,14 +130,14 @@ def _train_group(
 def _shares_a_launch(config: Config, graph: KnowledgeGraph) -> bool:
     """Whether runs of one shape can; the model that is built to ask is gone when training begins."""
     try:
-        return engines.side_by_side(config.engine, new_model(config, graph))
+        return engines.side_by_side(config.engine, engines.Task.of(config, new_model(config, graph)))
     except MurpError:
         return False  # each of them will say why it cannot even be built
 
 
 def _train_together(lanes: Sequence[Lane], graph: KnowledgeGraph, progress: Silent) -> dict[Path, Run | MurpError]:
     try:
-        engine = engines.build(lanes[0].config.engine, [lane.model for lane in lanes])
+        engine = engines.build(lanes[0].config.engine, [lane.task for lane in lanes])
 
         def create(lane: Lane, like: Path | None = None) -> None:
             folder.create(lane.path, lane.config, graph, lane.model, lane.state.to_dict(), engine.name, like=like)
@@ -187,7 +186,7 @@ def _told(error: MurpError) -> MurpError:
 def _check_same(path: Path, config: Config, graph: KnowledgeGraph) -> None:
     """Raise unless the run folder at ``path`` holds a run with these settings on this graph."""
     stored = folder.read_config(path)
-    if dataclasses.replace(stored, device=config.device, engine=config.engine) != config:
+    if stored.replace(device=config.device, engine=config.engine) != config:
         raise ConfigError(f"{path} holds a run with other settings. Choose another --out, or remove it.")
     known = folder.read_graph(path)
     same_names = known.entities == graph.entities and known.relations == graph.relations

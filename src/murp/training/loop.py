@@ -29,7 +29,7 @@ from murp.training.interrupt import Interrupt
 from murp.training.lane import Lane
 from murp.training.memory import memory_of_a_step
 from murp.training.progress import Silent
-from murp.training.schedule import learning_rate
+from murp.training.schedule import PLATEAU, learning_rate
 from murp.training.state import State
 
 # Checkpoints of runs side by side are written by so many threads.
@@ -72,6 +72,8 @@ def fit(lanes: Sequence[Lane], engine: Engine, progress: Silent) -> None:
     lead = lanes[0]
     config, state, sampler = lead.config, lead.state, lead.sampler
     known = KnownFacts.of(lead.graph)
+    for lane, optimizer in zip(lanes, engine.states, strict=True):
+        lane.optimizer = optimizer
     boards = [tensorboard.writer(lane.path) if lane.config.tensorboard else None for lane in lanes]
     saved = noted = time.monotonic()
     progress.start(state, sampler.steps_before(state.chunk), sampler.steps, config.epochs)
@@ -84,7 +86,7 @@ def fit(lanes: Sequence[Lane], engine: Engine, progress: Silent) -> None:
             contextlib.nullcontext() if engine.name == "torch" else torch_alone(),
         ):
             while not finished(config, state):
-                rates = [learning_rate(lane.config, state.epoch) for lane in lanes]
+                rates = [learning_rate(lane.config, lane.state) for lane in lanes]
                 running: Work | None = None
                 began = time.monotonic()
                 for index in range(state.chunk, sampler.chunks):
@@ -210,9 +212,12 @@ def _validate(lane: Lane, known: KnownFacts, disk: ThreadPoolExecutor) -> dict[s
     state.seconds += time.monotonic() - began
     if state.best_mrr is None or report.mrr > state.best_mrr:
         state.best_mrr, state.best_epoch, state.stale = report.mrr, state.epoch, 0
+        state.reduced_at = 0
         _save(lane, folder.BEST, disk)
     else:
         state.stale += 1
+        if lane.config.lr_schedule == "plateau" and state.stale - state.reduced_at >= PLATEAU:
+            state.reductions, state.reduced_at = state.reductions + 1, state.stale
     return report.to_dict()
 
 
@@ -229,7 +234,9 @@ def _save(lane: Lane, name: str, disk: ThreadPoolExecutor) -> None:
     """
     _write_metrics(lane)
     _wait(lane)
-    tables = {table: values.detach().cpu() for table, values in lane.model.parameters.items()}
+    # What is evaluated needs no optimizer; what is continued does.
+    kept = lane.model.parameters | (lane.optimizer if name == folder.LAST else {})
+    tables = {table: values.detach().cpu() for table, values in kept.items()}
     state = bind(lane.state.to_dict(), lane.config)
     lane.written = disk.submit(checkpoint.save, lane.path / name, tables, state)
     if lane.model.device.type == "cpu":

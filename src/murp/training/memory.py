@@ -22,8 +22,9 @@ def memory_of_a_step(path: Path, config: Config) -> Iterator[None]:
     except (MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError) and not any(saying in str(error) for saying in SAYINGS):
             raise
+        negatives = getattr(config, "negatives", 0)
         raise MurpError(
-            f"no memory for a step on {config.batch_size:,} triples with {config.negatives:,} negatives each "
+            f"no memory for a step on {config.batch_size:,} triples with {negatives:,} negatives each "
             f"({str(error).splitlines()[0] if str(error) else 'refused by the system'}). Train into another folder "
             "with a smaller --batch-size or --negatives, or free some memory and continue with "
             f"`{command('train', '--resume', path)}`."

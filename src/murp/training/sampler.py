@@ -10,6 +10,7 @@ from torch import Tensor
 
 from murp.engines import Chunk
 from murp.graph import Triples
+from murp.objectives import Labels
 
 # Small enough for Ctrl-C to be answered soon, large enough that a GPU seldom waits for Python.
 STEPS_A_CHUNK = {"cpu": 256, "cuda": 2048}
@@ -23,6 +24,33 @@ def fewer_steps(batch_size: int, negatives: int, dim: int, device: torch.device)
     objects = batch_size * (1 + negatives)
     fitting = max(1, min(OBJECTS_A_CHUNK // objects, COORDINATES_A_CHUNK // (objects * dim)))
     return fitting if device.type == "cpu" and fitting < STEPS_A_CHUNK["cpu"] else None
+
+
+class Answers:
+    """Questions (s, r) with all their answers among the training triples, for objectives that ask them at once."""
+
+    def __init__(self, triples: Triples, device: torch.device) -> None:
+        facts = np.unique(triples, axis=0).astype(np.int64)  # sorted by subject, relation, object
+        fresh = np.ones(len(facts), dtype=bool)
+        fresh[1:] = (facts[1:, :2] != facts[:-1, :2]).any(1)
+        starts = np.flatnonzero(fresh)
+        questions = np.column_stack([facts[starts, :2], np.arange(len(starts))])
+        self.questions = torch.from_numpy(questions).to(device)
+        self.objects = torch.from_numpy(facts[:, 2].copy()).to(device)
+        self.starts = torch.from_numpy(starts).to(device)
+        self.counts = torch.from_numpy(np.diff(np.append(starts, len(facts)))).to(device)
+
+    def labels(self, asked: Tensor) -> Labels:
+        """Of questions (S, B), given by number: labels (S, L), filled up to the longest step with weight 0."""
+        counts = self.counts[asked]
+        before = counts.cumsum(1) - counts
+        longest = int(counts.sum(1).max())
+        place = torch.arange(longest, device=asked.device).expand(len(asked), -1).contiguous()
+        rows = torch.searchsorted(before, place, right=True) - 1
+        within = place - before.gather(1, rows)
+        real = within < counts.gather(1, rows)
+        found = (self.starts[asked.gather(1, rows)] + within).clamp(max=len(self.objects) - 1)
+        return Labels(rows, self.objects[found], real.to(torch.get_default_dtype()))
 
 
 class Sampler:
@@ -43,8 +71,10 @@ class Sampler:
         seed: int,
         device: torch.device,
         steps_a_chunk: int | None = None,
+        grouped: bool = False,
     ) -> None:
-        self.triples = torch.from_numpy(triples).to(device)
+        self.answers = Answers(triples, device) if grouped else None
+        self.triples = torch.from_numpy(triples).to(device) if self.answers is None else self.answers.questions
         self.num_entities = num_entities
         self.batch_size = batch_size
         self.negatives = negatives
@@ -97,7 +127,9 @@ class Sampler:
             start = first * self.batch_size
             chosen = self.order[1][start : start + steps * size]
             positives = self.triples[chosen].long().view(steps, size, 3)
-        return epoch, index, Chunk(positives, self.num_entities, self.negatives, self._seed(epoch, 1 + index))
+            labels = None if self.answers is None else self.answers.labels(positives[..., 2])
+        seed = self._seed(epoch, 1 + index)
+        return epoch, index, Chunk(positives, self.num_entities, self.negatives, seed, labels)
 
     def _permutation(self, epoch: int) -> Tensor:
         generator = torch.Generator(self.device).manual_seed(self._seed(epoch, 0))

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
 import math
 import os
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from murp import engines, models
 from murp.commands import command
-from murp.config import Config, Settings
+from murp.config import Config
 from murp.errors import ConfigError, MurpError, RunError
 from murp.graph import KnowledgeGraph
 from murp.models import Model
+from murp.recipes import completed
 from murp.runs import Run, checkpoint, folder
 from murp.runs.lock import locked
-from murp.runs.run import load, load_model, resolve_device
+from murp.runs.run import load, load_trained, resolve_device
 from murp.training.lane import Lane
 from murp.training.loop import finished, fit, stopped_early
 from murp.training.progress import Silent, for_terminal
@@ -34,7 +35,7 @@ def train(
     *,
     out: str | os.PathLike[str],
     progress: Silent | None = None,
-    **settings: Unpack[Settings],
+    **settings: Any,
 ) -> Run:
     """Train a model on a graph and return the run with its best weights.
 
@@ -44,8 +45,8 @@ def train(
     """
     graph, config = configure(graph, dict(settings))
     model = new_model(config, graph)
-    engine = engines.build(config.engine, [model])
     lane = Lane(Path(out), config, graph, model, State())
+    engine = engines.build(config.engine, [lane.task])
     folder.create(lane.path, config, graph, model, lane.state.to_dict(), engine.name)
     with locked(lane.path):
         fit([lane], engine, progress or for_terminal())
@@ -75,13 +76,13 @@ def resume(
 def _resume(path: Path, changes: dict[str, Any], progress: Silent) -> Config:
     """Train a locked run to its end; its settings."""
     stored, graph = folder.read_config(path), folder.read_graph(path)
-    config = dataclasses.replace(stored, **changes)
+    config = stored.replace(**changes)
     if config.epochs != stored.epochs and config.lr_schedule != "constant":
         raise ConfigError(
             f"the number of epochs cannot change on resuming: the {config.lr_schedule} schedule depends on it."
         )
     checkpoint.recover(path / folder.LAST)
-    model, values = load_model(path / folder.LAST, config, graph)
+    model, values, optimizer = load_trained(path / folder.LAST, config, graph)
     state = State.from_dict(values, path / folder.LAST)
     if config.epochs != stored.epochs and config.epochs < state.epoch:
         raise ConfigError(f"{path} has {state.epoch} epochs behind it already; {config.epochs} would be fewer.")
@@ -91,14 +92,25 @@ def _resume(path: Path, changes: dict[str, Any], progress: Silent) -> Config:
     if checkpoint.exists(path / folder.BEST):
         checkpoint.recover(path / folder.BEST)
     model.to(resolve_device(config.device))
-    engine = engines.build(config.engine, [model])
     lane = Lane(path, config, graph, model, state)
+    engine = engines.build(config.engine, [lane.task])
+    _restore(engine.states[0], optimizer, path / folder.LAST)
     folder.rewind_metrics(path, state.epoch)
     if config != stored:
         folder.write_config(path, config)
     if not finished(config, state):
         fit([lane], engine, progress)
     return config
+
+
+def _restore(state: dict[str, Tensor], stored: dict[str, Tensor], file: Path) -> None:
+    """Put the optimizer's tables of a checkpoint in place."""
+    expected = {name: tuple(values.shape) for name, values in state.items()}
+    found = {name: tuple(values.shape) for name, values in stored.items()}
+    if expected != found:
+        raise RunError(f"{file} does not fit its run: expected tables of the optimizer {expected}, found {found}.")
+    for name, values in stored.items():
+        state[name].copy_(values)
 
 
 def ended_early(path: Path, config: Config, state: State, **changes: int) -> str:
@@ -120,13 +132,13 @@ def configure(
     """
     if isinstance(graph, KnowledgeGraph):
         origin = {"data": graph.source or graph.name, "split_seed": graph.split_seed}
-        config = Config.from_mapping({**origin, **settings}, where)
+        config = Config.from_mapping(completed({**origin, **settings}), where)
     else:
-        config = Config.from_mapping({"data": os.fspath(graph), **settings}, where)
+        config = Config.from_mapping(completed({"data": os.fspath(graph), **settings}), where)
         graph = KnowledgeGraph.load(config.data, data_dir=config.data_dir or None, seed=config.split_seed)
         # As absolute paths, so that the run can be repeated from anywhere.
         data_dir = str(Path(config.data_dir).resolve()) if config.data_dir else ""
-        config = dataclasses.replace(config, data=graph.source, data_dir=data_dir)
+        config = config.replace(data=graph.source, data_dir=data_dir)
     check_usable(graph, config)
     return graph, config
 
@@ -142,9 +154,10 @@ def check_usable(graph: KnowledgeGraph, config: Config) -> None:
             "with validate_every=0 (--validate-every 0)."
         )
     size = min(config.batch_size, 2 * len(graph.train))
-    if size * (2 + config.negatives) > MOST_ROWS:
+    negatives = getattr(config, "negatives", 0)
+    if size * (2 + negatives) > MOST_ROWS:
         raise ConfigError(
-            f"a step on {size:,} triples with {config.negatives:,} negatives each reads more rows than can be numbered "
+            f"a step on {size:,} triples with {negatives:,} negatives each reads more rows than can be numbered "
             f"({MOST_ROWS:,}): choose a smaller --batch-size or --negatives."
         )
     if config.tensorboard and importlib.util.find_spec("tensorboard") is None:
@@ -164,7 +177,7 @@ def new_model(config: Config, graph: KnowledgeGraph) -> Model:
             f"smaller --dim ({str(error).splitlines()[0]})."
         ) from error
     if model.broken():
-        radius = config.curvature**-0.5
+        radius = model.geometry.c**-0.5  # type: ignore[attr-defined]
         points = [model.parameters[table.name] for table in model.tables if table.initial == "normal"]
         farthest = max(float(torch.linalg.vector_norm(values.double(), dim=-1).max()) for values in points)
         raise ConfigError(

@@ -20,16 +20,18 @@ _KINDS = {
     "best_epoch": int | None,
     "stale": int,
     "steps_a_chunk": int | None,
+    "reductions": int,
+    "reduced_at": int,
 }
-_LEAST = {"epoch": 0, "chunk": 0, "stale": 0, "steps_a_chunk": 1}
+_LEAST = {"epoch": 0, "chunk": 0, "stale": 0, "steps_a_chunk": 1, "reductions": 0, "reduced_at": 0}
 
 
 @dataclass
 class State:
     """Epochs completed, and how far the next one has come.
 
-    Random numbers are a function of seed, epoch, chunk and the size of a chunk, and SGD remembers nothing, so that
-    these few figures and the weights continue a run bit for bit.
+    Random numbers are a function of seed, epoch, chunk and the size of a chunk, so that these few figures, the weights
+    and the optimizer's tables continue a run bit for bit.
     """
 
     epoch: int = 0
@@ -40,12 +42,15 @@ class State:
     best_epoch: int | None = None
     stale: int = 0  # validations since the best one
     steps_a_chunk: int | None = None  # where it is not the sampler's STEPS_A_CHUNK
+    reductions: int = 0  # of the learning rate, by the schedule plateau
+    reduced_at: int = 0  # what ``stale`` was at the last of them
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON keeps it; versions that know one size of a chunk read every state that has it, and refuse others."""
         values = dataclasses.asdict(self)
-        if self.steps_a_chunk is None:
-            del values["steps_a_chunk"]
+        for name, usual in (("steps_a_chunk", None), ("reductions", 0), ("reduced_at", 0)):
+            if values[name] == usual:
+                del values[name]
         return values
 
     @classmethod

@@ -1,0 +1,43 @@
+"""What negatives must offer: false triples for a batch of true ones, a pure function of a random generator.
+
+They know the training facts and no others: facts of valid and test never reach training.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from murp.settings import Part, setting
+
+
+@dataclass
+class Drawn:
+    """False triples: ``objects`` (…, B, k), or (…, k) shared by the batch; ``subjects`` (…, B, k) where those are
+    replaced as well."""
+
+    objects: Tensor
+    subjects: Tensor | None = None
+
+
+class Negatives(Part):
+    """Replaces the object of a true triple (s, r, o), since heads are asked for through reciprocal relations."""
+
+    negatives: int = setting(50, "false triples for each true one", least=1)
+
+    num_entities = 0
+
+    def prepare(self, triples: Tensor, num_entities: int, num_relations: int) -> None:
+        """Before training: the training triples (n, 3) with their reciprocals, on the device of the model."""
+        self.num_entities = num_entities
+
+    @abstractmethod
+    def draw(self, positives: Tensor, generator: torch.Generator | None) -> Drawn:
+        """False triples for positives (…, B, 3)."""
+
+    def uniform(self, shape: tuple[int, ...], device: torch.device, generator: torch.Generator | None) -> Tensor:
+        """Entities of ``shape``, each as likely as any other."""
+        return torch.randint(self.num_entities, shape, generator=generator, device=device)

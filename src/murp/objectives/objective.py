@@ -1,0 +1,74 @@
+"""What an objective must offer: a loss over the scores of true and false triples.
+
+Either false triples are drawn (:class:`Sampled`), or every entity is a candidate (:class:`AllEntities`).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from murp.models.model import Candidate, Model, Query
+from murp.settings import Part
+
+
+class Objective(Part):
+    """A loss, the mean over a batch."""
+
+    sampled: ClassVar[bool]
+    grouped: ClassVar[bool] = False  # whether a batch is made of questions (s, r) with all their answers
+
+
+class Sampled(Objective):
+    """A loss over each true triple and false ones that are drawn for it."""
+
+    sampled = True
+
+    @abstractmethod
+    def loss(self, scores: Tensor) -> Tensor:
+        """The mean loss of ``scores`` (B, 1 + k): the true triple first, then the false ones."""
+
+
+@dataclass
+class Labels:
+    """The true answers of B questions: ``rows`` (L) and ``objects`` (L), each pair once; ``weight`` (L), 1 or 0.
+
+    A pair of weight 0 is none: it fills up batches of one shape.
+    """
+
+    rows: Tensor
+    objects: Tensor
+    weight: Tensor
+
+
+class AllEntities(Objective):
+    """A loss over the scores of all entities, of which no batch × entities tensor is made."""
+
+    sampled = False
+
+    @abstractmethod
+    def loss(self, model: Model, query: Query, everything: Candidate, labels: Labels) -> Tensor:
+        """The mean loss of B questions against the candidates ``everything`` (N, …)."""
+
+    @staticmethod
+    def label_scores(model: Model, query: Query, everything: Candidate, labels: Labels) -> Tensor:
+        """φ (L) of the true answers."""
+        asked = Query(
+            tuple(vector.index_select(0, labels.rows) for vector in query.vectors),
+            {name: values.index_select(0, labels.rows) for name, values in query.numbers.items()},
+        )
+        answers = Candidate(
+            tuple(vector.index_select(0, labels.objects).unsqueeze(1) for vector in everything.vectors),
+            {name: v.index_select(0, labels.objects).unsqueeze(1) for name, v in everything.numbers.items()},
+        )
+        return model.meet(asked, answers).squeeze(1)
+
+
+def one_label(objects: Tensor) -> Labels:
+    """The labels of B questions with one answer (B) each."""
+    rows = torch.arange(len(objects), device=objects.device)
+    return Labels(rows, objects, torch.ones(len(objects), device=objects.device))

@@ -1,0 +1,68 @@
+"""Recipes: settings that go together, by name.
+
+``paper`` is the paper's, and the default for its models. A model of another paper has settings that suit it
+(:attr:`murp.models.model.Model.usual`); a recipe that earned a name has stored results.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from murp import registry
+from murp.config import Config
+from murp.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Settings by name; ``about``: what they are good for; ``results``: stored results made with them."""
+
+    about: str
+    settings: Mapping[str, Any]
+    results: tuple[str, ...] = field(default=())
+
+
+RECIPES: dict[str, Recipe] = {
+    "paper": Recipe(
+        "MuRP as published: Bernoulli loss, 50 uniform negatives, Riemannian SGD",
+        {"model": "murp", "objective": "bernoulli", "optimizer": "sgd", "negatives": 50, "batch_size": 128, "lr": 50.0},
+    ),
+}
+
+
+def completed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with those of the recipe they name, and those that suit their model, where they say nothing.
+
+    ``recipe`` is no setting of a run: what it stands for is.
+    """
+    given = dict(values)
+    recipe = given.pop("recipe", None)
+    named: Mapping[str, Any] = {}
+    if recipe is not None:
+        if recipe not in RECIPES:
+            close = difflib.get_close_matches(str(recipe), RECIPES, n=1)
+            hint = f"Did you mean {close[0]}?" if close else f"Choose one of {', '.join(RECIPES)}."
+            raise ConfigError(f"recipe {recipe!r} is not known. {hint}")
+        named = RECIPES[recipe].settings
+        if given.get("model", named["model"]) != named["model"]:
+            named = {name: value for name, value in named.items() if name in _of_no_model(named, given)}
+    model = given.get("model", named.get("model", Config.model))
+    usual = registry.find("model", model).usual if isinstance(model, str) else {}
+    whole = {**usual, **named, **given}
+    return {name: value for name, value in whole.items() if name in given or name in named or _fits(name, whole)}
+
+
+def _of_no_model(named: Mapping[str, Any], given: Mapping[str, Any]) -> set[str]:
+    """Of a recipe for another model, what is no setting of that model alone."""
+    own = set(registry.find("model", named["model"]).settings) - {"dim", "initial_scale"}
+    return set(named) - own - {"model"}
+
+
+def _fits(name: str, whole: Mapping[str, Any]) -> bool:
+    """Whether a usual setting belongs to the parts that are chosen: the user may have chosen another optimizer."""
+    from murp.config import known_settings
+
+    return name in known_settings(whole)

@@ -1,0 +1,79 @@
+"""What can be chosen by name: a line each. A class is imported when it is chosen.
+
+A model, an objective, negatives, an optimizer or a regularizer of one's own needs no line here: it is chosen by the
+place of its class, ``--model my_package.my_module:MyModel``, or by the name of an entry point that a package declares:
+
+    [project.entry-points."murp.models"]
+    mine = "my_package.my_module:MyModel"
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.metadata
+from typing import Any
+
+from murp.errors import ConfigError
+from murp.settings import Part
+
+MODELS = {
+    "murp": "murp.models.multirelational:MuRP",
+    "mure": "murp.models.multirelational:MuRE",
+}
+OBJECTIVES = {
+    "bernoulli": "murp.objectives.bernoulli:Bernoulli",
+}
+NEGATIVES = {
+    "uniform": "murp.negatives.uniform:Uniform",
+}
+OPTIMIZERS = {
+    "sgd": "murp.optimizers.sgd:SGD",
+}
+REGULARIZERS = {
+    "none": "murp.regularizers.none:Nothing",
+}
+KINDS = {
+    "model": MODELS,
+    "objective": OBJECTIVES,
+    "corruption": NEGATIVES,
+    "optimizer": OPTIMIZERS,
+    "regularizer": REGULARIZERS,
+}
+GROUPS = {kind: f"murp.{kind}s" for kind in KINDS}
+
+
+def names(kind: str) -> list[str]:
+    """What can be chosen of a kind, those of other packages included."""
+    return [*KINDS[kind], *(one.name for one in importlib.metadata.entry_points(group=GROUPS[kind]))]
+
+
+def find(kind: str, name: str) -> type[Any]:
+    """The class of a kind that is called ``name``, or stands at that place (``package.module:Class``)."""
+    place = KINDS[kind].get(name) or _entry_point(kind, name) or (name if ":" in name else None)
+    if place is None:
+        known = names(kind)
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"Did you mean {close[0]}?" if close else f"Choose one of {', '.join(known)}"
+        own = "" if close else f", or name a class of your own, {kind} = package.module:Class."
+        raise ConfigError(f"{kind} {name!r} is not known. {hint}{own}")
+    return _imported(kind, place)
+
+
+def _entry_point(kind: str, name: str) -> str | None:
+    found = importlib.metadata.entry_points(group=GROUPS[kind], name=name)
+    return next((one.value for one in found), None)
+
+
+def _imported(kind: str, place: str) -> type[Any]:
+    module, _, wanted = place.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), wanted)
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise ConfigError(
+            f"{kind} {place} cannot be imported: {error}. Name a class as package.module:Class, and put its folder on "
+            "Python's path: `PYTHONPATH=. murp …`."
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, Part)):
+        raise ConfigError(f"{kind} {place} is no class of that kind: derive it from the base class (see the guide).")
+    return found

@@ -1,0 +1,15 @@
+"""No regularizer, as in the paper."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from murp.models.model import Model
+from murp.regularizers.regularizer import Batch, Regularizer
+
+
+class Nothing(Regularizer):
+    """Adds nothing."""
+
+    def term(self, model: Model, batch: Batch) -> Tensor | None:
+        return None

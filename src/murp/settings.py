@@ -1,0 +1,125 @@
+"""Settings: what they are called, what they do and which values are legal, declared by the part they belong to.
+
+A part of a run (a model, an objective, an optimizer, …) is a class that derives from :class:`Part` and declares its
+settings as class attributes:
+
+    class Margin(Sampled):
+        margin: float = setting(1.0, "how far true triples are to lie above false ones", above=0)
+
+The file ``config.toml``, the command line, ``--help`` and Python follow from that one line.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from murp.errors import ConfigError
+from murp.paths import not_text
+
+LARGEST = 2**63 - 1  # of whole numbers: no library below counts further
+_WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting; its type is that of its default."""
+
+    default: Any
+    help: str
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    below: float | None = None
+    free: bool = False  # may change in a run that has begun
+    name: str = ""
+
+    @property
+    def kind(self) -> type:
+        """int, float, str or bool."""
+        return type(self.default)
+
+    def checked(self, value: Any) -> Any:
+        """A legal value, a whole number as a float where it is to be one; any other is an error."""
+        name = self.name
+        kind: Any = self.kind
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            try:
+                value = float(value)
+            except OverflowError:
+                raise ConfigError(f"{name} is beyond the largest number that a computer holds.") from None
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise ConfigError(f"{name} must be {_WORDS[kind]}, not {value!r}.")
+        if kind is float and not math.isfinite(value):
+            raise ConfigError(f"{name} must be a finite number, not {value!r}.")
+        if kind is str and (why := not_text(value)) is not None:
+            raise ConfigError(f"{name} cannot be {value!r}, which {why}.")
+        if self.choices and value not in self.choices:
+            raise ConfigError(f"{name} must be one of {', '.join(self.choices)}, not {value!r}.")
+        if self.least is not None and value < self.least:
+            raise ConfigError(f"{name} must be at least {self.least}, not {value!r}.")
+        most = LARGEST if kind is int and self.most is None else self.most
+        if most is not None and value > most:
+            raise ConfigError(f"{name} must be at most {most}, not {value!r}.")
+        if self.above is not None and value <= self.above:
+            raise ConfigError(f"{name} must be above {self.above}, not {value!r}.")
+        if self.below is not None and value >= self.below:
+            raise ConfigError(f"{name} must be below {self.below}, not {value!r}.")
+        return value
+
+
+def setting(
+    default: Any,
+    help: str,
+    *,
+    choices: tuple[str, ...] = (),
+    least: float | None = None,
+    most: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+    free: bool = False,
+) -> Any:
+    """A setting of the class it stands in; see :class:`Part`. The class keeps the default under its name."""
+    return Setting(default, help, choices, least, most, above, below, free)
+
+
+class Part:
+    """Something with settings of its own. ``settings`` are all of them, those of its base classes first."""
+
+    settings: ClassVar[dict[str, Setting]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.settings = {name: one for base in reversed(cls.__bases__) for name, one in _settings_of(base).items()}
+        for name, value in list(vars(cls).items()):
+            if isinstance(value, Setting):
+                cls.settings[name] = Setting(**{**vars(value), "name": name})
+                setattr(cls, name, value.default)
+            elif name in cls.settings and not callable(value):  # another default for a setting of a base class
+                cls.settings[name] = Setting(**{**vars(cls.settings[name]), "default": value})
+
+    def __init__(self, **values: Any) -> None:
+        refuse_unknown(values, self.settings)
+        for name, one in self.settings.items():
+            setattr(self, name, one.checked(values.get(name, one.default)))
+
+    @classmethod
+    def refuse(cls, config: Any) -> None:
+        """Raise where this part cannot do what the other settings of a run ask for, with what it can."""
+
+
+def refuse_unknown(names: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Raise where a name is no setting, with the one it may have meant."""
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"Did you mean {close[0]!r}?" if close else f"Known settings: {', '.join(sorted(known))}."
+            raise ConfigError(f"unknown setting {name!r}. {hint}")
+
+
+def _settings_of(base: type) -> dict[str, Setting]:
+    return base.settings if issubclass(base, Part) else {}
