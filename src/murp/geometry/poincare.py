@@ -1,4 +1,4 @@
-"""The Poincaré ball of curvature -c, as pure functions.
+"""The Poincaré ball of curvature -c: pure functions, and the space that offers them.
 
 The ball is {x : c|x|² < 1}. The last axis of a tensor is the vector axis, the leading ones
 broadcast. A function that returns a point returns one inside the ball.
@@ -21,10 +21,13 @@ x ⊕ y itself once that is rounded.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from murp.geometry.spaces import Curved, normal
 
 Curvature = float | Tensor
 
@@ -328,3 +331,91 @@ def step(x: Tensor, gradient: Tensor, lr: float | Tensor, *, c: Curvature) -> Te
     scale = p / ((1 - q).square() + ((radius * t).square() - q * q).clamp(min=0))
     moved = (x * (1 + scale * t * t)).addcmul_(gradient, scale * tau, value=-1)
     return moved.mul_(_projection_factor(moved, c))
+
+
+@dataclass(frozen=True)
+class PoincareBall(Curved):
+    """The ball {x : c|x|² < 1} of curvature -c, as in the paper (there c = 1)."""
+
+    c: float = 1.0
+    name: ClassVar[str] = "poincare"
+    in_words: ClassVar[str] = "Poincaré ball"
+
+    def add(self, x: Tensor, y: Tensor) -> Tensor:
+        return mobius_add(x, y, c=self.c)
+
+    def stretch(self, m: Tensor, x: Tensor) -> Tensor:
+        return mobius_diagonal(m, x, c=self.c)
+
+    def exp0(self, v: Tensor) -> Tensor:
+        return exp0(v, c=self.c)
+
+    def exp0_scale(self, vv: Tensor) -> Tensor:
+        return exp0_scale(vv, c=self.c)
+
+    def log0(self, x: Tensor) -> Tensor:
+        return log0(x, c=self.c)
+
+    def exp(self, x: Tensor, v: Tensor) -> Tensor:
+        return exp(x, v, c=self.c)
+
+    def log(self, x: Tensor, y: Tensor) -> Tensor:
+        return log(x, y, c=self.c)
+
+    def retract(self, x: Tensor, v: Tensor) -> Tensor:
+        return project(x + v, c=self.c)
+
+    def transport(self, x: Tensor, y: Tensor, v: Tensor) -> Tensor:
+        return transport(x, y, v, c=self.c)
+
+    def inner(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
+        return inner(x, u, v, c=self.c)
+
+    def component_inner(self, x: Tensor, v: Tensor) -> Tensor:
+        return inner(x, v, v, c=self.c)
+
+    def distance(self, x: Tensor, y: Tensor) -> Tensor:
+        return distance(x, y, c=self.c)
+
+    def squared_distance(self, x: Tensor, y: Tensor) -> Tensor:
+        return squared_distance(x, y, c=self.c)
+
+    def conformal_factor(self, x: Tensor) -> Tensor:
+        return conformal_factor(x, c=self.c)
+
+    def riemannian_gradient(self, x: Tensor, gradient: Tensor) -> Tensor:
+        return riemannian_gradient(x, gradient, c=self.c)
+
+    def contains(self, x: Tensor) -> Tensor:
+        return contains(x, c=self.c)
+
+    def project(self, x: Tensor) -> Tensor:
+        return project(x, c=self.c)
+
+    def project_tangent(self, x: Tensor, v: Tensor) -> Tensor:
+        return v
+
+    def recentre(self, x: Tensor, centre: Tensor) -> Tensor:
+        return recentre(x, centre, c=self.c)
+
+    def step(self, x: Tensor, gradient: Tensor, lr: float | Tensor) -> Tensor:
+        return step(x, gradient, lr, c=self.c)
+
+    def origin(self, dim: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        return torch.zeros(dim, dtype=dtype)
+
+    def random(
+        self, generator: torch.Generator, shape: tuple[int, ...], scale: float, dtype: torch.dtype = torch.float32
+    ) -> Tensor:
+        return project(normal(generator, shape, scale, dtype), c=self.c)
+
+    def squared_distance_from_products(self, xx: Tensor, yy: Tensor, xy: Tensor) -> Tensor:
+        return squared_distance_from_products(xx, yy, xy, c=self.c)
+
+    def squared_distance_to_sum_from_products(
+        self, xx: Tensor, vv: Tensor, rr: Tensor, xv: Tensor, xr: Tensor, vr: Tensor
+    ) -> Tensor:
+        return squared_distance_to_sum_from_products(xx, vv, rr, xv, xr, vr, c=self.c)
+
+    def squared_norm_of_sum_from_products(self, vv: Tensor, rr: Tensor, vr: Tensor) -> Tensor:
+        return squared_norm_of_sum_from_products(vv, rr, vr, c=self.c)

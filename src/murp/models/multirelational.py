@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from murp.geometry import Geometry
+from murp.geometry import MobiusGeometry
 from murp.models.biases import Bias, bias_tables
 from murp.models.model import Model, Rows, Table, inner, squared_norm
 from murp.models.transformations import TRANSFORMATIONS, Transformation
@@ -30,7 +30,7 @@ class MultiRelational(Model):
         num_relations: int,
         dim: int,
         *,
-        geometry: Geometry,
+        geometry: MobiusGeometry,
         transformation: Transformation = TRANSFORMATIONS["published"],
         bias: Bias = "both",
         dtype: torch.dtype = torch.float32,
