@@ -108,7 +108,7 @@ class Model(Part):
     initial_scale: float = setting(
         1e-3, "standard deviation of the initial entities and translations about the origin", above=0, most=1e3
     )
-    products: ClassVar[bool] = True
+    products: bool = True
     uses_chance: bool = False  # whether training draws random numbers of its own (dropout)
     usual: ClassVar[Mapping[str, Any]] = {}
     point: ClassVar[str] = "entity"  # the table whose rows are the candidates' vectors
