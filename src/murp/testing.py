@@ -22,10 +22,12 @@ import torch
 from torch import Tensor
 
 from murp import registry
+from murp.config import Config
 from murp.errors import ConfigError, NotFiniteError
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.models import Model
 from murp.models.model import Rows
+from murp.recipes import completed
 from murp.runs import Run, load
 from murp.training import resume, train
 from murp.training.progress import Silent
@@ -83,6 +85,7 @@ class Subject:
             raise ConfigError(f"{self.name} stands in a function: define the class in a module, so that runs find it.")
         self.build: type[Model] = registry.find("model", self.name)
         self.settings = {"dim": 8, **settings}
+        Config(**completed({**RUN, **self.settings, "model": self.name}))  # wrong settings are no fault of the model
         self.own = {name: value for name, value in self.settings.items() if name in self.build.settings}
         draw = torch.Generator().manual_seed(2)
         self.subjects = torch.randint(ENTITIES, (QUERIES,), generator=draw)
