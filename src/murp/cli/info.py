@@ -9,6 +9,8 @@ from pathlib import Path
 from murp.cli.imports import uncollected
 from murp.cli.text import Commands, figure
 
+COMMON = ("dim", "initial_scale", "curvature")  # settings of a model that say nothing of what it is made of
+
 
 def add(commands: Commands) -> None:
     """Declare the command."""
@@ -48,10 +50,11 @@ def run(options: argparse.Namespace) -> None:
         return
     shapes = ", ".join(f"{name} {' × '.join(map(str, shape))}" for name, shape in parameters.items())
     number = sum(values.numel() for values in tables.values())
+    own = config.settings_of("model")
     lines = {
         "run": path,
         "model": f"{config.model} d={config.dim}, {config.dtype}",
-        "parts": f"transformation {config.transformation}, bias {config.bias}",
+        "parts": ", ".join(f"{name} {value}" for name, value in own.items() if name not in COMMON) or "none",
         "graph": f"{graph.name}: {counted(counts)}",
         "parameters": f"{number:,}: {shapes}",
         "progress": f"epoch {state['epoch']} of {config.epochs}, {state['seconds']:,.0f} s",

@@ -17,7 +17,6 @@ from murp.models import MultiRelational
 from murp.plots.style import INK, PAGE, PAPER, SMALL, new_figure, tidy, wrapped
 from murp.runs import Run
 
-NAMES = {"murp": "MuRP", "mure": "MuRE"}
 NEAREST = 200  # whose directions choose the plane
 
 
@@ -77,7 +76,7 @@ def scale_note(geometry: MobiusGeometry) -> str:
 
 def described(run: Run) -> str:
     """The model as the literature writes it: ``MuRP d=40``."""
-    return f"{NAMES[run.config.model]} d={run.config.dim}"
+    return f"{type(run.model).__name__} d={run.config.dim}"
 
 
 def reach(positions: NDArray[np.float64]) -> float:
