@@ -19,7 +19,15 @@ from torch import Tensor
 from murp import threads
 from murp.engines.capture import collector_at_rest
 from murp.engines.engine import Chunk
-from murp.engines.step import Touched, Updater, loss_of, row_gradients
+from murp.engines.step import (
+    Touched,
+    Updater,
+    loss_of,
+    loss_of_tables,
+    reads_most,
+    row_gradients,
+    table_gradients,
+)
 from murp.engines.task import Task
 from murp.models.model import Model
 from murp.negatives import Drawn
@@ -67,6 +75,10 @@ class TorchEngine:
     ) -> Tensor:
         """One step on positives (B, 3) and their negatives (B, k); the mean loss before it."""
         drawn = Drawn(negatives) if isinstance(negatives, Tensor) else negatives
+        if reads_most(self.task, positives, drawn):
+            loss, gradients = table_gradients(self.task, positives, drawn, labels)
+            self.updater.update_tables(gradients, positives, drawn, lr)
+            return loss
         loss, touched = row_gradients(self.task, positives, drawn, labels)
         self.updater.update(touched, lr)
         return loss
@@ -75,8 +87,14 @@ class TorchEngine:
         """:meth:`step` with its loss, its gradient and its update compiled for one shape."""
         loss = torch.compile(loss_of, dynamic=False)
         update: Callable[[Touched, float | Tensor], None] = torch.compile(self.updater.update, dynamic=False)
+        of_tables = torch.compile(loss_of_tables, dynamic=False)
+        update_tables = torch.compile(self.updater.update_tables, dynamic=False)
 
         def step(positives: Tensor, drawn: Drawn | None, labels: Labels | None, lr: float | Tensor) -> Tensor:
+            if reads_most(self.task, positives, drawn):
+                found, gradients = table_gradients(self.task, positives, drawn, labels, of_tables)
+                update_tables(gradients, positives, drawn, lr)
+                return found
             found, touched = row_gradients(self.task, positives, drawn, labels, loss)
             update(touched, lr)
             return found
