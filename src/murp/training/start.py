@@ -21,7 +21,7 @@ from murp.recipes import completed
 from murp.runs import Run, checkpoint, folder
 from murp.runs.lock import locked
 from murp.runs.run import load, load_trained, resolve_device
-from murp.training.lane import Lane
+from murp.training.job import Job
 from murp.training.loop import finished, fit, stopped_early
 from murp.training.progress import Silent, for_terminal
 from murp.training.state import State
@@ -45,12 +45,12 @@ def train(
     """
     graph, config = configure(graph, dict(settings))
     model = new_model(config, graph)
-    lane = Lane(Path(out), config, graph, model, State())
-    engine = engines.build(config.engine, [lane.task])
-    folder.create(lane.path, config, graph, model, lane.state.to_dict(), engine.name)
-    with locked(lane.path):
-        fit([lane], engine, progress or for_terminal())
-    return load(lane.path, device=config.device)
+    job = Job(Path(out), config, graph, model, State())
+    engine = engines.build(config.engine, [job.task])
+    folder.create(job.path, config, graph, model, job.state.to_dict(), engine.name)
+    with locked(job.path):
+        fit([job], engine, progress or for_terminal())
+    return load(job.path, device=config.device)
 
 
 def resume(
@@ -92,14 +92,14 @@ def _resume(path: Path, changes: dict[str, Any], progress: Silent) -> Config:
     if checkpoint.exists(path / folder.BEST):
         checkpoint.recover(path / folder.BEST)
     model.to(resolve_device(config.device))
-    lane = Lane(path, config, graph, model, state)
-    engine = engines.build(config.engine, [lane.task])
+    job = Job(path, config, graph, model, state)
+    engine = engines.build(config.engine, [job.task])
     _restore(engine.states[0], optimizer, path / folder.LAST)
     folder.rewind_metrics(path, state.epoch)
     if config != stored:
         folder.write_config(path, config)
     if not finished(config, state):
-        fit([lane], engine, progress)
+        fit([job], engine, progress)
     return config
 
 

@@ -20,7 +20,7 @@ from murp.training.sampler import Sampler, fewer_steps
 from murp.training.state import State
 
 
-class Lane:
+class Job:
     """One run in training: its folder, its settings, its model, how it is trained and how far it has come."""
 
     def __init__(self, path: Path, config: Config, graph: KnowledgeGraph, model: Model, state: State) -> None:
