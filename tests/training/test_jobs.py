@@ -34,6 +34,7 @@ class SideBySide:
 
     def __init__(self, jobs: Sequence[Job], sick: int | None) -> None:
         self.engines = [TorchEngine(job.model) for job in jobs]
+        self.states = [{} for _ in jobs]
         self.jobs, self.sick = jobs, sick
 
     def run(self, chunks: Sequence[Chunk], rates: Sequence[float]) -> Tensor:
