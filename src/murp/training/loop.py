@@ -251,9 +251,12 @@ def _wait(lane: Lane) -> None:
 
 
 def _is_finite(lane: Lane) -> bool:
-    """Whether every parameter is; if not, the lane fails."""
-    if lane.failure is None and lane.model.broken():
-        lane.failure = _diverged(lane, max(lane.state.epoch + bool(lane.state.chunk), 1), "a parameter")
+    """Whether every parameter and all that the optimizer keeps is; if not, the lane fails."""
+    if lane.failure is None:
+        infinite = [name for name, values in lane.optimizer.items() if not bool(values.isfinite().all())]
+        if infinite or lane.model.broken():
+            epoch = max(lane.state.epoch + bool(lane.state.chunk), 1)
+            lane.failure = _diverged(lane, epoch, f"the optimizer's table {', '.join(infinite)}")
     return lane.failure is None
 
 
