@@ -94,7 +94,8 @@ def _resume(path: Path, changes: dict[str, Any], progress: Silent) -> Config:
     model.to(resolve_device(config.device))
     lane = Lane(path, config, graph, model, state)
     engine = engines.build(config.engine, [lane.task])
-    if optimizer or state.epoch or state.chunk:  # a run that has not begun has no tables yet
+    begun = optimizer or state.epoch or state.chunk  # before that there are no tables
+    if begun and not finished(config, state):
         _restore(engine.states[0], optimizer, path / folder.LAST)
     folder.rewind_metrics(path, state.epoch)
     if config != stored:
@@ -106,10 +107,11 @@ def _resume(path: Path, changes: dict[str, Any], progress: Silent) -> Config:
 
 def _restore(state: dict[str, Tensor], stored: dict[str, Tensor], file: Path) -> None:
     """Put the optimizer's tables of a checkpoint in place of those that begin at 0."""
+    older = checkpoint.previous(file)
     advice = (
-        "Without these training cannot go on. Put back a checkpoint that has them "
-        f"({checkpoint.previous(file).name} may be one), or train a new run with the same settings (`murp train --config`). To evaluate and predict they are "
-        "not needed."
+        "Without these training cannot go on. Put back a checkpoint that has them"
+        f"{f' ({older.name} may be one)' if older.exists() else ''}, or train a new run with the same settings "
+        "(`murp train --config`). To evaluate and predict they are not needed."
     )
     if state and not stored:
         raise RunError(
