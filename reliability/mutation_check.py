@@ -41,6 +41,7 @@ from mutation_operators import Mutant, mutants, mutated  # noqa: E402 - beside t
 from mutation_trial import ROOT, SURVIVED, TIMED_OUT, in_child, verdict  # noqa: E402
 
 _SPACES = ["tests/geometry/test_spaces.py", "tests/models/test_scores.py", "tests/engines/test_step.py"]
+_LAWS = ["tests/geometry/test_space_laws.py", "tests/geometry/test_geoopt_agreement.py"]
 _RANKS = ["tests/evaluation/test_every_engine.py", "tests/evaluation/test_fused_ranks.py", "-k"]
 _NUMBA_STEPS = [
     "tests/engines/test_small_steps.py",
@@ -59,10 +60,12 @@ _TRITON_STEPS = [
 ]
 # What is mutated, and the tests that are asked.
 MODULES: dict[str, list[str]] = {
-    "geometry/poincare": ["tests/geometry", "--ignore=tests/geometry/test_lorentz.py"],
-    "geometry/euclidean": [*_SPACES, "tests/geometry/test_batches.py"],
-    "geometry/spaces": _SPACES,
-    "geometry/lorentz": ["tests/geometry/test_batches.py", "tests/geometry/test_lorentz.py"],
+    "geometry/poincare": ["tests/geometry", "--ignore=tests/geometry/test_hyperboloid.py", *_SPACES[1:]],
+    "geometry/euclidean": [*_SPACES, *_LAWS, "tests/geometry/test_batches.py"],
+    "geometry/spaces": [*_SPACES, *_LAWS],
+    "geometry/hyperboloid": ["tests/geometry/test_batches.py", "tests/geometry/test_hyperboloid.py", *_LAWS],
+    "geometry/sphere": _LAWS,
+    "geometry/product": _LAWS,
     "geometry/disk": ["tests/geometry/test_batches.py", "tests/geometry/test_disk_laws.py"],
     "engines/step": ["tests/engines/test_step.py"],
     "engines/numba_engine": _THREADS,
@@ -253,7 +256,7 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=float("inf"), help=f"stop after so many, with {UNFINISHED}")
     options.add_argument("--quick", action="store_true", help="two mutants of one module: does it run at all?")
     given = options.parse_args()
-    names, most = (["geometry/lorentz"], 2) if given.quick else (given.modules or list(MODULES), given.most)
+    names, most = (["geometry/hyperboloid"], 2) if given.quick else (given.modules or list(MODULES), given.most)
     settings = {"limit in seconds": given.limit}
     kept = Path(tempfile.gettempdir()) / "mutation_verdicts.jsonl"
     verdicts = Verdicts(kept, given.limit, time.monotonic() + given.seconds)

@@ -159,7 +159,8 @@ class Config(Part):
 
     def free(self) -> list[str]:
         """The settings that may change in a run that has begun; a learning rate that depends on epochs holds those."""
-        return [name for name, one in self.known.items() if one.free]
+        held = {"epochs"} if self.lr_schedule in ("linear", "cosine") else set()
+        return [name for name, one in self.known.items() if one.free and name not in held]
 
     def to_toml(self) -> str:
         """The whole configuration with its explanations; ``Config.read`` gives the same values back."""

@@ -29,6 +29,9 @@ NEGATIVES = {
 }
 OPTIMIZERS = {
     "sgd": "murp.optimizers.sgd:SGD",
+    "adagrad": "murp.optimizers.adagrad:Adagrad",
+    "row-adagrad": "murp.optimizers.row_adagrad:RowAdagrad",
+    "adam": "murp.optimizers.adam:Adam",
 }
 REGULARIZERS = {
     "none": "murp.regularizers.none:Nothing",

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from examples import at_most
 from murp import threads
 from murp.engines import Chunk, TorchEngine, build
 from murp.models import BIASES, MODELS, TRANSFORMATIONS, MultiRelational
+from steps import ElementCount, random_batch
 
 
 def dense_step(
@@ -40,12 +40,6 @@ def dense_step(
         velocity = -lr * geometry.riemannian_gradient(x, gradients[table.name])
         moved[table.name] = geometry.project(geometry.exp(x, velocity))
     return float(loss.detach()), moved
-
-
-def random_batch(entities: int, relations: int, size: int, negatives: int, seed: int) -> tuple[Tensor, Tensor]:
-    draw = torch.Generator().manual_seed(seed)
-    columns = [torch.randint(high, (size,), generator=draw) for high in (entities, relations, entities)]
-    return torch.stack(columns, dim=1), torch.randint(entities, (size, negatives), generator=draw)
 
 
 def assert_steps_agree(model: MultiRelational, positives: Tensor, negatives: Tensor, lr: float) -> None:
@@ -90,21 +84,6 @@ def test_every_choice_of_parts_steps_as_the_dense_step(name: str, transformation
     model = MODELS[name](10, 4, 5, transformation=transformation, bias=bias, dtype=torch.float64).initialise(0)
     model.parameters["entity"] = model.geometry.exp0(300 * model.parameters["entity"])
     assert_steps_agree(model, *random_batch(10, 4, 8, 5, seed=1), lr=2.0)
-
-
-class ElementCount(TorchDispatchMode):
-    """Adds up the elements of every tensor that operations make."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.elements = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        # A function that writes into its argument returns that argument: nothing new was made.
-        if isinstance(result, torch.Tensor) and not any(result is a for a in args):
-            self.elements += result.numel()
-        return result
 
 
 @pytest.mark.parametrize("name", MODELS)

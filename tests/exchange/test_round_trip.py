@@ -19,7 +19,7 @@ from murp.exchange import export, import_run
 from murp.exchange.contents import score_formula
 from murp.exchange.importing import read
 from murp.exchange.text import unique_words
-from murp.geometry import lorentz, poincare
+from murp.geometry import hyperboloid, poincare
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.models import BIASES, MODELS, TRANSFORMATIONS
 from murp.runs import Run, folder, load
@@ -84,12 +84,12 @@ def test_the_exported_points_are_what_the_description_says(make_run: MakeRun, tm
         x = found.tables["entity"].double()
         if coordinates == "lorentz":
             assert x.shape == (63, 4)
-            inner = found.about["c"] * lorentz.inner(x, x)
+            inner = found.about["c"] * hyperboloid.inner(x, x)
             torch.testing.assert_close(inner[1:], torch.full((62,), -1.0, dtype=torch.float64))
         pairs = x[1:32], x[32:]
         measured = {
             "poincare": lambda a, b: poincare.distance(a, b, c=2.0),
-            "lorentz": lambda a, b: lorentz.distance(a, b, c=2.0),
+            "lorentz": lambda a, b: hyperboloid.distance(a, b, c=2.0),
             "tangent": lambda a, b: poincare.distance(poincare.exp0(a, c=2.0), poincare.exp0(b, c=2.0), c=2.0),
         }[coordinates](*(p[:31] for p in pairs))
         torch.testing.assert_close(measured, poincare.distance(points[1:32], points[32:], c=2.0)[:31])

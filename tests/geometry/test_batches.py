@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from murp.geometry import Euclidean, PoincareBall, disk, euclidean, lorentz, poincare
+from murp.geometry import Euclidean, PoincareBall, disk, euclidean, hyperboloid, poincare
 
 C = 0.7
 BALL = PoincareBall(C)
@@ -30,10 +30,10 @@ OF_ONE: dict[str, Callable[[Tensor], Tensor]] = {
     "log0": lambda x: poincare.log0(x, c=C),
     "flat contains": euclidean.contains,
     "flat factor": euclidean.conformal_factor,
-    "from_ball": lambda x: lorentz.from_ball(x, c=C),
-    "to_ball": lambda x: lorentz.to_ball(lorentz.from_ball(x, c=C), c=C),
-    "from_tangent": lambda x: lorentz.from_tangent(x, c=C),
-    "to_tangent": lambda x: lorentz.to_tangent(lorentz.from_ball(x, c=C), c=C),
+    "from_ball": lambda x: hyperboloid.from_ball(x, c=C),
+    "to_ball": lambda x: hyperboloid.to_ball(hyperboloid.from_ball(x, c=C), c=C),
+    "from_tangent": lambda x: hyperboloid.from_tangent(x, c=C),
+    "to_tangent": lambda x: hyperboloid.to_tangent(hyperboloid.from_ball(x, c=C), c=C),
     "circle middle": lambda x: disk.euclidean_circle(x, x[..., 0].abs(), c=C)[0],
     "circle radius": lambda x: disk.euclidean_circle(x, x[..., 0].abs(), c=C)[1],
 }
@@ -48,8 +48,10 @@ OF_TWO: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "step": lambda x, y: poincare.step(x, y, 0.5, c=C),
     "flat distance": euclidean.distance,
     "flat squared_distance": euclidean.squared_distance,
-    "inner": lorentz.inner,
-    "hyperboloid distance": lambda x, y: lorentz.distance(lorentz.from_ball(x, c=C), lorentz.from_ball(y, c=C), c=C),
+    "inner": hyperboloid.inner,
+    "hyperboloid distance": lambda x, y: hyperboloid.distance(
+        hyperboloid.from_ball(x, c=C), hyperboloid.from_ball(y, c=C), c=C
+    ),
     "geodesic": lambda x, y: disk.geodesic(BALL, x, y, 5),
     "segment": lambda x, y: disk.geodesic(Euclidean(), x, y, 5),
 }
@@ -73,15 +75,15 @@ def test_the_hyperboloid_has_its_limits_at_the_origin() -> None:
     """Below 10⁻¹⁵⁰ sinh(s)/s and asinh(r)/r cannot be computed; they are 1."""
     for size in (1e-200, 1e-160, 0.0):
         v = size * torch.tensor([0.6, -0.8], dtype=torch.float64)
-        up = lorentz.from_tangent(v, c=C)
+        up = hyperboloid.from_tangent(v, c=C)
         # To the bit: cosh is 1 there to far below rounding, the ratios are set to 1, and doubling rounds nothing.
         assert up.tolist() == [1 / math.sqrt(C), *(2 * v).tolist()]
-        assert lorentz.to_tangent(up, c=C).tolist() == v.tolist()
+        assert hyperboloid.to_tangent(up, c=C).tolist() == v.tolist()
 
 
 def test_rounding_makes_no_distance_imaginary() -> None:
-    x = lorentz.from_ball(torch.tensor([0.3, 0.4], dtype=torch.float64), c=C)
+    x = hyperboloid.from_ball(torch.tensor([0.3, 0.4], dtype=torch.float64), c=C)
     below = x.clone()
     below[0] = torch.nextafter(x[0], torch.zeros_like(x[0]))  # ⟨x - y,x - y⟩ < 0: no two points are so
     # Exactly, by the clamp: the difference has one entry that is not 0, and minus its square is below 0.
-    assert float(lorentz.distance(x, below, c=C)) == 0
+    assert float(hyperboloid.distance(x, below, c=C)) == 0

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from murp.errors import ConfigError
-from murp.geometry import Euclidean, Geometry, PoincareBall
+from murp.geometry import Euclidean, MobiusGeometry, PoincareBall
 
-SPACES: list[Geometry] = [PoincareBall(), PoincareBall(c=0.4), Euclidean()]
+SPACES: list[MobiusGeometry] = [PoincareBall(), PoincareBall(c=0.4), Euclidean()]
 every_space = pytest.mark.parametrize("space", SPACES, ids=str)
 
 
-def some_points(space: Geometry, seed: int) -> Tensor:
+def some_points(space: MobiusGeometry, seed: int) -> Tensor:
     return space.exp0(0.3 * torch.randn(6, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)))
 
 
@@ -24,7 +24,7 @@ def dot(x: Tensor, y: Tensor) -> Tensor:
 
 
 @every_space
-def test_laws_of_a_space(space: Geometry) -> None:
+def test_laws_of_a_space(space: MobiusGeometry) -> None:
     x, y, centre = (some_points(space, seed) for seed in (1, 2, 3))
     zero, one = torch.zeros_like(x), torch.ones_like(x)
     equal = torch.testing.assert_close
@@ -43,7 +43,7 @@ def test_laws_of_a_space(space: Geometry) -> None:
 
 
 @every_space
-def test_distances_are_symmetric_to_the_bit(space: Geometry) -> None:
+def test_distances_are_symmetric_to_the_bit(space: MobiusGeometry) -> None:
     """True on every processor: x - y is -(y - x) exactly, sums and products of two numbers commute, and an element is
     computed by the same code in both, since it has the same place in both."""
     x, y = some_points(space, 13), some_points(space, 14)
@@ -55,7 +55,7 @@ def test_distances_are_symmetric_to_the_bit(space: Geometry) -> None:
 
 
 @every_space
-def test_products_agree_with_vectors(space: Geometry) -> None:
+def test_products_agree_with_vectors(space: MobiusGeometry) -> None:
     x, v, r = (some_points(space, seed) for seed in (4, 5, 6))
     total = space.add(v, r)
     equal = torch.testing.assert_close
@@ -70,7 +70,7 @@ def test_products_agree_with_vectors(space: Geometry) -> None:
 
 
 @every_space
-def test_step_is_the_composition(space: Geometry) -> None:
+def test_step_is_the_composition(space: MobiusGeometry) -> None:
     x, gradient = some_points(space, 7), some_points(space, 8)
     velocity = -0.7 * space.riemannian_gradient(x, gradient)
     torch.testing.assert_close(space.step(x, gradient, 0.7), space.project(space.exp(x, velocity)))
@@ -79,7 +79,7 @@ def test_step_is_the_composition(space: Geometry) -> None:
 
 
 @every_space
-def test_riemannian_gradient_is_the_gradient_of_the_metric(space: Geometry) -> None:
+def test_riemannian_gradient_is_the_gradient_of_the_metric(space: MobiusGeometry) -> None:
     x, y = some_points(space, 9).requires_grad_(), some_points(space, 10)
     (gradient,) = torch.autograd.grad(space.squared_distance(x, y).sum() / 2, x)
     found = space.riemannian_gradient(x.detach(), gradient)
@@ -112,7 +112,7 @@ def test_a_curvature_that_is_not_positive_is_refused(c: float) -> None:
 
 
 @every_space
-def test_points_and_what_is_none(space: Geometry) -> None:
+def test_points_and_what_is_none(space: MobiusGeometry) -> None:
     assert space.contains(some_points(space, 11)).all()
     for value in (math.nan, math.inf, -math.inf):
         x = some_points(space, 12)

@@ -72,15 +72,15 @@ def test_the_harness_tells_the_killed_from_the_survivors_and_goes_on_where_it_st
     assert run() == 0
     stored = json.loads(out.read_text(encoding="utf-8"))
     modules = stored["figures"]["modules"]
-    assert [name for name, figures in modules.items() if figures["tried"]] == ["geometry/lorentz"]
-    module = modules["geometry/lorentz"]
+    assert [name for name, figures in modules.items() if figures["tried"]] == ["geometry/hyperboloid"]
+    module = modules["geometry/hyperboloid"]
     assert module["exist"] > module["tried"] == module["killed"] + len(module["survivors"]) == 2
     assert module["share tried"] == round(2 / module["exist"], 3)
     assert module["seeds"] == [0]
     assert stored["figures"]["together"]["all"]["killed"] >= 1
     every = sum(figures["exist"] for figures in modules.values())
     assert stored["figures"]["together"]["all"]["share tried"] == round(2 / every, 3)
-    assert set(stored["parts"]) == {"geometry/lorentz"}
+    assert set(stored["parts"]) == {"geometry/hyperboloid"}
     assert {"what", "settings", "machine", "date"} <= stored.keys()
     out.unlink()
     assert run("--seconds", "0") == 0, "all verdicts are known"
@@ -88,16 +88,16 @@ def test_the_harness_tells_the_killed_from_the_survivors_and_goes_on_where_it_st
 
 
 def test_another_seed_draws_another_sample() -> None:
-    every = mutants(mutation_check.source("geometry/lorentz"))
-    one, other = (mutation_check.sample("geometry/lorentz", every, 20, [seed]) for seed in (0, 1))
+    every = mutants(mutation_check.source("geometry/hyperboloid"))
+    one, other = (mutation_check.sample("geometry/hyperboloid", every, 20, [seed]) for seed in (0, 1))
     assert len(set(one)) == len(one) == 20
     assert set(one) != set(other)
-    assert one[:7] == mutation_check.sample("geometry/lorentz", every, 7, [0]), "a larger sample goes on"
-    assert one == mutation_check.sample("geometry/lorentz", every, 20, [0])
-    assert set(mutation_check.sample("geometry/lorentz", every, 20, [0, 1])) == {*one, *other}
+    assert one[:7] == mutation_check.sample("geometry/hyperboloid", every, 7, [0]), "a larger sample goes on"
+    assert one == mutation_check.sample("geometry/hyperboloid", every, 20, [0])
+    assert set(mutation_check.sample("geometry/hyperboloid", every, 20, [0, 1])) == {*one, *other}
     assert one != mutation_check.sample("geometry/disk", every, 20, [0]), "each module has its own"
-    assert set(mutation_check.sample("geometry/lorentz", every, 10**6, [0, 1])) == set(every)
-    assert len(mutation_check.sample("geometry/lorentz", every, 10**6, [0, 1])) == len(every)
+    assert set(mutation_check.sample("geometry/hyperboloid", every, 10**6, [0, 1])) == set(every)
+    assert len(mutation_check.sample("geometry/hyperboloid", every, 10**6, [0, 1])) == len(every)
 
 
 def test_every_module_that_is_mutated_exists_and_so_do_its_tests() -> None:
@@ -117,13 +117,13 @@ def test_every_explanation_is_of_a_mutant_that_exists() -> None:
 def test_figures_of_a_module_that_has_changed_since_are_dropped(tmp_path: Path) -> None:
     out = tmp_path / "it.json"
     figures = {"exist": 2, "tried": 1, "killed": 1, "survivors": []}
-    for name, said in [("geometry/disk", "as it was once"), ("geometry/spaces", None), ("geometry/lorentz", None)]:
+    for name, said in [("geometry/disk", "as it was once"), ("geometry/spaces", None), ("geometry/hyperboloid", None)]:
         digest = said or mutation_check._digest_of(mutation_check.source(name))
         assert mutation_check._add(out, {}, name, {**figures, "source": digest}) == 0
     stored = json.loads(out.read_text(encoding="utf-8"))
     modules = stored["figures"]["modules"]
     assert modules.keys() == mutation_check.MODULES.keys()
-    assert stored["parts"].keys() == {"geometry/spaces", "geometry/lorentz"}
+    assert stored["parts"].keys() == {"geometry/spaces", "geometry/hyperboloid"}
     assert modules["geometry/disk"] == mutation_check.untried("geometry/disk")
 
 

@@ -20,7 +20,6 @@ from murp.config import Config
 from murp.errors import ConfigError, DataError
 from murp.exchange.coordinates import IN_WORDS, Coordinates, converted, own_coordinates
 from murp.files import fields
-from murp.geometry import PoincareBall
 from murp.graph import Vocabulary
 from murp.models import MultiRelational
 from murp.runs import Run, folder
@@ -69,8 +68,8 @@ def _describe(run: Run, coordinates: str, tables: dict[str, Tensor]) -> dict[str
         "model": run.config.model,
         "dim": model.dim,
         "geometry": model.geometry.name,
-        "c": model.geometry.c if isinstance(model.geometry, PoincareBall) else 0.0,
-        "curvature": -model.geometry.c if isinstance(model.geometry, PoincareBall) else 0.0,
+        "c": model.geometry.c,
+        "curvature": 0.0 - model.geometry.c,
         "coordinates": coordinates,
         "coordinates_in_words": IN_WORDS[coordinates],
         "score": score_formula(model),
@@ -80,7 +79,7 @@ def _describe(run: Run, coordinates: str, tables: dict[str, Tensor]) -> dict[str
             table.name: {
                 "of": table.of,
                 "shape": list(tables[table.name].shape),
-                "space": coordinates if isinstance(table.geometry, PoincareBall) else "euclidean",
+                "space": coordinates if table.geometry == model.geometry else table.geometry.name,
             }
             for table in model.tables
         },
@@ -93,8 +92,8 @@ def _describe(run: Run, coordinates: str, tables: dict[str, Tensor]) -> dict[str
 
 def score_formula(model: MultiRelational) -> str:
     """φ in words of mathematics, from the model's parts."""
-    ball, parts = isinstance(model.geometry, PoincareBall), model.parts
-    times, plus = (" ⊗ ", " ⊕ ") if ball else (" ", " + ")
+    flat, parts = model.geometry.is_flat, model.parts
+    times, plus = (" ", " + ") if flat else (" ⊗ ", " ⊕ ")
 
     def moved(point: str, stretch: bool, name: str, translate: bool) -> str:
         return (f"{name}{times}" if stretch else "") + point + (f"{plus}r" if translate else "")
@@ -109,7 +108,7 @@ def score_formula(model: MultiRelational) -> str:
         "transformed-norm": f" + |{s}|² + |{o}|²",
     }
     where = (
-        "the distance of the Poincaré ball, ⊕ Möbius addition, R ⊗ x = exp₀(R log₀(x))" if ball else "Euclid's distance"
+        "Euclid's distance" if flat else "the distance of the Poincaré ball, ⊕ Möbius addition, R ⊗ x = exp₀(R log₀(x))"
     )
     names = (
         "e: entity, R: subject_stretch (R_o: object_stretch), diagonal, r: translation, b: subject_bias, object_bias"

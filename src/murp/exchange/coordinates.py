@@ -7,7 +7,7 @@ from typing import Literal
 from torch import Tensor
 
 from murp.errors import ConfigError
-from murp.geometry import PoincareBall, lorentz, poincare
+from murp.geometry import hyperboloid, poincare
 from murp.models import MultiRelational
 
 Coordinates = Literal["poincare", "lorentz", "tangent"]
@@ -30,16 +30,14 @@ def own_coordinates(model: MultiRelational) -> str:
 def converted(model: MultiRelational, coordinates: Coordinates | None) -> dict[str, Tensor]:
     """The tables of a model on the CPU, points of its ball in ``coordinates``; as they are where that is None."""
     tables = {name: values.detach().cpu() for name, values in model.parameters.items()}
-    if coordinates in (None, "poincare") and isinstance(model.geometry, PoincareBall):
+    if coordinates is None or (coordinates == "poincare" and not model.geometry.is_flat):
         return tables
-    if coordinates is None:
-        return tables
-    if not isinstance(model.geometry, PoincareBall):
+    if model.geometry.is_flat:
         raise ConfigError(
             f"this model lives in {model.geometry.name} space: it has no {coordinates} coordinates. "
             "Leave --coordinates out."
         )
-    to = lorentz.from_ball if coordinates == "lorentz" else poincare.log0
+    to = hyperboloid.from_ball if coordinates == "lorentz" else poincare.log0
     return {
         name: to(values.double(), c=model.geometry.c) if name in _points(model) else values
         for name, values in tables.items()
@@ -48,9 +46,9 @@ def converted(model: MultiRelational, coordinates: Coordinates | None) -> dict[s
 
 def restored(model: MultiRelational, tables: dict[str, Tensor], coordinates: str) -> dict[str, Tensor]:
     """The inverse of :func:`converted`: tables as ``model``, which need have no values yet, holds them."""
-    if coordinates == own_coordinates(model) or not isinstance(model.geometry, PoincareBall):
+    if coordinates == own_coordinates(model) or model.geometry.is_flat:
         return tables
-    back = lorentz.to_ball if coordinates == "lorentz" else poincare.exp0
+    back = hyperboloid.to_ball if coordinates == "lorentz" else poincare.exp0
     c = model.geometry.c
     return {
         # Rounding to the model's precision may put a point on the rim.
@@ -60,4 +58,4 @@ def restored(model: MultiRelational, tables: dict[str, Tensor], coordinates: str
 
 
 def _points(model: MultiRelational) -> set[str]:
-    return {table.name for table in model.tables if isinstance(table.geometry, PoincareBall)}
+    return {table.name for table in model.tables if table.geometry == model.geometry}

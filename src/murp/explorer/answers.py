@@ -15,7 +15,6 @@ from murp.evaluation import Report
 from murp.explorer.collection import LEVELS, Collection, Exhibit
 from murp.explorer.encoding import packed
 from murp.explorer.projection import Projection, question
-from murp.geometry import PoincareBall
 from murp.prediction.candidates import places_among_new
 from murp.prediction.nearest import distances_from
 
@@ -50,7 +49,7 @@ def _run(exhibit: Exhibit) -> Answer:
         "model": config.model,
         "dim": config.dim,
         "geometry": geometry.name,
-        "curvature": geometry.c if isinstance(geometry, PoincareBall) else None,
+        "curvature": None if geometry.is_flat else geometry.c,
         "epoch": state.get("epoch"),
         "best_mrr": state.get("best_mrr"),
     }
@@ -160,7 +159,7 @@ def project(collection: Collection, run: int, centre: int | None, k: int, *, poi
 def projection_in_words(exhibit: Exhibit, has_centre: bool) -> str:
     """What a reader of the picture must know."""
     middle = "the chosen entity" if has_centre else "the origin"
-    space = "hyperbolic" if isinstance(exhibit.model.geometry, PoincareBall) else "Euclidean"
+    space = "Euclidean" if exhibit.model.geometry.is_flat else "hyperbolic"
     if exhibit.model.dim <= 2:
         return f"The model's own points, {middle} in the middle; colour: norm, in {LEVELS} levels."
     return (

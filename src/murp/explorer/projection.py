@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from murp.geometry import Geometry, PoincareBall
+from murp.geometry import MobiusGeometry
 from murp.geometry.poincare import set_back_radius
 from murp.models import MultiRelational
 from murp.models.model import squared_norm
@@ -54,7 +54,7 @@ class Points:
     Everything comes from inner products with the centre and with two axes: no N × d tensor is made a view.
     """
 
-    def __init__(self, geometry: Geometry, rows: Tensor) -> None:
+    def __init__(self, geometry: MobiusGeometry, rows: Tensor) -> None:
         self.geometry = geometry
         self.rows = rows.double()
         self.squares = squared_norm(self.rows)
@@ -83,7 +83,7 @@ class Points:
             axes = _axes(self.geometry.recentre(self.some(chosen), centre))
         along, own = self.products(axes), axes @ centre
         radius = distances
-        if isinstance(self.geometry, PoincareBall):
+        if not self.geometry.is_flat:
             # (-m) ⊕ x is a positive multiple of (1 - c|m|²) x - (1 - 2c⟨m,x⟩ + c|x|²) m.
             c = self.geometry.c
             plane = (1 - c * square) * along - (1 - 2 * c * products + c * self.squares)[:, None] * own
@@ -103,7 +103,7 @@ class Points:
         subject = subject.double()
         x = self.products(subject[None] / torch.linalg.vector_norm(subject).clamp(min=1e-300))[:, 0]
         y = (self.squares - x * x).clamp(min=0).sqrt()
-        scale = math.sqrt(self.geometry.c) if isinstance(self.geometry, PoincareBall) else 1.0
+        scale = 1.0 if self.geometry.is_flat else math.sqrt(self.geometry.c)
         return scale * torch.stack([x, y], dim=1).numpy()
 
 
@@ -120,7 +120,7 @@ class Translated(Points):
         xx, xr, rr = points.squares, points.products(self.r[None])[:, 0], squared_norm(self.r)
         self.squares = self.geometry.squared_norm_of_sum_from_products(xx, rr, xr)
         self.of_x = self.of_r = torch.ones_like(xx)
-        if isinstance(self.geometry, PoincareBall):
+        if not self.geometry.is_flat:
             c = self.geometry.c
             both = 1 + 2 * c * xr + c * c * xx * rr
             self.of_x, self.of_r = (1 + 2 * c * xr + c * rr) / both, (1 - c * xx) / both

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from murp.evaluation import fused
 from murp.explorer import numba_scores
 from murp.explorer.encoding import not_finite
-from murp.geometry import PoincareBall
 from murp.geometry.poincare import set_back_radius
 from murp.kernels.elementary import FORMATS
 from murp.models import MultiRelational
@@ -77,7 +76,7 @@ class Scores:
         tables, geometry = self._tables, self._model.geometry
         point, stretch = tables["entity"][subject], tables["subject_stretch"][relation]
         r = tables["translation"][relation]
-        if not isinstance(geometry, PoincareBall):
+        if geometry.is_flat:
             scores: Array = numba_scores.flat(point, stretch, r, self._columns, self._entities)
             return scores
         set_back, form = set_back_radius(self._model.dtype), FORMATS[self._columns.dtype]

@@ -1,7 +1,12 @@
-"""The Poincaré ball of curvature -c, as pure functions.
+"""The Poincaré ball of curvature -c: pure functions, and the space that offers them.
 
 The ball is {x : c|x|² < 1}. The last axis of a tensor is the vector axis, the leading ones
-broadcast, and c > 0 is a number. A function that returns a point returns one inside the ball.
+broadcast. A function that returns a point returns one inside the ball.
+
+c > 0 is a number, or a tensor where the curvature is learned. Functions of vectors [..., d] take a tensor that
+broadcasts as [..., 1], a curvature for each vector, also those that drop the last axis of their result. Functions of
+numbers (``…_from_products``, ``…_of_sinh``, ``exp0_scale``) take one that broadcasts with these numbers: (B, 1) for B
+queries and their K candidates (B, K). A tensor without axes fits both. Gradients flow into c.
 
 No formula below subtracts nearly equal numbers where the inputs do not force it to, so distances
 do not saturate near the boundary. Two identities carry this, with w = x + y:
@@ -16,9 +21,19 @@ x ⊕ y itself once that is rounded.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
+
+from murp.geometry.spaces import Curved, normal
+
+Curvature = float | Tensor
+
+
+def _root(c: Curvature) -> Curvature:
+    return c.sqrt() if isinstance(c, Tensor) else math.sqrt(c)
 
 
 def limit_radius(dtype: torch.dtype) -> float:
@@ -40,9 +55,9 @@ def squared_norm(x: Tensor) -> Tensor:
     return (x * x).sum(-1, keepdim=True)
 
 
-def gap(x: Tensor, *, c: float) -> Tensor:
+def gap(x: Tensor, *, c: Curvature) -> Tensor:
     """1 - c|x|² = (1 - √c|x|)(1 + √c|x|), last axis kept with size 1: positive in the ball, 0 on its rim."""
-    radius = math.sqrt(c) * _norm(x)
+    radius = _root(c) * _norm(x)
     return (1 - radius) * (1 + radius)
 
 
@@ -52,12 +67,12 @@ def _norm(x: Tensor) -> Tensor:
     return norm
 
 
-def conformal_factor(x: Tensor, *, c: float) -> Tensor:
+def conformal_factor(x: Tensor, *, c: Curvature) -> Tensor:
     """λ_x = 2 / (1 - c|x|²), last axis kept with size 1: the metric at x is λ_x² times Euclid's."""
     return 2 / gap(x, c=c)
 
 
-def project(x: Tensor, *, c: float) -> Tensor:
+def project(x: Tensor, *, c: Curvature) -> Tensor:
     """Set a point that rounding or a step put outside back inside the ball.
 
     The largest norm is (1 - 8 eps)/√c. A point within it is returned bit for bit, a farther one keeps its
@@ -66,21 +81,21 @@ def project(x: Tensor, *, c: float) -> Tensor:
     return x * _projection_factor(x, c)
 
 
-def _projection_factor(x: Tensor, c: float) -> Tensor:
+def _projection_factor(x: Tensor, c: Curvature) -> Tensor:
     norm = _norm(x)
-    limit = limit_radius(x.dtype) / math.sqrt(c)
+    limit = limit_radius(x.dtype) / _root(c)
     # The clamp keeps 1/norm, whose gradient flows through `where` as 0 · ∞, away from norm = 0.
-    set_back = set_back_radius(x.dtype) / math.sqrt(c) / norm.clamp(min=limit)
+    set_back = set_back_radius(x.dtype) / _root(c) / norm.clamp(min=limit)
     return torch.where(norm > limit, set_back, 1.0)
 
 
-def contains(x: Tensor, *, c: float) -> Tensor:
+def contains(x: Tensor, *, c: Curvature) -> Tensor:
     """Whether c|x|² < 1, last axis dropped; what is NaN or infinite lies nowhere."""
-    norm: Tensor = torch.linalg.vector_norm(x, dim=-1, dtype=torch.float64)
-    return c * norm.square() < 1
+    norm: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True, dtype=torch.float64)
+    return (c * norm.square() < 1).squeeze(-1)
 
 
-def mobius_add(x: Tensor, y: Tensor, *, c: float) -> Tensor:
+def mobius_add(x: Tensor, y: Tensor, *, c: Curvature) -> Tensor:
     """Möbius addition (eq. 2).
 
         x ⊕ y = [(1 + 2c⟨x,y⟩ + c|y|²) x + (1 - c|x|²) y] / (1 + 2c⟨x,y⟩ + c²|x|²|y|²)
@@ -95,29 +110,29 @@ def mobius_add(x: Tensor, y: Tensor, *, c: float) -> Tensor:
     return project((gap_x * w + cww * x) / (cww + gap_x * gap(y, c=c)), c=c)
 
 
-def recentre(x: Tensor, centre: Tensor, *, c: float) -> Tensor:
+def recentre(x: Tensor, centre: Tensor, *, c: Curvature) -> Tensor:
     """(-centre) ⊕ x: the isometry of the ball that moves `centre` to the origin."""
     return mobius_add(-centre, x, c=c)
 
 
-def exp0(v: Tensor, *, c: float) -> Tensor:
+def exp0(v: Tensor, *, c: Curvature) -> Tensor:
     """exp₀(v) = tanh(√c|v|) v / (√c|v|): from the tangent space at the origin to the ball."""
     return v * exp0_scale(squared_norm(v), c=c)
 
 
-def exp0_scale(vv: Tensor, *, c: float) -> Tensor:
+def exp0_scale(vv: Tensor, *, c: Curvature) -> Tensor:
     """tanh(√c|v|) / (√c|v|) from |v|²: the number κ with exp₀(v) = κ v."""
     r = _radius(vv, c)
     return torch.tanh(r).clamp(max=set_back_radius(vv.dtype)) / r
 
 
-def log0(x: Tensor, *, c: float) -> Tensor:
+def log0(x: Tensor, *, c: Curvature) -> Tensor:
     """log₀(x) = artanh(√c|x|) x / (√c|x|): the inverse of exp₀."""
     r = _radius(squared_norm(x), c)
     return x * (torch.atanh(r) / r)
 
 
-def _radius(xx: Tensor, c: float) -> Tensor:
+def _radius(xx: Tensor, c: Curvature) -> Tensor:
     """√c|x| from |x|² for use in tanh(r)/r and artanh(r)/r.
 
     Kept above √eps/4, where both quotients are 1 to rounding: at x = 0 they have the value 1 and, because the
@@ -127,12 +142,12 @@ def _radius(xx: Tensor, c: float) -> Tensor:
     return (c * xx).clamp(min=eps / 16).sqrt()
 
 
-def exp(x: Tensor, v: Tensor, *, c: float) -> Tensor:
+def exp(x: Tensor, v: Tensor, *, c: Curvature) -> Tensor:
     """exp_x(v) = x ⊕ tanh(√c λ_x|v|/2) v / (√c|v|): follow the geodesic from x with velocity v."""
     return mobius_add(x, exp0(v / gap(x, c=c), c=c), c=c)
 
 
-def log(x: Tensor, y: Tensor, *, c: float) -> Tensor:
+def log(x: Tensor, y: Tensor, *, c: Curvature) -> Tensor:
     """log_x(y) = 2/(√c λ_x) artanh(√c|u|) u/|u| with u = (-x) ⊕ y: the inverse of exp_x.
 
     With w = y - x, D = c|w|² + (1 - c|x|²)(1 - c|y|²) and n = (1 - c|x|²) w - c|w|² x we have u = n/D,
@@ -151,7 +166,7 @@ def log(x: Tensor, y: Tensor, *, c: float) -> Tensor:
     return scale * (gap_x * w - cww * x)
 
 
-def mobius_diagonal(m: Tensor, x: Tensor, *, c: float) -> Tensor:
+def mobius_diagonal(m: Tensor, x: Tensor, *, c: Curvature) -> Tensor:
     """M ⊗ x = exp₀(M log₀(x)) for the diagonal matrix M = diag(m) (eq. 3).
 
     Laws: 1 ⊗ x = x, 0 ⊗ x = 0, (M M') ⊗ x = M ⊗ (M' ⊗ x).
@@ -159,23 +174,23 @@ def mobius_diagonal(m: Tensor, x: Tensor, *, c: float) -> Tensor:
     return exp0(m * log0(x, c=c), c=c)
 
 
-def distance(x: Tensor, y: Tensor, *, c: float) -> Tensor:
+def distance(x: Tensor, y: Tensor, *, c: Curvature) -> Tensor:
     """d(x, y) = 2/√c artanh(√c|(-x) ⊕ y|) = 2/√c asinh(√c|x - y| / √((1 - c|x|²)(1 - c|y|²))).
 
     The first form is eq. 1, the second is computed. The last axis is dropped. At x = y the gradient is 0 (a
     subgradient); :func:`squared_distance` is smooth there.
     """
-    root_z = math.sqrt(c) * _norm(x - y) / (gap(x, c=c) * gap(y, c=c)).sqrt()
-    return 2 / math.sqrt(c) * torch.asinh(root_z).squeeze(-1)
+    root_z = _root(c) * _norm(x - y) / (gap(x, c=c) * gap(y, c=c)).sqrt()
+    return (2 / _root(c) * torch.asinh(root_z)).squeeze(-1)
 
 
-def squared_distance(x: Tensor, y: Tensor, *, c: float) -> Tensor:
+def squared_distance(x: Tensor, y: Tensor, *, c: Curvature) -> Tensor:
     """d(x, y)², smooth everywhere, x = y included. The last axis is dropped."""
     z = c * squared_norm(x - y) / (gap(x, c=c) * gap(y, c=c))
-    return squared_distance_of_sinh(z.squeeze(-1), c=c)
+    return squared_distance_of_sinh(z, c=c).squeeze(-1)
 
 
-def squared_distance_of_sinh(z: Tensor, *, c: float) -> Tensor:
+def squared_distance_of_sinh(z: Tensor, *, c: Curvature) -> Tensor:
     """d² from z = sinh²(√c d/2) ≥ 0, that is (4/c) asinh(√z)², smooth: its derivative at z = 0 is 4/c.
 
     Computed as log(1 + 2(z + √(z² + z)))²/c, by the double angle, since asinh is slow and log1p is not. A
@@ -186,10 +201,11 @@ def squared_distance_of_sinh(z: Tensor, *, c: float) -> Tensor:
     tiny = torch.finfo(z.dtype).tiny
     z = z.clamp(min=-tiny).add_(2 * tiny)
     root = torch.addcmul(z, z, z).sqrt_()
-    return torch.log1p((z + root).mul_(2)).square().mul_(1 / c)
+    square = torch.log1p((z + root).mul_(2)).square()
+    return square / c if isinstance(c, Tensor) else square.mul_(1 / c)
 
 
-def squared_distance_from_products(xx: Tensor, yy: Tensor, xy: Tensor, *, c: float) -> Tensor:
+def squared_distance_from_products(xx: Tensor, yy: Tensor, xy: Tensor, *, c: Curvature) -> Tensor:
     """d(x, y)² from |x|², |y|² and ⟨x,y⟩, which broadcast.
 
         sinh²(√c d/2) = c(|x|² - 2⟨x,y⟩ + |y|²) / ((1 - c|x|²)(1 - c|y|²))
@@ -201,7 +217,7 @@ def squared_distance_from_products(xx: Tensor, yy: Tensor, xy: Tensor, *, c: flo
 
 
 def squared_distance_to_sum_from_products(
-    xx: Tensor, vv: Tensor, rr: Tensor, xv: Tensor, xr: Tensor, vr: Tensor, *, c: float
+    xx: Tensor, vv: Tensor, rr: Tensor, xv: Tensor, xr: Tensor, vr: Tensor, *, c: Curvature
 ) -> Tensor:
     """d(x, v ⊕ r)² from the six inner products of x, v and r, which broadcast.
 
@@ -217,23 +233,83 @@ def squared_distance_to_sum_from_products(
     """
     bracket = torch.addcmul(xx - 2 * xr + rr, vv, 1 + 2 * c * xr + c * c * xx * rr)
     bracket = torch.addcmul(bracket, xv, 1 + c * rr, value=-2)
-    bracket = torch.addcmul(bracket, vr, torch.add(1 + c * xx, xv, alpha=-2 * c), value=2)
+    bracket = torch.addcmul(bracket, vr, _plus_multiple(1 + c * xx, -2 * c, xv), value=2)
     z = bracket * (c / ((1 - c * xx) * (1 - c * rr))) / (1 - c * vv)
     return squared_distance_of_sinh(z, c=c)
 
 
-def squared_norm_of_sum_from_products(vv: Tensor, rr: Tensor, vr: Tensor, *, c: float) -> Tensor:
+def _plus_multiple(x: Tensor, factor: Curvature, y: Tensor) -> Tensor:
+    return torch.addcmul(x, factor, y) if isinstance(factor, Tensor) else torch.add(x, y, alpha=factor)
+
+
+def squared_distance_to_tangent_from_products(xx: Tensor, vv: Tensor, xv: Tensor, c: Curvature) -> Tensor:
+    """d(x, exp₀(v))² from |x|², |v|² and ⟨x,v⟩, which broadcast: x is in the ball, v in the tangent space at 0.
+
+    With r = √c|v|, S = sinh r and 1 - c|exp₀(v)|² = 1/cosh² r, which is never formed by a subtraction,
+
+        z = sinh²(√c d/2) = c [|x|² cosh² r - 2⟨x,v⟩ cosh r S/r + |v|² (S/r)²] / (1 - c|x|²).
+
+    Nothing ends at the rim: v may be as long as you like. Where r exceeds R = 1 + ½ log(8/eps), farther out than any x
+    whose 1 - c|x|² is not 0, z could overflow. There h = r - R is taken out: with z' = e^(-2h) z,
+
+        √c d = 2h + log(e^(-2h) + 2(z' + √(z'² + e^(-2h) z'))),
+
+    and sinh(r) e^(-h) = sinh R to rounding, as cosh. For r ≤ R we have h = 0 and :func:`squared_distance_of_sinh`.
+    """
+    kind = torch.finfo(xv.dtype)
+    largest = 1 + math.log(8 / kind.eps) / 2
+    cvv = c * vv
+    r = cvv.clamp(min=kind.eps / 16).sqrt()  # as in _radius
+    ratio = torch.sinh(r.clamp(max=largest)) / r
+    square = cvv * ratio.square()
+    cosh_square = 1 + square
+    bracket = c * xx * cosh_square - 2 * c * xv * ratio * cosh_square.sqrt() + square
+    # As in squared_distance_of_sinh, neither the root nor its derivative is taken at 0.
+    z = (bracket / (1 - c * xx)).clamp(min=-kind.tiny) + 2 * kind.tiny
+    twice_h = 2 * (r - largest).clamp(min=0)
+    root = (z * (z + torch.exp(-twice_h))).sqrt()
+    length = twice_h + torch.log1p(torch.expm1(-twice_h) + 2 * (z + root))
+    return length.square() / c
+
+
+def squared_norm_of_sum_from_products(vv: Tensor, rr: Tensor, vr: Tensor, *, c: Curvature) -> Tensor:
     """|v ⊕ r|² = |v + r|² / (c|v + r|² + (1 - c|v|²)(1 - c|r|²)) from |v|², |r|² and ⟨v,r⟩."""
     ww = (vv + 2 * vr + rr).clamp(min=0)
     return ww / (c * ww + (1 - c * vv) * (1 - c * rr))
 
 
-def riemannian_gradient(x: Tensor, euclidean_gradient: Tensor, *, c: float) -> Tensor:
+def riemannian_gradient(x: Tensor, euclidean_gradient: Tensor, *, c: Curvature) -> Tensor:
     """grad f = ∇f / λ_x² = ((1 - c|x|²)/2)² ∇f."""
     return euclidean_gradient * (gap(x, c=c) / 2).square()
 
 
-def step(x: Tensor, gradient: Tensor, lr: float | Tensor, *, c: float) -> Tensor:
+def inner(x: Tensor, u: Tensor, v: Tensor, *, c: Curvature) -> Tensor:
+    """λ_x² ⟨u,v⟩: the inner product of tangent vectors at x, last axis kept with size 1."""
+    return conformal_factor(x, c=c).square() * (u * v).sum(-1, keepdim=True)
+
+
+def transport(x: Tensor, y: Tensor, v: Tensor, *, c: Curvature) -> Tensor:
+    """(λ_x/λ_y) gyr[y, -x] v: parallel transport of v from x to y along the geodesic between them.
+
+    The gyration is gyr[a, b] v = -(a ⊕ b) ⊕ (a ⊕ (b ⊕ v)), a rotation. With w = y - x and
+    D = c|w|² + (1 - c|x|²)(1 - c|y|²) it is computed in a form in which y near x costs no digits:
+
+        gyr[y, -x] v = v + 2/D · [α w + β x],
+        α = c(c(2⟨x,w⟩⟨x,v⟩ - |x|²⟨w,v⟩) - (1 - c|x|²)⟨x,v⟩),   β = c((1 - c|x|²)⟨w,v⟩ - c|w|²⟨x,v⟩).
+
+    Laws: it keeps inner products, transport(y, x, ·) is its inverse, and transport(x, x, v) = v.
+    """
+    gap_x, gap_y = gap(x, c=c), gap(y, c=c)
+    w = y - x
+    xv, wv, xw = ((a * b).sum(-1, keepdim=True) for a, b in ((x, v), (w, v), (x, w)))
+    ww = squared_norm(w)
+    alpha = c * (2 * xw * xv - squared_norm(x) * wv) - gap_x * xv
+    beta = gap_x * wv - c * ww * xv
+    turned = v + 2 * c / (c * ww + gap_x * gap_y) * (alpha * w + beta * x)
+    return gap_y / gap_x * turned
+
+
+def step(x: Tensor, gradient: Tensor, lr: float | Tensor, *, c: Curvature) -> Tensor:
     """project(exp_x(-lr ∇f/λ_x²)): one Riemannian SGD step on the rows of x. Not meant to be differentiated.
 
     The velocity is a multiple of g = ∇f, so the result is a combination of x and g with scalars for each row.
@@ -242,15 +318,104 @@ def step(x: Tensor, gradient: Tensor, lr: float | Tensor, *, c: float) -> Tensor
         x ⊕ y = x + (p/D)(t² x - τg),   t = tanh(h),   q = cτ⟨x,g⟩,   D = (1 - q)² + (c|x|²t² - q²).
 
     Both terms of D are non-negative, the second by Cauchy and Schwarz. A zero gradient returns x unchanged.
+    A tensor c must broadcast to x [..., d].
     """
-    root_c = math.sqrt(c)
+    root_c = _root(c)
     radius = root_c * _norm(x)
     p = (1 - radius) * (1 + radius)
     length = _norm(gradient)
     t = torch.tanh(p * length * (root_c / 4 * lr))
     tau = t / (root_c * length + torch.finfo(x.dtype).tiny)
-    inner: Tensor = torch.linalg.vecdot(x, gradient).unsqueeze(-1)
-    q = c * tau * inner
+    product: Tensor = torch.linalg.vecdot(x, gradient).unsqueeze(-1)
+    q = c * tau * product
     scale = p / ((1 - q).square() + ((radius * t).square() - q * q).clamp(min=0))
     moved = (x * (1 + scale * t * t)).addcmul_(gradient, scale * tau, value=-1)
     return moved.mul_(_projection_factor(moved, c))
+
+
+@dataclass(frozen=True)
+class PoincareBall(Curved):
+    """The ball {x : c|x|² < 1} of curvature -c, as in the paper (there c = 1)."""
+
+    c: float = 1.0
+    name: ClassVar[str] = "poincare"
+    in_words: ClassVar[str] = "Poincaré ball"
+
+    def add(self, x: Tensor, y: Tensor) -> Tensor:
+        return mobius_add(x, y, c=self.c)
+
+    def stretch(self, m: Tensor, x: Tensor) -> Tensor:
+        return mobius_diagonal(m, x, c=self.c)
+
+    def exp0(self, v: Tensor) -> Tensor:
+        return exp0(v, c=self.c)
+
+    def exp0_scale(self, vv: Tensor) -> Tensor:
+        return exp0_scale(vv, c=self.c)
+
+    def log0(self, x: Tensor) -> Tensor:
+        return log0(x, c=self.c)
+
+    def exp(self, x: Tensor, v: Tensor) -> Tensor:
+        return exp(x, v, c=self.c)
+
+    def log(self, x: Tensor, y: Tensor) -> Tensor:
+        return log(x, y, c=self.c)
+
+    def retract(self, x: Tensor, v: Tensor) -> Tensor:
+        return project(x + v, c=self.c)
+
+    def transport(self, x: Tensor, y: Tensor, v: Tensor) -> Tensor:
+        return transport(x, y, v, c=self.c)
+
+    def inner(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
+        return inner(x, u, v, c=self.c)
+
+    def component_inner(self, x: Tensor, v: Tensor) -> Tensor:
+        return inner(x, v, v, c=self.c)
+
+    def distance(self, x: Tensor, y: Tensor) -> Tensor:
+        return distance(x, y, c=self.c)
+
+    def squared_distance(self, x: Tensor, y: Tensor) -> Tensor:
+        return squared_distance(x, y, c=self.c)
+
+    def conformal_factor(self, x: Tensor) -> Tensor:
+        return conformal_factor(x, c=self.c)
+
+    def riemannian_gradient(self, x: Tensor, gradient: Tensor) -> Tensor:
+        return riemannian_gradient(x, gradient, c=self.c)
+
+    def contains(self, x: Tensor) -> Tensor:
+        return contains(x, c=self.c)
+
+    def project(self, x: Tensor) -> Tensor:
+        return project(x, c=self.c)
+
+    def project_tangent(self, x: Tensor, v: Tensor) -> Tensor:
+        return v
+
+    def recentre(self, x: Tensor, centre: Tensor) -> Tensor:
+        return recentre(x, centre, c=self.c)
+
+    def step(self, x: Tensor, gradient: Tensor, lr: float | Tensor) -> Tensor:
+        return step(x, gradient, lr, c=self.c)
+
+    def origin(self, dim: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        return torch.zeros(dim, dtype=dtype)
+
+    def random(
+        self, generator: torch.Generator, shape: tuple[int, ...], scale: float, dtype: torch.dtype = torch.float32
+    ) -> Tensor:
+        return project(normal(generator, shape, scale, dtype), c=self.c)
+
+    def squared_distance_from_products(self, xx: Tensor, yy: Tensor, xy: Tensor) -> Tensor:
+        return squared_distance_from_products(xx, yy, xy, c=self.c)
+
+    def squared_distance_to_sum_from_products(
+        self, xx: Tensor, vv: Tensor, rr: Tensor, xv: Tensor, xr: Tensor, vr: Tensor
+    ) -> Tensor:
+        return squared_distance_to_sum_from_products(xx, vv, rr, xv, xr, vr, c=self.c)
+
+    def squared_norm_of_sum_from_products(self, vv: Tensor, rr: Tensor, vr: Tensor) -> Tensor:
+        return squared_norm_of_sum_from_products(vv, rr, vr, c=self.c)

@@ -14,7 +14,7 @@ from typing import cast
 
 from torch import Tensor
 
-from murp.geometry import Euclidean, Geometry, PoincareBall
+from murp.geometry import Euclidean, MobiusGeometry, PoincareBall
 from murp.models.biases import BIASES, Bias, bias_tables
 from murp.models.model import Candidate, Model, Numbers, Query, Rows, Table, squared_norm
 from murp.models.transformations import TRANSFORMATIONS, Transformation
@@ -45,9 +45,13 @@ class MultiRelational(Model):
         """Whether the parts are those of the published model."""
         return self.transformation == "published" and self.bias == "both"
 
-    def space(self) -> Geometry:
+    def space(self) -> MobiusGeometry:
         """Where the entities live."""
         raise NotImplementedError
+
+    @property
+    def geometry(self) -> MobiusGeometry:
+        return cast(MobiusGeometry, super().geometry)
 
     def declare(self) -> tuple[Table, ...]:
         space, bias = self.space(), cast(Bias, self.bias)
@@ -136,14 +140,14 @@ class MuRP(MultiRelational):
 
     curvature: float = setting(1.0, "curvature c of the ball, whose radius is 1/√c", above=0)
 
-    def space(self) -> Geometry:
+    def space(self) -> MobiusGeometry:
         return PoincareBall(self.curvature)
 
 
 class MuRE(MultiRelational):
     """MuRE: φ = -|R e_s - (e_o + r)|² + b_s + b_o in Euclidean space (equation 4)."""
 
-    def space(self) -> Geometry:
+    def space(self) -> MobiusGeometry:
         return Euclidean()
 
 

@@ -13,7 +13,6 @@ from matplotlib.patches import Circle
 from numpy.typing import NDArray
 from torch import Tensor
 
-from murp.geometry import PoincareBall
 from murp.graph import KnowledgeGraph
 from murp.models import MultiRelational
 from murp.plots.labels import write_names
@@ -102,7 +101,7 @@ def ask(
 
     rows, entities = model.rows("relation", r), entity_points(model)
     objects = entities[torch.from_numpy(chosen).to(model.device)]
-    curvature = model.geometry.c if isinstance(model.geometry, PoincareBall) else None
+    curvature = None if model.geometry.is_flat else model.geometry.c
     scale = 1.0 if curvature is None else curvature**0.5
     stages = {
         "before": (entities[subject], objects),

@@ -6,16 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from murp.geometry import Geometry, PoincareBall
+from murp.geometry import MobiusGeometry
 from murp.geometry.disk import geodesic
 from murp.plots.layout import in_unit_disk
 
 POINTS = 25  # of an arc
 
 
-def arcs(geometry: Geometry, heads: Tensor, tails: Tensor) -> NDArray[np.float64]:
+def arcs(geometry: MobiusGeometry, heads: Tensor, tails: Tensor) -> NDArray[np.float64]:
     """Geodesics between points (E, 2) of the geometry's plane, in the unit disk of the picture: (E, POINTS, 2)."""
-    if not isinstance(geometry, PoincareBall):
+    if geometry.is_flat:
         return in_unit_disk(geometry, geodesic(geometry, heads, tails, POINTS))
     return disk_arcs(in_unit_disk(geometry, heads), in_unit_disk(geometry, tails))
 

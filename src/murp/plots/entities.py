@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from murp.errors import ConfigError
-from murp.geometry import PoincareBall
 from murp.graph import KnowledgeGraph
 from murp.models import MultiRelational
 from murp.plots.answers import SUBJECT, project
@@ -53,7 +52,7 @@ def entities_disk(
         if centre is None:
             raise ConfigError("the paper's projection is relative to an entity: name it with --centre.")
         plane, note = project(points, points[centre]), "the paper's projection: along the centre's vector, and the rest"
-        if not isinstance(geometry, PoincareBall):
+        if geometry.is_flat:
             note += "; x drawn at x/(1 + |x|)"
     else:
         origin = torch.zeros_like(points[0]) if centre is None else points[centre]

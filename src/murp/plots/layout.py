@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from murp.errors import NotFiniteError
-from murp.geometry import Geometry, PoincareBall
+from murp.geometry import MobiusGeometry
 from murp.models import MultiRelational
 from murp.plots.style import INK, PAGE, PAPER, SMALL, new_figure, tidy, wrapped
 from murp.runs import Run
@@ -36,7 +36,7 @@ def finite(points: Tensor) -> Tensor:
     return points
 
 
-def around(geometry: Geometry, points: Tensor, centre: Tensor) -> Tensor:
+def around(geometry: MobiusGeometry, points: Tensor, centre: Tensor) -> Tensor:
     """Points (N, d) as seen from ``centre`` (d,), in the geometry of the same kind in two dimensions: (N, 2).
 
     An isometry brings the centre to 0. Distances from it stay what they are, and with d = 2 so does everything else;
@@ -57,22 +57,22 @@ def around(geometry: Geometry, points: Tensor, centre: Tensor) -> Tensor:
     return placed
 
 
-def in_unit_disk(geometry: Geometry, points: Tensor) -> NDArray[np.float64]:
+def in_unit_disk(geometry: MobiusGeometry, points: Tensor) -> NDArray[np.float64]:
     """Points (…, 2) of the geometry in the picture's unit disk: √c x in the ball, x/(1 + |x|) in the plane.
 
     So a point at distance d from the centre is drawn at tanh(√c d/2) or, in Euclidean space, at d/(1 + d).
     """
-    if isinstance(geometry, PoincareBall):
-        return np.asarray((geometry.c**0.5 * points).cpu())
-    return np.asarray((points / (1 + torch.linalg.vector_norm(points, dim=-1, keepdim=True))).cpu())
+    if geometry.is_flat:
+        return np.asarray((points / (1 + torch.linalg.vector_norm(points, dim=-1, keepdim=True))).cpu())
+    return np.asarray((geometry.c**0.5 * points).cpu())
 
 
-def scale_note(geometry: Geometry) -> str:
+def scale_note(geometry: MobiusGeometry) -> str:
     """How the picture shows a distance, in words for under it."""
-    if isinstance(geometry, PoincareBall):
-        drawn = "tanh(d/2)" if geometry.c == 1 else f"tanh(√{geometry.c:g} d/2)"
-        return f"hyperbolic distance d from the centre drawn at {drawn}"
-    return "distance d from the centre drawn at d/(1 + d)"
+    if geometry.is_flat:
+        return "distance d from the centre drawn at d/(1 + d)"
+    drawn = "tanh(d/2)" if geometry.c == 1 else f"tanh(√{geometry.c:g} d/2)"
+    return f"hyperbolic distance d from the centre drawn at {drawn}"
 
 
 def described(run: Run) -> str:

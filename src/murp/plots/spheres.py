@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from murp.errors import ConfigError
-from murp.geometry import Geometry, PoincareBall
+from murp.geometry import MobiusGeometry
 from murp.geometry.disk import euclidean_circle
 from murp.plots.entities import bias, degrees
 from murp.plots.labels import write_names
@@ -38,7 +38,7 @@ class Spheres:
     radii: NDArray[np.float64]
 
 
-def spheres_around(geometry: Geometry, points: Tensor, biases: Tensor, centre: int, count: int) -> Spheres:
+def spheres_around(geometry: MobiusGeometry, points: Tensor, biases: Tensor, centre: int, count: int) -> Spheres:
     """``centre`` and the ``count`` entities nearest to it, each with the sphere of radius √b for its bias b.
 
     An entity of negative bias has the radius 0. (The model takes a pair for a fact where the distance of the moved
@@ -50,7 +50,7 @@ def spheres_around(geometry: Geometry, points: Tensor, biases: Tensor, centre: i
     chosen = torch.topk(distances, min(count + 1, len(points)), largest=False).indices
     plane = around(geometry, points, points[centre])[chosen]
     middles, radii = plane, biases[chosen].clamp(min=0).sqrt()
-    if isinstance(geometry, PoincareBall):
+    if not geometry.is_flat:
         middles, radii = euclidean_circle(plane, radii, c=geometry.c)
         plane, middles, radii = (geometry.c**0.5 * part for part in (plane, middles, radii))
     shown = (part.cpu().numpy() for part in (plane, middles, radii))
@@ -76,9 +76,8 @@ def spheres(run: Run, *, centre: int | None = None, count: int = 24) -> Figure:
         note += f"; {without} of {len(shown.entities)} have a negative bias: no sphere"
     # The ends of the circles, for the picture to hold them too.
     ends = [shown.middles + shown.radii[:, None] * side for side in ([1, 0], [-1, 0], [0, 1], [0, -1])]
-    ball = isinstance(geometry, PoincareBall)
-    figure, axes = new_disk(title, note, np.concatenate([shown.points, *ends]) if ball else None)
-    if not ball:
+    figure, axes = new_disk(title, note, None if geometry.is_flat else np.concatenate([shown.points, *ends]))
+    if geometry.is_flat:
         axes.patches[0].remove()  # a plane has no boundary
         reach = 1.02 * float((np.linalg.norm(shown.points, axis=1) + shown.radii).max())
         axes.set(xlim=(-reach, reach), ylim=(-reach, reach))
@@ -95,7 +94,7 @@ def spheres(run: Run, *, centre: int | None = None, count: int = 24) -> Figure:
         axes.scatter(*shown.points[members].T, s=14, c=colour, linewidths=0, zorder=3 + level, label=label)
     figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=NORMAL, labelcolor=INK)
     names = [graph.entities.name(int(i)) for i in shown.entities]
-    write_names(axes, names, shown.points, limit=len(names), disk=ball)
+    write_names(axes, names, shown.points, limit=len(names), disk=not geometry.is_flat)
     return figure
 
 

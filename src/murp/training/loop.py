@@ -251,9 +251,12 @@ def _wait(job: Job) -> None:
 
 
 def _is_finite(job: Job) -> bool:
-    """Whether every parameter is; if not, the job fails."""
-    if job.failure is None and job.model.broken():
-        job.failure = _diverged(job, max(job.state.epoch + bool(job.state.chunk), 1), "a parameter")
+    """Whether every parameter and all that the optimizer keeps is; if not, the job fails."""
+    if job.failure is None:
+        infinite = [name for name, values in job.optimizer.items() if not bool(values.isfinite().all())]
+        if infinite or job.model.broken():
+            epoch = max(job.state.epoch + bool(job.state.chunk), 1)
+            job.failure = _diverged(job, epoch, f"the optimizer's table {', '.join(infinite)}")
     return job.failure is None
 
 
