@@ -74,4 +74,5 @@ def test_spaces_agree_with_geoopt(name: str) -> None:
     if name not in ("sphere", "product"):
         pairs["transport"] = (space.transport(x, y, v), judge.transp(x, y, v))
     for what, (found, expected) in pairs.items():
-        torch.testing.assert_close(found, expected, rtol=1e-7, atol=1e-8, msg=lambda text, what=what: f"{what}: {text}")
+        # Its ball keeps c by way of a float32, so that c = 1 is off by 10⁻⁷ there.
+        torch.testing.assert_close(found, expected, rtol=3e-6, atol=1e-6, msg=lambda text, what=what: f"{what}: {text}")
