@@ -64,7 +64,7 @@ MODULES: dict[str, list[str]] = {
     "geometry/euclidean": [*_SPACES, *_LAWS, "tests/geometry/test_batches.py"],
     "geometry/spaces": [*_SPACES, *_LAWS],
     "geometry/hyperboloid": ["tests/geometry/test_batches.py", "tests/geometry/test_hyperboloid.py", *_LAWS],
-    "geometry/sphere": _LAWS,
+    "geometry/sphere": ["tests/geometry/test_sphere.py", *_LAWS],
     "geometry/product": _LAWS,
     "geometry/disk": ["tests/geometry/test_batches.py", "tests/geometry/test_disk_laws.py"],
     "engines/step": ["tests/engines/test_step.py"],
