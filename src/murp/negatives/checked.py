@@ -28,12 +28,14 @@ class Checked(Negatives):
         self.facts = torch.unique(place * num_entities + triples[:, 2])
 
     def draw(self, positives: Tensor, generator: torch.Generator | None) -> Drawn:
-        place = self._place(self.questions, self._question(positives))[..., None]
+        place, known = self._found(self.questions, self._question(positives))
+        # A question that train does not have stands behind all others, where no fact is.
+        place = torch.where(known, place, len(self.questions))[..., None]
         shape = (*positives.shape[:-1], self.negatives)
         objects = self.uniform(shape, positives.device, generator)
         for _ in range(AGAIN):
             keys = place * self.num_entities + objects
-            true = self.facts[self._place(self.facts, keys)] == keys
+            _, true = self._found(self.facts, keys)
             objects = torch.where(true, self.uniform(shape, positives.device, generator), objects)
         return Drawn(objects)
 
@@ -41,6 +43,7 @@ class Checked(Negatives):
         return triples[..., 0] * self.num_relations + triples[..., 1]
 
     @staticmethod
-    def _place(values: Tensor, keys: Tensor) -> Tensor:
-        """Where the sorted ``values`` have the keys, or would have them."""
-        return torch.searchsorted(values, keys).clamp(max=len(values) - 1)
+    def _found(values: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
+        """Where the sorted ``values`` have the keys, and whether they do."""
+        place = torch.searchsorted(values, keys).clamp(max=len(values) - 1)
+        return place, values[place] == keys
