@@ -70,7 +70,7 @@ def test_the_fused_engines_leave_dropout_to_torch(setting: str) -> None:
 
 
 def test_a_model_without_dropout_on_its_query_says_which_have_it() -> None:
-    with pytest.raises(ConfigError, match="small_models:Blocks has no dropout on its query.*murp, mure"):
+    with pytest.raises(ConfigError, match=r"small_models:Blocks has no dropout on its query.*murp, mure"):
         Config(model="small_models:Blocks", query_dropout=0.1)
     assert Config(model="small_models:Blocks", entity_dropout=0.1).entity_dropout == 0.1
     with pytest.raises(ConfigError, match="must be below 1"):
