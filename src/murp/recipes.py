@@ -63,6 +63,8 @@ def _of_no_model(named: Mapping[str, Any], given: Mapping[str, Any]) -> set[str]
 
 def _fits(name: str, whole: Mapping[str, Any]) -> bool:
     """Whether a usual setting belongs to the parts that are chosen: the user may have chosen another optimizer."""
-    from murp.config import known_settings
+    from murp.config import known_settings, parts_of
 
+    if name in registry.KINDS and name not in parts_of(whole):  # negatives of an objective that draws none
+        return False
     return name in known_settings(whole)

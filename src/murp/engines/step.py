@@ -17,7 +17,7 @@ from murp import threads
 from murp.engines.task import Task
 from murp.errors import MurpError
 from murp.kernels import gathered
-from murp.models.model import Model, Role, Rows, Table
+from murp.models.model import Model, Query, Role, Rows, Table
 from murp.negatives import Drawn
 from murp.objectives import AllEntities, Labels, Sampled
 from murp.objectives.bernoulli import Bernoulli
@@ -48,11 +48,13 @@ class Gathered:
     shared: Read
     false_objects: Read | None = None  # (k) shared by the batch, or (B, k)
     false_subjects: Read | None = None  # (B, k)
+    relations: Read | None = None  # all of them, where the regularizer asks for that
 
     def reads(self) -> Iterator[Read]:
         """Each of them."""
-        every = (self.subject, self.relation, self.objects, self.shared, self.false_objects, self.false_subjects)
-        return (read for read in every if read is not None)
+        common = (self.subject, self.relation, self.objects, self.shared)
+        further = (self.false_objects, self.false_subjects, self.relations)
+        return (read for read in (*common, *further) if read is not None)
 
 
 def gather(task: Task, positives: Tensor, drawn: Drawn | None) -> Gathered:
@@ -65,6 +67,8 @@ def gather(task: Task, positives: Tensor, drawn: Drawn | None) -> Gathered:
 
     common = {"subject": read("subject", subject), "relation": read("relation", relation)}
     common["shared"] = Read({name: values.clone() for name, values in model.rows("shared").items()}, None)
+    if task.regularizer.reads_relations:
+        common["relations"] = Read(dict(model.rows("relation")), None)
     if drawn is None:
         return Gathered(objects=Read(dict(model.rows("object")), None), **common)
     if drawn.subjects is None and drawn.objects.dim() == 2:
@@ -78,8 +82,8 @@ def gather(task: Task, positives: Tensor, drawn: Drawn | None) -> Gathered:
 def loss_of(task: Task, read: Gathered, labels: Labels | None) -> Tensor:
     """The loss of a batch as a function of the rows it reads, which is what the gradient is taken of."""
     model, objective, shared = task.model, task.objective, read.shared.rows
-    query = model.query(read.subject.rows, read.relation.rows, shared)
-    candidates = model.candidate(read.objects.rows, shared)
+    query = model.query(model.read(read.subject.rows), read.relation.rows, shared)
+    candidates = model.candidate(model.read(read.objects.rows), shared)
     if isinstance(objective, AllEntities):
         assert labels is not None
         loss = objective.loss(model, query, candidates, labels)
@@ -91,22 +95,31 @@ def loss_of(task: Task, read: Gathered, labels: Labels | None) -> Tensor:
             scores = torch.cat([scores, _apart(model, read, query)], 1)
         loss = objective.loss(scores)
         true = {name: values[:, 0] for name, values in read.objects.rows.items()}
-    term = task.regularizer.term(model, Batch(read.subject.rows, read.relation.rows, true, shared, query))
+    term = task.regularizer.term(model, _batch(read, true, query, labels if objective.grouped else None))
     return loss if term is None else loss + term
 
 
-def _apart(model: Model, read: Gathered, query: object) -> Tensor:
+def _batch(read: Gathered, true: Rows, query: Query, labels: Labels | None) -> Batch:
+    """What a regularizer sees."""
+    assert read.relation.where is not None
+    relations = None if read.relations is None else read.relations.rows
+    return Batch(
+        read.subject.rows, read.relation.rows, true, read.shared.rows, query, labels, relations, read.relation.where
+    )
+
+
+def _apart(model: Model, read: Gathered, query: Query) -> Tensor:
     """Scores (B, k) of false triples that do not stand beside the true ones."""
     assert read.false_objects is not None
-    shared = read.shared.rows
+    shared, objects = read.shared.rows, model.read(read.false_objects.rows)
     if read.false_subjects is None:
-        return model.meet(query, model.candidate(read.false_objects.rows, shared))  # type: ignore[arg-type]
-    rows = read.false_subjects.rows
+        return model.meet(query, model.candidate(objects, shared))
+    rows = model.read(read.false_subjects.rows)
     b, k = next(iter(rows.values())).shape[:2]
     subjects = {name: values.flatten(0, 1) for name, values in rows.items()}
     relations = {name: values.repeat_interleave(k, 0) for name, values in read.relation.rows.items()}
     asked = model.query(subjects, relations, shared)
-    answers = {name: values.flatten(0, 1).unsqueeze(1) for name, values in read.false_objects.rows.items()}
+    answers = {name: values.flatten(0, 1).unsqueeze(1) for name, values in objects.items()}
     return model.meet(asked, model.candidate(answers, shared)).view(b, k)
 
 

@@ -37,6 +37,8 @@ class Task:
 
     @property
     def as_published(self) -> bool:
-        """Whether all but the model is the paper's: what the fused engines know."""
+        """Whether all but the model's score is the paper's: what the fused engines know."""
+        if self.model.uses_chance:
+            return False
         parts = (self.objective, self.negatives, self.optimizer, self.regularizer)
         return [type(part) for part in parts] == [Bernoulli, Uniform, SGD, Nothing] and not self.optimizer.clip
