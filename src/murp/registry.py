@@ -21,6 +21,23 @@ from murp.settings import Part
 MODELS = {
     "murp": "murp.models.multirelational:MuRP",
     "mure": "murp.models.multirelational:MuRE",
+    "transe": "murp.models.transe:TransE",
+    "distmult": "murp.models.distmult:DistMult",
+    "complex": "murp.models.complex:ComplEx",
+    "rescal": "murp.models.rescal:RESCAL",
+    "rotate": "murp.models.rotate:RotatE",
+    "tucker": "murp.models.tucker:TuckER",
+    "conve": "murp.models.conve:ConvE",
+    "rote": "murp.models.rotations:RotE",
+    "refe": "murp.models.rotations:RefE",
+    "atte": "murp.models.rotations:AttE",
+    "roth": "murp.models.hyperbolic_rotations:RotH",
+    "refh": "murp.models.hyperbolic_rotations:RefH",
+    "atth": "murp.models.hyperbolic_rotations:AttH",
+    "roth-stretch": "murp.models.hyperbolic_rotations:RotHStretch",
+    "mure-matrix": "murp.models.matrices:MuREMatrix",
+    "murp-matrix": "murp.models.matrices:MuRPMatrix",
+    "hybonet": "murp.models.hybonet:HyboNet",
 }
 OBJECTIVES = {
     "bernoulli": "murp.objectives.bernoulli:Bernoulli",

@@ -140,14 +140,20 @@ def loss_of_tables(task: Task, tables: Rows, positives: Tensor, drawn: Drawn | N
 
     shared = {t.name: tables[t.name][0] for t in model.tables if t.of == "shared"}
     whole = {t.name: tables[t.name] for t in model.tables if "object" in t.roles}
-    read = {"subject": rows("subject", subject), "relation": rows("relation", relation)}
+    read = Gathered(
+        Read(rows("subject", subject), subject),
+        Read(rows("relation", relation), relation),
+        Read(whole, None),
+        Read(shared, None),
+    )
+    if task.regularizer.reads_relations:
+        read.relations = Read({t.name: tables[t.name] for t in model.tables if "relation" in t.roles}, None)
     if drawn is None:
-        gathered_ = Gathered(*(Read(part, None) for part in (*read.values(), whole, shared)))
-        return loss_of(task, gathered_, labels)
+        return loss_of(task, read, labels)
     assert isinstance(objective, Sampled)
     assert drawn.subjects is None
     asked = torch.cat([objects[:, None], drawn.objects], 1)
-    query = model.query(read["subject"], read["relation"], shared)
+    query = model.query(read.subject.rows, read.relation.rows, shared)
     products, square = gathered.products(whole[model.point], asked, query.vectors)
     numbers = {
         name: values.index_select(0, asked.flatten()).view(asked.shape)
@@ -158,8 +164,7 @@ def loss_of_tables(task: Task, tables: Rows, positives: Tensor, drawn: Drawn | N
         products, {name: values.unsqueeze(-1) for name, values in query.numbers.items()}, {"square": square, **numbers}
     )
     loss = objective.loss(scores)
-    true = rows("object", objects)
-    term = task.regularizer.term(model, Batch(read["subject"], read["relation"], true, shared, query))
+    term = task.regularizer.term(model, _batch(read, rows("object", objects), query, None))
     return loss if term is None else loss + term
 
 
@@ -169,7 +174,7 @@ def reads_most(task: Task, positives: Tensor, drawn: Drawn | None) -> bool:
     if drawn is None:
         return model.num_relations <= FEW_ROWS * len(positives)
     plain = drawn.subjects is None and drawn.objects.dim() == 2
-    usual = model.products and type(model).candidate is Model.candidate and not model.uses_chance
+    usual = model.products and type(model).candidate is Model.candidate and not model.entity_dropout
     occurrences = len(positives) * (1 + drawn.objects.shape[-1])
     many = occurrences >= MANY and model.num_entities <= FEW_ROWS * occurrences
     return plain and usual and many and model.num_relations <= FEW_ROWS * len(positives)

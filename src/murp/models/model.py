@@ -116,7 +116,7 @@ class Model(Part):
     entity_dropout: float = setting(
         0.0, "share of an entity's coordinates that a training step sets to 0 (dropout)", least=0, below=1
     )
-    products: ClassVar[bool] = True
+    products: bool = True
     drops_queries: ClassVar[bool] = False  # whether query calls dropped on the vector that meets candidates
     keeps_statistics: ClassVar[bool] = False  # whether training keeps statistics of queries (batch normalisation)
     usual: ClassVar[Mapping[str, Any]] = {}

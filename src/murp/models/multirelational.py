@@ -52,7 +52,7 @@ class MultiRelational(Model):
 
     @property
     def geometry(self) -> MobiusGeometry:
-        return cast(MobiusGeometry, super().geometry)
+        return self.space()
 
     def declare(self) -> tuple[Table, ...]:
         space, bias = self.space(), cast(Bias, self.bias)

@@ -1,0 +1,63 @@
+"""HyboNet: a Lorentz linear map for each relation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from murp.models.biases import bias_tables
+from murp.models.dot_product import DotProduct
+from murp.models.model import Candidate, Query, Rows, Table
+from murp.models.rescal import applied
+
+LEAST_TIME = 1.1  # of what a relation makes of a subject; the hyperboloid's own is 1
+
+
+class HyboNet(DotProduct):
+    """HyboNet: φ = 2 + 2⟨f_r(x_s), x_o⟩ + b_s + b_o: 2 - squared Lorentzian distance, with ⟨x,y⟩ = -x₀y₀ + Σ xᵢyᵢ.
+
+    An entity is a point x = (√(1 + |u|²), u) of the hyperboloid, held as u (d), which any optimizer moves freely. With
+    y = M_r x + a_r, M_r (d + 1, d + 1), the map is f_r(x) = (t, √(t² - 1) y'/|y'|), its time t = 1.1 + σ(y₀) e^{k_r}.
+    The inner product is an ordinary one if the query's time is negated: the query is (B, d + 1).
+
+    Chen, Han, Lin, Zhao, Liu, Li, Sun, Zhou: Fully Hyperbolic Neural Networks, ACL 2022.
+    """
+
+    usual: ClassVar[Mapping[str, Any]] = {
+        "objective": "one-vs-all",
+        "optimizer": "adam",
+        "lr": 0.002,
+        "lr_schedule": "linear",
+        "batch_size": 1024,
+        "regularizer": "l2",
+        "regularizer_weight": 0.01,
+    }
+
+    def declare(self) -> tuple[Table, ...]:
+        d = self.dim + 1
+        return (
+            Table("entity", "entity", (self.dim,)),
+            Table("matrix", "relation", (d, d), initial="xavier"),
+            Table("offset", "relation", (d,)),
+            Table("log_scale", "relation", (), initial="zero"),
+            *bias_tables("both"),
+        )
+
+    def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
+        y = applied(relation["matrix"], on_hyperboloid(subject["entity"])) + relation["offset"]
+        time = LEAST_TIME + torch.sigmoid(y[:, :1]) * relation["log_scale"].exp()[:, None]
+        space = y[:, 1:]
+        length = (space.square().sum(-1, keepdim=True) + torch.finfo(y.dtype).tiny).sqrt()
+        q = torch.cat([-time, (time * time - 1).sqrt() / length * space], -1)
+        return Query((2 * q,), {"added": subject["subject_bias"] + 2})
+
+    def candidate(self, entity: Rows, shared: Rows) -> Candidate:
+        return Candidate((on_hyperboloid(entity["entity"]),), {"object_bias": entity["object_bias"]})
+
+
+def on_hyperboloid(u: Tensor) -> Tensor:
+    """(√(1 + |u|²), u): vectors (…, d) → points (…, d + 1)."""
+    return torch.cat([(1 + u.square().sum(-1, keepdim=True)).sqrt(), u], -1)
