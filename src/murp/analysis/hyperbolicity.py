@@ -71,7 +71,7 @@ def hyperbolicity(
     for i, row in enumerate(rows):
         apart[i] = row[drawn]
         if row.max() > diameter:
-            diameter, farthest = int(row.max()), row.argmax()[None]
+            diameter, farthest = int(row.max()), np.array([row.argmax()])
     # From one end of a long path the other end is found: in a tree always, in other graphs often.
     diameter = max(diameter, int(graph.distances(farthest).max()))
     every = comb(len(drawn), 4) <= quadruples

@@ -92,6 +92,16 @@ class Experiments:
                 self._store_run(run, result, together)
         return [stored_run(self.out, run.name) for run in order]
 
+    def seeded(self, planned: PlannedRun) -> list[PlannedRun]:
+        """The run once for each seed that is asked for."""
+        return [dataclasses.replace(planned, seed=seed) for seed in range(self.seeds)]
+
+    def train_seeds(self, planned: PlannedRun) -> list[str]:
+        """The run with every seed, trained where it is not stored; the names of these runs, as an item keeps them."""
+        runs = self.seeded(planned)
+        self.results(runs)
+        return [run.name for run in runs]
+
     def open(self, *planned: PlannedRun) -> list[Run]:
         """The runs themselves, for what is not in their records, but for those that diverged.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -37,9 +36,8 @@ def table1(experiments: Experiments) -> None:
     for data in items["data"]:
         for dim in items["dims"]:
             for model in MODELS:
-                runs = [PlannedRun(data, model, dim, chosen[data, model], seed) for seed in range(experiments.seeds)]
-                experiments.results(runs)
-                cells.append({"data": data, "model": model, "dim": dim, "runs": [run.name for run in runs]})
+                runs = experiments.train_seeds(PlannedRun(data, model, dim, chosen[data, model]))
+                cells.append({"data": data, "model": model, "dim": dim, "runs": runs})
     experiments.store(
         "table1", {"settings": items, "training": experiments.settings["training"], "grid": grid, "cells": cells}
     )
@@ -51,9 +49,8 @@ def figure3a(experiments: Experiments) -> None:
     cells = []
     for dim in items["dims"]:
         for model in MODELS:
-            runs = [PlannedRun(items["data"], model, dim, items["lr"], seed) for seed in range(experiments.seeds)]
-            experiments.results(runs)
-            cells.append({"model": model, "dim": dim, "runs": [run.name for run in runs]})
+            runs = experiments.train_seeds(PlannedRun(items["data"], model, dim, items["lr"]))
+            cells.append({"model": model, "dim": dim, "runs": runs})
     experiments.store("figure3a", {"settings": items, "cells": cells})
 
 
@@ -64,9 +61,7 @@ def figure3b(experiments: Experiments) -> None:
     for model in MODELS:
         chosen = PlannedRun(items["data"], model, items["dim"], items["lr"])
         curves[model] = curve(experiments, chosen, items["epochs"])
-        runs = [dataclasses.replace(chosen, seed=seed) for seed in range(experiments.seeds)]
-        experiments.results(runs)
-        cells.append({"model": model, "runs": [run.name for run in runs]})
+        cells.append({"model": model, "runs": experiments.train_seeds(chosen)})
     experiments.store("figure3b", {"settings": items, "curves": curves, "cells": cells})
 
 
@@ -79,8 +74,7 @@ def table2(experiments: Experiments) -> None:
     for kind, parts in variants:
         for model in MODELS:
             for lr in items["lr"]:
-                where = (items["data"], model, items["dim"], lr)
-                runs = [PlannedRun(*where, seed, parts) for seed in range(experiments.seeds)]
+                runs = experiments.seeded(PlannedRun(items["data"], model, items["dim"], lr, parts=parts))
                 if not all("failed" in result for result in experiments.results(runs)):
                     break
             name = parts[0] if kind == "transformations" else parts[1]
@@ -93,9 +87,8 @@ def table3(experiments: Experiments) -> None:
     items = experiments.settings["table3"]
     cells = []
     for model in MODELS:
-        runs = [PlannedRun(items["data"], model, items["dim"], items["lr"], seed) for seed in range(experiments.seeds)]
-        experiments.results(runs)
-        cells.append({"model": model, "runs": [run.name for run in runs]})
+        planned = PlannedRun(items["data"], model, items["dim"], items["lr"])
+        cells.append({"model": model, "runs": experiments.train_seeds(planned)})
     graph = _hierarchy(experiments.graph(items["data"]))
     flat = {"data": items["flat"], **_flatness(_hierarchy(experiments.graph(items["flat"])))}
     experiments.store("table3", {"settings": items, "cells": cells, "relations": graph, "flat": flat})
@@ -106,9 +99,7 @@ def figure4(experiments: Experiments) -> None:
     items = experiments.settings["figure4"]
     models, cells = {}, []
     for model in MODELS:
-        planned = [
-            PlannedRun(items["data"], model, items["dim"], items["lr"], seed) for seed in range(experiments.seeds)
-        ]
+        planned = experiments.seeded(PlannedRun(items["data"], model, items["dim"], items["lr"]))
         runs = experiments.open(*planned)
         pairs = [(entity_norms(run), run.model.parameters["subject_bias"].double().cpu().numpy()) for run in runs]
         found = {"spearman": [spearman(*pair).rho for pair in pairs]}
@@ -134,9 +125,7 @@ def figure5(experiments: Experiments) -> None:
     subject, relation = graph.entities.find(items["subject"]), graph.relations.find(items["relation"])
     models, cells = {}, []
     for model in MODELS:
-        planned = [
-            PlannedRun(items["data"], model, items["dim"], items["lr"], seed) for seed in range(experiments.seeds)
-        ]
+        planned = experiments.seeded(PlannedRun(items["data"], model, items["dim"], items["lr"]))
         runs = experiments.open(*planned)
         every = [ask(run.model, graph, subject, relation, others=items["others"]) for run in runs]
         counts = {kind: [int(one.answers()[kind].sum()) for one in every] for kind in WRONG}
@@ -166,9 +155,8 @@ def nell(experiments: Experiments) -> None:
     for data in items["data"]:
         for dim in items["dims"]:
             for model in MODELS:
-                runs = [PlannedRun(data, model, dim, items["lr"], seed) for seed in range(experiments.seeds)]
-                experiments.results(runs)
-                cells.append({"data": data, "model": model, "dim": dim, "runs": [run.name for run in runs]})
+                runs = experiments.train_seeds(PlannedRun(data, model, dim, items["lr"]))
+                cells.append({"data": data, "model": model, "dim": dim, "runs": runs})
         flaws[data] = _without_leaks(*experiments.open(PlannedRun(data, "murp", items["dims"][0], items["lr"])))
     experiments.store("nell", {"settings": items, "cells": cells, "flaws": flaws})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from typing import Any
 
@@ -19,10 +18,9 @@ def trials(experiments: Experiments) -> None:
     for cell in items["cells"]:
         tried = [_planned(items, cell, lr, scale) for scale, lr in itertools.product(cell["scale"], cell["lr"])]
         best = tried[int(np.argmax([valid_mrr(result) for result in experiments.results(tried)]))]
-        runs = [dataclasses.replace(best, seed=seed) for seed in range(experiments.seeds)]
-        experiments.results(runs)
+        runs = experiments.train_seeds(best)
         where = {name: cell[name] for name in ("kind", "part", "model")}
-        cells.append({**where, "tried": [run.name for run in tried], "runs": [run.name for run in runs]})
+        cells.append({**where, "tried": [run.name for run in tried], "runs": runs})
     experiments.store("trials", {"settings": items, "cells": cells})
 
 
