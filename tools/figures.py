@@ -19,7 +19,7 @@ from typing import Any
 
 import origins
 from murp.paper.evidence import METRICS, decimals
-from murp.paper.lab import published
+from murp.paper.experiments import published
 
 ROOT = Path(__file__).resolve().parent.parent
 

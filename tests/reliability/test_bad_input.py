@@ -22,7 +22,7 @@ from murp.exchange import export, import_run
 from murp.graph import KnowledgeGraph, parquet, streams
 from murp.graph.reading import find_file, read_names, read_triples
 from murp.graph.storage import MANIFEST, sha256
-from murp.paper.lab import stored_run
+from murp.paper.experiments import stored_run
 from murp.runs import load
 
 

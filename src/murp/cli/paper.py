@@ -44,7 +44,7 @@ def run_list(options: argparse.Namespace) -> None:
     """Every item with what it is."""
     with uncollected():
         from murp.paper import ITEMS
-        from murp.paper.lab import stored
+        from murp.paper.experiments import stored
 
     out = Path(options.out)
     rows = []
@@ -59,9 +59,9 @@ def run_items(options: argparse.Namespace) -> None:
     """Run the items in the paper's order."""
     with uncollected():
         from murp.errors import ConfigError
-        from murp.paper import ITEMS, Lab
+        from murp.paper import ITEMS, Experiments
         from murp.paper.done import is_done
-        from murp.paper.lab import stored
+        from murp.paper.experiments import stored
         from murp.training.progress import for_terminal
 
     unknown = [name for name in options.items if name not in (*ITEMS, "all")]
@@ -73,7 +73,7 @@ def run_items(options: argparse.Namespace) -> None:
         if found is not None and found["quick"] != options.quick:
             kind = "quick toys" if found["quick"] else "real results"
             raise ConfigError(f"{out} holds {kind}: keep the two kinds apart, choose another --out.")
-    lab = Lab(
+    experiments = Experiments(
         out,
         device=options.device,
         seeds=options.seeds,
@@ -86,10 +86,10 @@ def run_items(options: argparse.Namespace) -> None:
         for name, item in ITEMS.items():
             if name not in options.items and "all" not in options.items:
                 continue
-            if not options.again and is_done(lab, name):
+            if not options.again and is_done(experiments, name):
                 _say(f"{name}: stored already in {out / name}.json; --again runs it again")
             else:
-                item(lab)
+                item(experiments)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt("stopped; what is done is kept. Give the same command to go on.") from stop
 

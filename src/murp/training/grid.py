@@ -10,6 +10,7 @@ keeps the finished runs and goes on with those that were interrupted or failed.
 from __future__ import annotations
 
 import contextlib
+import copy
 import itertools
 import json
 import os
@@ -180,7 +181,7 @@ def _loaded(path: Path, config: Config, graph: KnowledgeGraph) -> Run | MurpErro
 
 def _told(error: MurpError) -> MurpError:
     """The same without the frames it came through, which would keep the run's model in memory."""
-    return type(error)(str(error))
+    return copy.copy(error)
 
 
 def _check_same(path: Path, config: Config, graph: KnowledgeGraph) -> None:

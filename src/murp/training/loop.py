@@ -18,7 +18,7 @@ from torch import Tensor
 from murp.commands import command
 from murp.config import Config
 from murp.engines import Chunk, Engine
-from murp.errors import NotFiniteError, RunError
+from murp.errors import DivergedError, NotFiniteError, RunError
 from murp.evaluation import KnownFacts, evaluate
 from murp.runs import checkpoint, folder
 from murp.runs.lock import check_held
@@ -272,12 +272,10 @@ def _drop_failed(jobs: Sequence[Job]) -> None:
         raise failures[0]
 
 
-def _diverged(job: Job, epoch: int, noticed: str) -> NotFiniteError:
+def _diverged(job: Job, epoch: int, noticed: str) -> DivergedError:
     broken = job.model.broken()
     what = f"parameter {', '.join(broken)}" if broken else noticed
     lr = job.config.lr
     precise = "" if job.config.dtype == "float64" else ", or --dtype float64"
-    return NotFiniteError(
-        f"{what} became NaN or infinite in epoch {epoch} (learning rate {lr:g}). Try a learning rate of {lr / 5:g}"
-        f"{precise}. The last good checkpoint in {job.path} is kept."
-    )
+    advice = f"Try a learning rate of {lr / 5:g}{precise}. The last good checkpoint in {job.path} is kept."
+    return DivergedError(what, epoch, lr, advice)

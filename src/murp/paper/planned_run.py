@@ -16,7 +16,7 @@ NOT_COMPARED = ("data", "data_dir", "device", "engine", "save_every", "tensorboa
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PlannedRun:
     """One run of the paper: what distinguishes it from the others. ``parts`` are (transformation, bias)."""
 
     data: str
@@ -53,14 +53,14 @@ class Wanted:
         return [*(part for part in self.parts if part not in PUBLISHED), *length]
 
 
-def differences(stored: Mapping[str, Any], wanted: Config, ignoring: tuple[str, ...] = ()) -> list[str]:
-    """The settings, ``epochs = 500, not 400``, in which a stored run is another than the one that is wanted.
+def differences(stored: Mapping[str, Any], planned: Config, ignoring: tuple[str, ...] = ()) -> list[str]:
+    """The settings, ``epochs = 500, not 400``, in which a stored run is another than the one that is planned.
 
     A setting that the stored run does not know is newer than the run, which was trained as its default says.
     """
     known = {**Config().to_dict(), **stored}
     return [
         f"{name} = {known[name]!r}, not {value!r}"
-        for name, value in wanted.to_dict().items()
+        for name, value in planned.to_dict().items()
         if name not in (*NOT_COMPARED, *ignoring) and known.get(name, value) != value
     ]

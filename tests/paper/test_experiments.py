@@ -14,17 +14,17 @@ import pytest
 from murp.cli.main import main
 from murp.config import Config
 from murp.errors import ConfigError, RunError
-from murp.paper import ITEMS, Lab, lab
+from murp.paper import ITEMS, Experiments, experiments
 from murp.paper.curve import curve
 from murp.paper.done import is_done
-from murp.paper.lab import read_settings
-from murp.paper.wanted import Wanted, differences
+from murp.paper.experiments import read_settings
+from murp.paper.planned_run import PlannedRun, differences
 from murp.provenance import identity
 from murp.runs import checkpoint, folder
 from murp.training.progress import Silent
 
 RESULTS = Path(__file__).parents[2] / "results" / "paper"
-MURE = Wanted("wordnet-mini", "mure", 5, 50)
+MURE = PlannedRun("wordnet-mini", "mure", 5, 50)
 
 
 @pytest.fixture
@@ -39,11 +39,11 @@ def content(out: Path) -> dict[str, bytes]:
     return {str(file.relative_to(out)): file.read_bytes() for file in [*out.glob("*.json"), *out.glob("runs/*.json")]}
 
 
-def quick(out: Path, **options: Any) -> Lab:
-    return Lab(out, device="cpu", quick=True, **options)
+def quick(out: Path, **options: Any) -> Experiments:
+    return Experiments(out, device="cpu", quick=True, **options)
 
 
-def with_epochs(out: Path, epochs: int, **options: Any) -> Lab:
+def with_epochs(out: Path, epochs: int, **options: Any) -> Experiments:
     """As if settings.toml had been edited."""
     changed = quick(out, **options)
     changed.settings = {**changed.settings, "training": {**changed.settings["training"], "epochs": epochs}}
@@ -68,7 +68,7 @@ class TestWhatIsStored:
         assert content(copy) == before
 
     def test_runs_are_not_repeated(self, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(lab, "train_all", never)
+        monkeypatch.setattr(experiments, "train_all", never)
         before = content(copy)
         for name in ("table1", "figure3a", "table2"):
             ITEMS[name](quick(copy))
@@ -123,16 +123,16 @@ class TestWhatIsStored:
             assert stamped["command"]
 
     def test_the_published_results_are_those_of_todays_settings(self) -> None:
-        published = Lab(RESULTS, seeds=3)
+        published = Experiments(RESULTS, seeds=3)
         assert [item for item in ITEMS if not is_done(published, item)] == []
         for file in sorted((RESULTS / "runs").glob("*.json")):
             settings = json.loads(file.read_text())["settings"]
             parts = settings["transformation"], settings["bias"]
             own = [settings[key] for key in ("data", "model", "dim", "lr", "seed")]
             epochs = None if settings["epochs"] == published.training["epochs"] else settings["epochs"]
-            wanted = Wanted(*own, parts, epochs, settings.get("initial_scale", Config.initial_scale))
-            assert wanted.name == file.stem
-            assert differences(settings, published.config(wanted)) == []
+            planned = PlannedRun(*own, parts, epochs, settings.get("initial_scale", Config.initial_scale))
+            assert planned.name == file.stem
+            assert differences(settings, published.config(planned)) == []
 
 
 class TestOtherSettings:
@@ -143,14 +143,16 @@ class TestOtherSettings:
             with_epochs(copy, 2).results([MURE])
 
     def test_the_device_is_none(self, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(lab, "train_all", never)
-        assert Lab(copy, device="cuda", quick=True).results([MURE])[0]["name"] == MURE.name
+        monkeypatch.setattr(experiments, "train_all", never)
+        assert Experiments(copy, device="cuda", quick=True).results([MURE])[0]["name"] == MURE.name
 
     def test_a_setting_newer_than_the_record_had_its_default(self) -> None:
-        lab = Lab(Path("nowhere"), quick=True)
-        settings = {**lab.settings["training"], **MURE.settings()}
-        assert differences(settings, lab.config(MURE)) == []
-        assert differences({**settings, "dtype": "float64"}, lab.config(MURE)) == ["dtype = 'float64', not 'float32'"]
+        experiments = Experiments(Path("nowhere"), quick=True)
+        settings = {**experiments.settings["training"], **MURE.settings()}
+        assert differences(settings, experiments.config(MURE)) == []
+        assert differences({**settings, "dtype": "float64"}, experiments.config(MURE)) == [
+            "dtype = 'float64', not 'float32'"
+        ]
 
     @pytest.mark.usefixtures("on_small")
     def test_again_trains_it_anew(self, toys: Path, tmp_path: Path) -> None:
@@ -179,7 +181,7 @@ class TestInterrupted:
     def test_the_same_command_goes_on(
         self, toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        monkeypatch.setitem(ITEMS, "figure4", lambda lab: lab.results([MURE]))
+        monkeypatch.setitem(ITEMS, "figure4", lambda experiments: experiments.results([MURE]))
         command = ["paper", "run", "figure4", "--quick", "--device", "cpu", "--out", str(tmp_path)]
         with monkeypatch.context() as patch:
             patch.setattr("murp.training.progress.for_terminal", Stop)
@@ -202,14 +204,15 @@ class TestInterrupted:
         assert found["training_seconds"] > seconds
 
     def test_a_run_that_diverged_before_it_was_stored(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        runs = [Wanted("wordnet-mini", "mure", 2, lr) for lr in (20, 1e30)]
+        runs = [PlannedRun("wordnet-mini", "mure", 2, lr) for lr in (20, 1e30)]
         with monkeypatch.context() as killed:
-            killed.setattr(Lab, "_store_run", interrupt)
+            killed.setattr(Experiments, "_store_run", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 quick(tmp_path).results(runs)
         good, bad = quick(tmp_path).results(runs)
         assert good["metrics"]["valid"]["standard"]["mrr"] > 0
-        assert "became NaN or infinite" in bad["failed"]
+        assert bad["failed"].endswith(f"became NaN or infinite in epoch {bad['failed_epoch']} (learning rate 1e+30).")
+        assert bad["failed_epoch"] >= 1
         with pytest.raises(RunError, match=r"lr1e\+30.*the run diverged.*another learning rate"):
             quick(tmp_path).open(runs[1])
         [only] = quick(tmp_path).open(*runs)
@@ -224,12 +227,12 @@ class TestInterrupted:
         assert content(copy) == before
 
     def test_a_curve(self, tmp_path: Path) -> None:
-        lab = quick(tmp_path)
-        first = curve(lab, MURE, [1, 2])["points"]
-        longer = curve(lab, MURE, [1, 2, 3])["points"]
+        experiments = quick(tmp_path)
+        first = curve(experiments, MURE, [1, 2])["points"]
+        longer = curve(experiments, MURE, [1, 2, 3])["points"]
         assert longer[:2] == first
         # Epochs that lie between are not to be had from the same training; a new one passes through the same weights.
-        assert curve(lab, MURE, [1, 3])["points"] == [longer[0], longer[2]]
+        assert curve(experiments, MURE, [1, 3])["points"] == [longer[0], longer[2]]
         other = quick(tmp_path)
         other.settings = {**other.settings, "training": {**other.settings["training"], "batch_size": 7}}
         with pytest.raises(ConfigError, match=r"curve-.* holds a run with batch_size = 512, not 7"):
@@ -276,6 +279,6 @@ class TestDamage:
 
 def test_parts_that_are_not_the_published_are_named() -> None:
     assert MURE.shape == "mure d=5, on wordnet-mini"
-    swapped = Wanted("WN18RR", "murp", 40, 0.5, 1, ("swapped", "norm"))
+    swapped = PlannedRun("WN18RR", "murp", 40, 0.5, 1, ("swapped", "norm"))
     assert swapped.shape == "murp d=40, swapped, norm, on WN18RR"
     assert swapped.name == "WN18RR-murp-d40-lr0.5-seed1-swapped-norm"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from murp.models import Model
-from murp.paper.blocks import Block, Table, Text
+from murp.paper.document import Block, Table, Text
 from murp.paper.evidence import Evidence, decimals, signed_spread
 
 
-def again(evidence: Evidence, cell: dict[str, Any], theirs: float, far: float) -> list[Block]:
+def trials_of(evidence: Evidence, cell: dict[str, Any], theirs: float, far: float) -> list[Block]:
     """The trials of one cell of table 2, ``theirs`` being the paper's MRR; a remark where there are none.
 
     Where the best of them is still ``far`` below the paper's, that is said.

@@ -1,17 +1,17 @@
-"""The report's account of itself: how it was measured, what the protocol and the data's flaws are worth."""
+"""The report on its own methods: how it was measured, what the protocol and the data's flaws are worth."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 from murp.commands import command
 from murp.paper import history
-from murp.paper.blocks import Block, Heading, Table, Text
+from murp.paper.document import Block, Heading, Table, Text
 from murp.paper.done import every_name
 from murp.paper.evidence import NAMES, Evidence, Spread, counted, decimals, signed
-from murp.paper.lab import read_settings
+from murp.paper.experiments import read_settings
+from murp.paper.old_results import failed_epoch, finding_text
 
 # Relations that mirror each other are no flaw of a file; `murp data audit` has them too.
 SERIOUS = ("duplicate_rows", "shared_facts", "triples_with_unseen_entities", "merged_ids")
@@ -87,11 +87,10 @@ def _by_name(runs: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 def _diverged(evidence: Evidence) -> list[Block]:
     """Which stored runs did not reach their end, and when they stopped."""
-    failed = {run["name"]: run["failed"] for run in evidence.every_run() if "failed" in run}
+    failed = {run["name"]: failed_epoch(run) for run in evidence.every_run() if "failed" in run}
     if not failed:
         return []
-    when = {name: re.search(r"epoch \d+", text) for name, text in failed.items()}
-    names = ", ".join(f"{name} ({found[0]})" if found else name for name, found in when.items())
+    names = ", ".join(name if epoch is None else f"{name} (epoch {epoch})" for name, epoch in failed.items())
     return [
         Text(f"**Diverged.** {counted(len(failed), 'further run')}, stopped where a parameter was no number: {names}.")
     ]
@@ -206,7 +205,5 @@ def _run_in_words(settings: dict[str, Any]) -> str:
 
 
 def findings(found: Iterable[dict[str, Any]]) -> str:
-    """The serious findings in a line of their own: `such entities` names what the audit's line before was about."""
-    texts = [finding["text"] for finding in found if finding["check"] in SERIOUS]
-    whole = (text.replace("hold such entities", "hold entities that training never saw") for text in texts)
-    return "; ".join(re.sub(r"^1 (fact|duplicate row)s\b", r"1 \1", text) for text in whole)
+    """The serious findings in a line of their own."""
+    return "; ".join(finding_text(finding["text"]) for finding in found if finding["check"] in SERIOUS)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from murp.paper.blocks import Block, Table, Text
+from murp.paper.document import Block, Table, Text
 from murp.paper.evidence import NAMES, Evidence, decimals
-from murp.paper.lab import published
+from murp.paper.experiments import published
 
 
 @dataclass(frozen=True)

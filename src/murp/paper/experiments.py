@@ -19,11 +19,11 @@ import torch
 from murp.analysis.hierarchy_split import hierarchical_relations, hierarchy_split
 from murp.commands import command
 from murp.config import Config
-from murp.errors import ConfigError, MurpError, NotFiniteError, RunError
+from murp.errors import ConfigError, DivergedError, MurpError, RunError
 from murp.evaluation import Report
 from murp.files import parse_json, write_text
 from murp.graph import KnowledgeGraph
-from murp.paper.wanted import Wanted, differences
+from murp.paper.planned_run import PlannedRun, differences
 from murp.provenance import identity
 from murp.runs import Run, folder
 from murp.runs.run import resolve_device
@@ -38,8 +38,8 @@ FEW_RELATIONS = 60
 ANEW = "Train it anew with --again, or choose another --out."
 
 
-class Lab:
-    """Trains what is wanted, stores what came, and hands out what is stored already."""
+class Experiments:
+    """Trains what is planned, stores what came, and hands out what is stored already."""
 
     def __init__(
         self,
@@ -78,25 +78,35 @@ class Lab:
                 self.graphs[name] = KnowledgeGraph.load(name)
         return self.graphs[name]
 
-    def config(self, wanted: Wanted) -> Config:
+    def config(self, planned: PlannedRun) -> Config:
         """The complete settings of a run."""
-        return Config.from_mapping({**self.training, **wanted.settings(), "data": wanted.data}, "settings.toml")
+        return Config.from_mapping({**self.training, **planned.settings(), "data": planned.data}, "settings.toml")
 
-    def results(self, wanted: Iterable[Wanted]) -> list[dict[str, Any]]:
+    def results(self, planned: Iterable[PlannedRun]) -> list[dict[str, Any]]:
         """The stored result of each run, in order; what is missing is trained first, one shape side by side."""
-        order = list(wanted)
+        order = list(planned)
         missing = [run for run in dict.fromkeys(order) if not self._is_stored(run)]
         for data in dict.fromkeys(run.data for run in missing):
             for run, result, together in self._train([run for run in missing if run.data == data]):
                 self._store_run(run, result, together)
         return [stored_run(self.out, run.name) for run in order]
 
-    def open(self, *wanted: Wanted) -> list[Run]:
+    def seeded(self, planned: PlannedRun) -> list[PlannedRun]:
+        """The run once for each seed that is asked for."""
+        return [dataclasses.replace(planned, seed=seed) for seed in range(self.seeds)]
+
+    def train_seeds(self, planned: PlannedRun) -> list[str]:
+        """The run with every seed, trained where it is not stored; the names of these runs, as an item keeps them."""
+        runs = self.seeded(planned)
+        self.results(runs)
+        return [run.name for run in runs]
+
+    def open(self, *planned: PlannedRun) -> list[Run]:
         """The runs themselves, for what is not in their records, but for those that diverged.
 
         Those whose folders are gone are trained again, for their weights alone: the records stay.
         """
-        whole = [run for run, record in zip(wanted, self.results(wanted), strict=True) if "failed" not in record]
+        whole = [run for run, record in zip(planned, self.results(planned), strict=True) if "failed" not in record]
         for run in whole:
             if not (self.work(run.name) / folder.CONFIG).exists():
                 self.say(f"{run.name}: stored, but its folder is gone; training it again for its weights")
@@ -104,7 +114,7 @@ class Lab:
         opened = [run for run in map(found.get, whole) if isinstance(run, Run)]
         if not opened:
             raise RunError(
-                f"{self._file(wanted[0])}: the run diverged, and has no weights to look at. Choose another learning "
+                f"{self._file(planned[0])}: the run diverged, and has no weights to look at. Choose another learning "
                 f"rate in {HERE / 'settings.toml'}."
             )
         return opened
@@ -141,23 +151,23 @@ class Lab:
         except OSError as error:
             raise RunError(f"could not write {path}: {error.strerror}. Choose another --out.") from error
 
-    def _file(self, wanted: Wanted) -> Path:
-        return self.out / "runs" / f"{wanted.name}.json"
+    def _file(self, planned: PlannedRun) -> Path:
+        return self.out / "runs" / f"{planned.name}.json"
 
-    def _is_stored(self, wanted: Wanted) -> bool:
+    def _is_stored(self, planned: PlannedRun) -> bool:
         """Whether the run's record is there; one of a run with other settings is refused or, with ``again``, not."""
-        file = self._file(wanted)
+        file = self._file(planned)
         if not file.exists():
             return False
         record = read(file)
         if not isinstance(record.get("settings"), dict) or not ("failed" in record or "metrics" in record):
             raise RunError(f"{file} does not hold a run. Remove it and run its item again.")
-        other = differences(record["settings"], self.config(wanted))
+        other = differences(record["settings"], self.config(planned))
         if other and not self.again:
             raise ConfigError(f"{file} is of a run with {', '.join(other)}. {ANEW}")
         return not other
 
-    def _train(self, missing: Sequence[Wanted]) -> Iterator[tuple[Wanted, Run | NotFiniteError, int | None]]:
+    def _train(self, missing: Sequence[PlannedRun]) -> Iterator[tuple[PlannedRun, Run | DivergedError, int | None]]:
         """Each run, or how it diverged, and how many were trained with it; None where its folder was there already."""
         graph = self.graph(missing[0].data)
         # A shape at a time, so that what is done is stored before the next begins.
@@ -171,14 +181,14 @@ class Lab:
                 self.say(f"training {shape}: {fresh} {'run' if fresh == 1 else 'runs'}")
             configs = [(path, configure(graph, {**self.training, **run.settings()})[1]) for path, run in group.items()]
             for path, result in train_all(configs, graph, self.progress).items():
-                if isinstance(result, MurpError) and not isinstance(result, NotFiniteError):
+                if isinstance(result, MurpError) and not isinstance(result, DivergedError):
                     raise result  # a full disk is no result of the paper's
                 yield group[path], result, None if path in begun else fresh
 
-    def _store_run(self, wanted: Wanted, result: Run | NotFiniteError, together: int | None) -> None:
-        config = folder.read_config(self.work(wanted.name))
-        settings = {**config.to_dict(), "data": wanted.data, "data_dir": ""}
-        record: dict[str, Any] = {"name": wanted.name, "settings": settings, **self._stamp()}
+    def _store_run(self, planned: PlannedRun, result: Run | DivergedError, together: int | None) -> None:
+        config = folder.read_config(self.work(planned.name))
+        settings = {**config.to_dict(), "data": planned.data, "data_dir": ""}
+        record: dict[str, Any] = {"name": planned.name, "settings": settings, **self._stamp()}
         if isinstance(result, Run):
             lines = result.metrics()
             record |= {
@@ -195,8 +205,8 @@ class Lab:
                 "valid_curve": [[line["epoch"], line["valid"]["mrr"]] for line in lines if "valid" in line],
             }
         else:
-            record["failed"] = str(result).partition(" Try ")[0]  # the advice is of a folder that is not kept
-        self._write(self._file(wanted), record)
+            record |= {"failed": result.reason, "failed_epoch": result.epoch}
+        self._write(self._file(planned), record)
 
     def _metrics(self, run: Run, split: Any, protocol: Any) -> dict[str, Any]:
         report: Report = run.evaluate(split, protocol)
