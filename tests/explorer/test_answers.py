@@ -20,7 +20,6 @@ from murp.explorer.collection import Collection
 from murp.explorer.names import Names
 from murp.explorer.projection import Points, question
 from murp.explorer.scores import Scores
-from murp.explorer.stated import StatedFacts
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.models import BIASES, TRANSFORMATIONS
 from murp.runs import Run
@@ -297,27 +296,6 @@ def test_a_name_is_known_if_it_is_one_entity(names: list[str], text: str) -> Non
     vocabulary = Vocabulary("entity", [f"id{i}" for i in range(len(names))], names)
     known = Names(vocabulary, np.ones(len(names), dtype=np.int64)).known(text)
     assert known == (names.index(text) if names.count(text) == 1 else None)
-
-
-TRIPLES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 1), st.integers(0, 4)), max_size=12)
-
-
-@given(TRIPLES, TRIPLES, TRIPLES)
-def test_stated_facts_against_a_scan(train: list[Any], valid: list[Any], test: list[Any]) -> None:
-    splits = {"train": train, "valid": valid, "test": test}
-    arrays = {name: np.array(rows, dtype=np.int32).reshape(-1, 3) for name, rows in splits.items()}
-    entities, relations = Vocabulary("entity", list("abcde")), Vocabulary("relation", ["r", "s"])
-    stated = StatedFacts(KnowledgeGraph("g", entities, relations, **arrays))
-    for subject in range(5):
-        for relation in range(4):
-
-            def says(rows: list[Any], o: int, subject: int = subject, relation: int = relation) -> bool:
-                fact = (subject, relation, o) if relation < 2 else (o, relation - 2, subject)
-                return fact in rows
-
-            expected = [next((n for n, rows in splits.items() if says(rows, o)), None) for o in range(5)]
-            assert stated.splits(subject, relation, np.arange(5)) == expected
-            assert stated.objects(subject, relation).tolist() == [o for o in range(5) if expected[o]]
 
 
 def test_a_diverged_run_is_refused(small_tree: KnowledgeGraph, tmp_path: Path) -> None:

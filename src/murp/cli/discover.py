@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> None:
     with uncollected():
         from murp.cli.calibrate import note
         from murp.cli.progress import bar
-        from murp.evaluation import KnownFacts
+        from murp.graph import KnownFacts
         from murp.prediction.discovery import discover, schema, subjects_of, table_of
         from murp.prediction.tables import distinct_names
         from murp.prediction.writing import check_output, json_lines, writing

@@ -16,6 +16,7 @@ from murp.explorer.collection import LEVELS, Collection, Exhibit
 from murp.explorer.encoding import packed
 from murp.explorer.projection import Projection, question
 from murp.geometry import PoincareBall
+from murp.graph import split_names
 from murp.prediction.candidates import places_among_new
 from murp.prediction.nearest import distances_from
 
@@ -115,19 +116,19 @@ def predict(collection: Collection, run: int, given: int, relation: int, k: int,
     apart = collection.without_loops[row]
     k = min(k, len(names) - apart)
     objects, scores = collection.exhibits[run - 1].scores.best(given, row, k, without_subject=apart)
-    known = collection.stated.splits(given, row, objects)
+    splits = collection.known.split_of(np.array([given]), np.array([row]), objects[None])[0]
     ids, readable = names.ids, names.names
     query = {"relation": collection.relations.reference(relation), "tail" if heads else "head": names.reference(given)}
     probabilities = torch.sigmoid(torch.from_numpy(scores))
-    found = zip(objects.tolist(), scores.tolist(), probabilities.tolist(), known, strict=True)
+    found = zip(objects.tolist(), scores.tolist(), probabilities.tolist(), split_names(splits), strict=True)
     predictions: list[Answer] = [
         {"rank": rank, "id": ids[i], "name": readable[i], "score": score, "probability": p, "known": split}
         for rank, (i, score, p, split) in enumerate(found, start=1)
     ]
     if (calibration := collection.exhibits[run - 1].calibration) is not None:
-        places = places_among_new(np.array([split is None for split in known], dtype=bool))
-        for prediction, calibrated in zip(predictions, calibration.probability(scores, places).tolist(), strict=True):
-            prediction["calibrated"] = calibrated
+        calibrated = calibration.probability(scores, places_among_new(splits < 0)).tolist()
+        for prediction, probability in zip(predictions, calibrated, strict=True):
+            prediction["calibrated"] = probability
     return {"run": run, "query": query, "predictions": predictions}
 
 
@@ -175,7 +176,7 @@ def asked(collection: Collection, run: int, given: int, relation: int, how: Proj
     row = relation + len(collection.relations) if heads else relation
     seen = question(exhibit.model, exhibit.points, given, row, how)
     known = np.zeros(len(collection.entities), dtype=bool)
-    known[collection.stated.objects(given, row)] = True
+    known[collection.known.objects_of([given], [row])[1]] = True
     kinds = 2 * known + (exhibit.scores(given, row) >= 0)
     return {
         "run": run,

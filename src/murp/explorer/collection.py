@@ -20,9 +20,7 @@ from murp.explorer.encoding import packed
 from murp.explorer.names import Names
 from murp.explorer.projection import Points
 from murp.explorer.scores import Scores
-from murp.explorer.stated import StatedFacts
-from murp.graph import SPLITS, KnowledgeGraph, Split
-from murp.prediction.stated import loops
+from murp.graph import SPLITS, KnowledgeGraph, KnownFacts, Split, relations_with_loops
 from murp.runs import Run
 
 MOST_POINTS = 100_000  # drawn; of a larger graph the entities with the most facts
@@ -85,8 +83,8 @@ class Collection:
         degree = np.bincount(facts[:, [0, 2]].ravel(), minlength=graph.num_entities)
         self.entities = Names(graph.entities, degree)
         self.relations = Names(graph.relations, np.bincount(facts[:, 1], minlength=graph.num_relations))
-        self.stated = StatedFacts(graph)
-        self.without_loops = (~loops(graph)).tolist()
+        self.known = KnownFacts.of(graph)
+        self.without_loops = (~relations_with_loops(graph)).tolist()
         self.shown = np.sort(np.argsort(-degree, kind="stable")[:MOST_POINTS])
         self.exhibits = [Exhibit(run, self.shown) for run in runs]
         self.edges = lru_cache(maxsize=RELATIONS_KEPT)(self._edges)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from murp.geometry import PoincareBall
-from murp.graph import KnowledgeGraph
+from murp.graph import KnowledgeGraph, KnownFacts
 from murp.models import MultiRelational
 from murp.plots.labels import write_names
 from murp.plots.layout import entity_points, finite, reach
@@ -126,9 +126,8 @@ def ask(
 
 def known_objects(graph: KnowledgeGraph, subject: int, relation: int) -> NDArray[np.bool_]:
     """Which entities (N,) the graph states as objects of (subject, relation, ·) in any split."""
-    facts = graph.facts()
     known = np.zeros(graph.num_entities, dtype=bool)
-    known[facts[(facts[:, 0] == subject) & (facts[:, 1] == relation), 2]] = True
+    known[KnownFacts.of_question(graph, subject, relation).objects] = True
     return known
 
 

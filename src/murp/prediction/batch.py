@@ -8,14 +8,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from murp.evaluation import KnownFacts
-from murp.graph import SPLITS, KnowledgeGraph
+from murp.graph import SPLITS, KnowledgeGraph, KnownFacts, relations_with_loops
 from murp.models import Model
 from murp.prediction.calibration import Calibration
 from murp.prediction.candidates import places_among_new
 from murp.prediction.probability import sigmoid
 from murp.prediction.queries import Queries, read_queries
-from murp.prediction.stated import Stated, loops
 from murp.prediction.tables import ids, names
 from murp.prediction.top import Best, top_objects
 from murp.prediction.writing import check_output, writing
@@ -54,15 +52,15 @@ def predict_file(
     been answered.
     """
     check_output(out, force=force)
-    known = KnownFacts.of(graph) if new_only else None
-    stated, apart = Stated(graph), ~loops(graph)
+    known, apart = KnownFacts.of(graph), ~relations_with_loops(graph)
+    without = known if new_only else None
     block = max(1, _CELLS_AT_ONCE // min(k, graph.num_entities))
     first, rows = 1, 0
     with writing(out, schema(calibrated=calibration is not None)) as write:
         for asked in read_queries(queries, graph, block=min(block, 2**15)):
             given, no_loops = (asked.subjects, asked.relations), apart[asked.relations]
-            best = top_objects(model, *given, k, without=known, without_subject=no_loops, memory=memory)
-            answers = table_of(graph, asked, best, stated, calibration, first)
+            best = top_objects(model, *given, k, without=without, without_subject=no_loops, memory=memory)
+            answers = table_of(graph, asked, best, known, calibration, first)
             write(answers)
             first, rows = first + len(asked), rows + len(answers)
             advance(len(asked))
@@ -80,14 +78,14 @@ def schema(*, calibrated: bool) -> pa.Schema:
 
 
 def table_of(
-    graph: KnowledgeGraph, asked: Queries, best: Best, stated: Stated, calibration: Calibration | None, first: int
+    graph: KnowledgeGraph, asked: Queries, best: Best, known: KnownFacts, calibration: Calibration | None, first: int
 ) -> pa.Table:
     """The answers ``best`` to the questions ``asked``, whose first has the number ``first``, as rows."""
     there = best.entities >= 0
     row, place = np.nonzero(there)
     answer, score = best.entities[there], best.scores[there]
     given, heads = asked.subjects[row], asked.relations[row] >= graph.num_relations
-    splits = stated.split_of(asked.subjects, asked.relations, best.entities)
+    splits = known.split_of(asked.subjects, asked.relations, best.entities)
     split = splits[there]
     columns = {
         "query": first + row,

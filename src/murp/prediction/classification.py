@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from murp.evaluation.filter import Indices
-from murp.graph import KnowledgeGraph
+from murp.graph import Indices, KnowledgeGraph
 from murp.models import Model
 from murp.prediction.corruptions import Judged, judge, score
 from murp.prediction.probability import Floats

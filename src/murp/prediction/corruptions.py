@@ -9,12 +9,9 @@ import torch
 from numpy.typing import NDArray
 
 from murp.errors import DataError
-from murp.evaluation import KnownFacts
-from murp.evaluation.filter import Indices
-from murp.graph import KnowledgeGraph, Split, Triples
+from murp.graph import Indices, KnowledgeGraph, KnownFacts, Split, Triples
 from murp.models import Model
 from murp.prediction.probability import Floats
-from murp.prediction.stated import states
 
 _TRIES = 100
 _BATCH = 2**14
@@ -39,7 +36,7 @@ def corrupt(subjects: Indices, relations: Indices, entities: int, known: KnownFa
     left = np.arange(len(subjects))
     for _ in range(_TRIES):
         tried = draw.integers(0, entities, len(left))
-        fresh = ~states(known, subjects[left], relations[left], tried[:, None])[:, 0]
+        fresh = ~known.states(subjects[left], relations[left], tried[:, None])[:, 0]
         drawn[left[fresh]] = tried[fresh]
         left = left[~fresh]
         if len(left) == 0:

@@ -10,13 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from murp.errors import ConfigError
-from murp.evaluation import KnownFacts
-from murp.evaluation.filter import Indices
-from murp.graph import KnowledgeGraph
+from murp.graph import Indices, KnowledgeGraph, KnownFacts, relations_with_loops
 from murp.models import Model
 from murp.prediction.calibration import Calibration
 from murp.prediction.probability import Floats, sigmoid
-from murp.prediction.stated import loops
 from murp.prediction.tables import ids, names
 from murp.prediction.top import top_objects
 
@@ -64,7 +61,7 @@ def discover(
     if k < 1:
         raise ConfigError(f"k must be at least 1, not {k}.")
     known = known or KnownFacts.of(graph)
-    apart = not loops(graph)[relation]
+    apart = not relations_with_loops(graph)[relation]
     asked = subjects_of(graph, relation, subjects)
     size = max(1, _CELLS_AT_ONCE // min(k, graph.num_entities))
     heads, tails, places, scores = *np.zeros((3, 0), np.int64), np.zeros(0)

@@ -8,12 +8,11 @@ import numpy as np
 import torch
 
 from murp.errors import ConfigError, NotFiniteError
-from murp.graph import SPLITS, KnowledgeGraph, Split
+from murp.graph import KnowledgeGraph, KnownFacts, Split, relations_with_loops, split_names
 from murp.models import Model
 from murp.prediction.arguments import count, identifier
 from murp.prediction.calibration import Calibration
 from murp.prediction.candidates import places_among_new
-from murp.prediction.stated import loops
 
 
 @dataclass(frozen=True)
@@ -64,16 +63,16 @@ def predict(
             f"the model gives NaN or infinite scores to ({graph.entities.label(given)}, {relation}). It diverged: "
             "train again with a lower learning rate, or use another checkpoint."
         )
-    known = _stated(graph, given, r, heads=tail is not None)
-    left_out = set(known) if new_only else set()
-    if not loops(graph)[r]:
+    known = KnownFacts.of_question(graph, given, row)
+    left_out = set(known.objects.tolist()) if new_only else set()
+    if not relations_with_loops(graph)[r]:
         left_out.add(given)
     scores[list(left_out)] = -torch.inf
     best = torch.topk(scores, min(k, len(scores) - len(left_out)))
+    splits = known.split_of(np.array([given]), np.array([row]), best.indices.numpy()[None])[0]
     calibrated: list[float | None] = [None] * len(best.indices)
     if calibration is not None:
-        places = places_among_new(np.array([entity not in known for entity in best.indices.tolist()], dtype=bool))
-        calibrated = calibration.probability(best.values.numpy(), places).tolist()
+        calibrated = calibration.probability(best.values.numpy(), places_among_new(splits < 0)).tolist()
     return [
         Prediction(
             rank=rank,
@@ -81,20 +80,10 @@ def predict(
             name=graph.entities.name(entity),
             score=score,
             probability=float(torch.sigmoid(torch.tensor(score, dtype=torch.float64))),
-            known=known.get(entity),
+            known=split,
             calibrated=calibrated[rank - 1],
         )
-        for rank, (score, entity) in enumerate(zip(best.values.tolist(), best.indices.tolist(), strict=True), start=1)
+        for rank, (score, entity, split) in enumerate(
+            zip(best.values.tolist(), best.indices.tolist(), split_names(splits), strict=True), start=1
+        )
     ]
-
-
-def _stated(graph: KnowledgeGraph, given: int, relation: int, *, heads: bool) -> dict[int, Split]:
-    """Entities in the open place of known facts, with the first split that states each."""
-    fixed, open_ = (2, 0) if heads else (0, 2)
-    stated: dict[int, Split] = {}
-    for split in SPLITS:
-        triples = graph.split(split)
-        rows = triples[(triples[:, fixed] == given) & (triples[:, 1] == relation)]
-        for entity in rows[:, open_].tolist():
-            stated.setdefault(entity, split)
-    return stated

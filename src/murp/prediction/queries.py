@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from murp.errors import DataError, UnknownNameError
-from murp.evaluation.filter import Indices
-from murp.graph import KnowledgeGraph, Vocabulary
+from murp.graph import Indices, KnowledgeGraph, Vocabulary
 from murp.prediction.rows import Row, place, read_rows
 
 BLOCK = 2**15

@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from murp.evaluation.filter import Indices
-from murp.graph import Vocabulary
+from murp.graph import Indices, Vocabulary
 
 
 def ids(vocabulary: Vocabulary, indices: Indices) -> pa.Array:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from murp.errors import MurpError, NotFiniteError
-from murp.evaluation import KnownFacts, fused
-from murp.evaluation.filter import Indices
+from murp.evaluation import fused
 from murp.evaluation.ranks import batch_size, default_memory
+from murp.graph import Indices, KnownFacts
 from murp.models import Model, MultiRelational
 from murp.prediction.arguments import count
 from murp.threads import torch_alone
