@@ -146,6 +146,7 @@ def test_the_split_that_states_a_fact_against_a_scan(train: list[Fact], valid: l
         for facts in (known, KnownFacts.of_question(graph, subject, relation)):
             asked = np.array([subject]), np.array([relation])
             assert split_names(facts.split_of(*asked, everything)[0]) == expected
+            assert split_names(facts.splits_of(subject, relation, everything[0])) == expected
             assert facts.objects_of(*asked)[1].tolist() == [o for o in range(5) if expected[o]]
 
 

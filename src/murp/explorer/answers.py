@@ -116,7 +116,7 @@ def predict(collection: Collection, run: int, given: int, relation: int, k: int,
     apart = collection.without_loops[row]
     k = min(k, len(names) - apart)
     objects, scores = collection.exhibits[run - 1].scores.best(given, row, k, without_subject=apart)
-    splits = collection.known.split_of(np.array([given]), np.array([row]), objects[None])[0]
+    splits = collection.known.splits_of(given, row, objects)
     ids, readable = names.ids, names.names
     query = {"relation": collection.relations.reference(relation), "tail" if heads else "head": names.reference(given)}
     probabilities = torch.sigmoid(torch.from_numpy(scores))

@@ -75,13 +75,21 @@ class KnownFacts:
         if len(self.objects) == 0:
             return np.full(objects.shape, -1, dtype=np.int8)
         starts, ends = self.ranges(subjects, relations)
-        if len(starts) == 1:  # one search is several times as fast as the one for many queries
-            places = starts + np.searchsorted(self.objects[starts[0] : ends[0]], objects)
-        else:
-            places = self._places(starts, ends, objects)
+        places = self._places(starts, ends, objects)
         at = np.minimum(places, len(self.objects) - 1)
         known = (places < ends[:, None]) & (self.objects[at] == objects)
         return np.where(known, self.splits[at], np.int8(-1))
+
+    def splits_of(self, subject: int, relation: int, objects: Indices) -> NDArray[np.int8]:
+        """The same for one question, (k) → (k): several times as fast, for who answers one after the other."""
+        key = subject * self._stride + relation
+        at = self.keys.searchsorted(key)
+        if at == len(self.keys) or self.keys[at] != key:
+            return np.full(len(objects), -1, dtype=np.int8)
+        own = slice(self.offsets[at], self.offsets[at + 1])
+        known, splits = self.objects[own], self.splits[own]
+        places = np.minimum(known.searchsorted(objects), len(known) - 1)
+        return np.where(known[places] == objects, splits[places], np.int8(-1))
 
     def states(self, subjects: Indices, relations: Indices, objects: Indices) -> NDArray[np.bool_]:
         """Whether (s, r, o) is known; (B), (B), (B, k) → (B, k)."""

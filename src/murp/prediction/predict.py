@@ -69,7 +69,7 @@ def predict(
         left_out.add(given)
     scores[list(left_out)] = -torch.inf
     best = torch.topk(scores, min(k, len(scores) - len(left_out)))
-    splits = known.split_of(np.array([given]), np.array([row]), best.indices.numpy()[None])[0]
+    splits = known.splits_of(given, row, best.indices.numpy())
     calibrated: list[float | None] = [None] * len(best.indices)
     if calibration is not None:
         calibrated = calibration.probability(best.values.numpy(), places_among_new(splits < 0)).tolist()
