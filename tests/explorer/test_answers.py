@@ -19,10 +19,12 @@ from murp.explorer import answers, schema
 from murp.explorer.collection import Collection
 from murp.explorer.names import Names
 from murp.explorer.projection import Points, question
-from murp.explorer.scores import Scores
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.models import BIASES, TRANSFORMATIONS
+from murp.prediction.search import Scores
 from murp.runs import Run
+
+NOBODY = np.zeros(0, np.int32)
 
 
 @pytest.fixture(params=["murp", "mure"])
@@ -68,16 +70,16 @@ def test_scores_of_every_choice_of_parts(
 ) -> None:
     for name in ("murp", "mure"):
         model = made_run(tmp_path, small_tree, model=name, transformation=transformation, bias=bias).model
-        scores = Scores(model)
+        scores = Scores(model, ready=True)
         for subject, relation in ((0, 0), (7, 3), (7, 1)):
             expected = model.score_objects(torch.tensor([subject]), torch.tensor([relation]))[0]
             torch.testing.assert_close(torch.from_numpy(scores(subject, relation)), expected, rtol=1e-9, atol=1e-9)
             for k in (1, 10, small_tree.num_entities):
-                objects, values = scores.best(subject, relation, k)
+                objects, values = scores.best(subject, relation, k, NOBODY)
                 np.testing.assert_allclose(values, torch.topk(expected, k).values, rtol=1e-9, atol=1e-9)
                 np.testing.assert_allclose(expected[objects], values, rtol=1e-9, atol=1e-9)
                 assert len(set(objects.tolist())) == k
-            others = scores.best(subject, relation, small_tree.num_entities - 1, without_subject=True)
+            others = scores.best(subject, relation, small_tree.num_entities - 1, np.array([subject], np.int32))
             assert sorted([*others[0].tolist(), subject]) == list(range(small_tree.num_entities))
             np.testing.assert_allclose(expected[others[0]], others[1], rtol=1e-9, atol=1e-9)
 
@@ -93,22 +95,22 @@ def test_scores_at_the_rim_and_at_the_origin(
     entity[1] *= 0.999 / entity[1].norm()
     run.model.parameters["object_bias"][2] = run.model.parameters["object_bias"][1]
     entity[2] = entity[1]
-    scores = Scores(run.model)
+    scores = Scores(run.model, ready=True)
     for subject in range(4):
         found = scores(subject, 1)
         expected = run.model.score_objects(torch.tensor([subject]), torch.tensor([1]))[0].numpy()
         tolerance = 1e-9 if dtype == "float64" else 1e-3
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
         # Equal points tie, and of equal ones the first goes first.
-        ranking = scores.best(subject, 1, 63)[0].tolist()
+        ranking = scores.best(subject, 1, 63, NOBODY)[0].tolist()
         assert ranking.index(2) == ranking.index(1) + 1
 
 
 def test_more_best_objects_than_one_pass_keeps(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    scores = Scores(run.model)
-    kept = scores.best(5, 1, 63)
-    monkeypatch.setattr("murp.explorer.scores.MOST_KEPT", 62)
-    for ours, theirs in zip(scores.best(5, 1, 63), kept, strict=True):
+    scores = Scores(run.model, ready=True)
+    kept = scores.best(5, 1, 63, NOBODY)
+    monkeypatch.setattr("murp.prediction.search.MOST_KEPT", 62)
+    for ours, theirs in zip(scores.best(5, 1, 63, NOBODY), kept, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 

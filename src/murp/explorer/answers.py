@@ -17,7 +17,6 @@ from murp.explorer.encoding import packed
 from murp.explorer.projection import Projection, question
 from murp.geometry import PoincareBall
 from murp.graph import split_names
-from murp.prediction.candidates import places_among_new
 from murp.prediction.nearest import distances_from
 
 KINDS = ("true negative", "false positive", "false negative", "true positive")
@@ -113,20 +112,18 @@ def predict(collection: Collection, run: int, given: int, relation: int, k: int,
     """
     names = collection.entities
     row = relation + len(collection.relations) if heads else relation
-    apart = collection.without_loops[row]
-    k = min(k, len(names) - apart)
-    objects, scores = collection.exhibits[run - 1].scores.best(given, row, k, without_subject=apart)
-    splits = collection.known.splits_of(given, row, objects)
+    exhibit = collection.exhibits[run - 1]
+    best = exhibit.answers.to_one(given, row, k)
     ids, readable = names.ids, names.names
     query = {"relation": collection.relations.reference(relation), "tail" if heads else "head": names.reference(given)}
-    probabilities = torch.sigmoid(torch.from_numpy(scores))
-    found = zip(objects.tolist(), scores.tolist(), probabilities.tolist(), split_names(splits), strict=True)
+    probabilities = torch.sigmoid(torch.from_numpy(best.scores))
+    columns = best.entities.tolist(), best.scores.tolist(), probabilities.tolist(), split_names(best.splits)
     predictions: list[Answer] = [
         {"rank": rank, "id": ids[i], "name": readable[i], "score": score, "probability": p, "known": split}
-        for rank, (i, score, p, split) in enumerate(found, start=1)
+        for rank, (i, score, p, split) in enumerate(zip(*columns, strict=True), start=1)
     ]
-    if (calibration := collection.exhibits[run - 1].calibration) is not None:
-        calibrated = calibration.probability(scores, places_among_new(splits < 0)).tolist()
+    if (calibration := exhibit.calibration) is not None:
+        calibrated = calibration.probability(best.scores, best.places).tolist()
         for prediction, probability in zip(predictions, calibrated, strict=True):
             prediction["calibrated"] = probability
     return {"run": run, "query": query, "predictions": predictions}
@@ -177,7 +174,7 @@ def asked(collection: Collection, run: int, given: int, relation: int, how: Proj
     seen = question(exhibit.model, exhibit.points, given, row, how)
     known = np.zeros(len(collection.entities), dtype=bool)
     known[collection.known.objects_of([given], [row])[1]] = True
-    kinds = 2 * known + (exhibit.scores(given, row) >= 0)
+    kinds = 2 * known + (exhibit.answers.scores(given, row) >= 0)
     return {
         "run": run,
         "subject": {"before": seen.subject_before.tolist(), "after": seen.subject_after.tolist()},

@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from murp.graph import SPLITS, KnowledgeGraph, KnownFacts, relations_with_loops
+from murp.graph import SPLITS, KnowledgeGraph
 from murp.models import Model
+from murp.prediction.answers import Answers, Ranking
 from murp.prediction.calibration import Calibration
-from murp.prediction.candidates import places_among_new
 from murp.prediction.probability import sigmoid
 from murp.prediction.queries import Queries, read_queries
 from murp.prediction.tables import ids, names
-from murp.prediction.top import Best, top_objects
 from murp.prediction.writing import check_output, writing
 
 Advance = Callable[[int], None]
@@ -52,17 +51,15 @@ def predict_file(
     been answered.
     """
     check_output(out, force=force)
-    known, apart = KnownFacts.of(graph), ~relations_with_loops(graph)
-    without = known if new_only else None
+    answers = Answers(model, graph)
     block = max(1, _CELLS_AT_ONCE // min(k, graph.num_entities))
     first, rows = 1, 0
     with writing(out, schema(calibrated=calibration is not None)) as write:
         for asked in read_queries(queries, graph, block=min(block, 2**15)):
-            given, no_loops = (asked.subjects, asked.relations), apart[asked.relations]
-            best = top_objects(model, *given, k, without=without, without_subject=no_loops, memory=memory)
-            answers = table_of(graph, asked, best, known, calibration, first)
-            write(answers)
-            first, rows = first + len(asked), rows + len(answers)
+            best = answers.best(asked.subjects, asked.relations, k, new_only=new_only, memory=memory)
+            table = table_of(graph, asked, best, calibration, first)
+            write(table)
+            first, rows = first + len(asked), rows + len(table)
             advance(len(asked))
     return rows
 
@@ -78,15 +75,14 @@ def schema(*, calibrated: bool) -> pa.Schema:
 
 
 def table_of(
-    graph: KnowledgeGraph, asked: Queries, best: Best, known: KnownFacts, calibration: Calibration | None, first: int
+    graph: KnowledgeGraph, asked: Queries, best: Ranking, calibration: Calibration | None, first: int
 ) -> pa.Table:
     """The answers ``best`` to the questions ``asked``, whose first has the number ``first``, as rows."""
     there = best.entities >= 0
     row, place = np.nonzero(there)
     answer, score = best.entities[there], best.scores[there]
     given, heads = asked.subjects[row], asked.relations[row] >= graph.num_relations
-    splits = known.split_of(asked.subjects, asked.relations, best.entities)
-    split = splits[there]
+    split = best.splits[there]
     columns = {
         "query": first + row,
         "head": ids(graph.entities, np.where(heads, answer, given)),
@@ -99,6 +95,6 @@ def table_of(
         "probability": sigmoid(score),
     }
     if calibration is not None:
-        columns["calibrated"] = calibration.probability(score, places_among_new(splits < 0)[there])
+        columns["calibrated"] = calibration.probability(score, best.places[there])
     columns["known"] = pa.array(list(SPLITS), pa.large_string()).take(pa.array(split, mask=split < 0))
     return pa.table(columns, schema=schema(calibrated=calibration is not None))

@@ -17,7 +17,7 @@ from murp.graph import SPLITS, Indices, KnowledgeGraph, KnownFacts, Split, relat
 from murp.models import Model
 from murp.prediction.corruptions import facts_of, score
 from murp.prediction.probability import Floats
-from murp.prediction.top import top_objects
+from murp.prediction.search import top_objects
 
 BEST = 100  # of each question: these are taken one by one
 DRAWN = 20  # of each question from all that is left; each stands for many

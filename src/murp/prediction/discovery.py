@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from murp.errors import ConfigError
-from murp.graph import Indices, KnowledgeGraph, KnownFacts, relations_with_loops
+from murp.graph import Indices, KnowledgeGraph, KnownFacts
 from murp.models import Model
+from murp.prediction.answers import Answers
 from murp.prediction.calibration import Calibration
 from murp.prediction.probability import Floats, sigmoid
 from murp.prediction.tables import ids, names
-from murp.prediction.top import top_objects
 
 Subjects = Literal["seen", "all"]
 
@@ -60,15 +60,13 @@ def discover(
     """
     if k < 1:
         raise ConfigError(f"k must be at least 1, not {k}.")
-    known = known or KnownFacts.of(graph)
-    apart = not relations_with_loops(graph)[relation]
+    answers = Answers(model, graph, known)
     asked = subjects_of(graph, relation, subjects)
     size = max(1, _CELLS_AT_ONCE // min(k, graph.num_entities))
     heads, tails, places, scores = *np.zeros((3, 0), np.int64), np.zeros(0)
     for start in range(0, len(asked), size):
         batch = asked[start : start + size]
-        of = np.full_like(batch, relation)
-        best = top_objects(model, batch, of, k, without=known, without_subject=apart, memory=memory)
+        best = answers.best(batch, np.full_like(batch, relation), k, new_only=True, memory=memory)
         there = best.entities >= 0
         row, place = np.nonzero(there)
         heads, places = np.append(heads, batch[row]), np.append(places, place + 1)

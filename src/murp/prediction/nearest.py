@@ -11,7 +11,8 @@ from murp.errors import NotFiniteError
 from murp.graph import KnowledgeGraph
 from murp.models import MultiRelational
 from murp.models.blocks import by_row
-from murp.prediction.arguments import count, identifier
+from murp.prediction.answers import identifier
+from murp.prediction.search import count
 
 
 @dataclass(frozen=True)
