@@ -18,10 +18,10 @@ from murp.config import Config
 from murp.explorer import answers, schema
 from murp.explorer.collection import Collection
 from murp.explorer.names import Names
-from murp.explorer.projection import Points, question
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.models import BIASES, TRANSFORMATIONS
 from murp.prediction.search import Scores
+from murp.projection import Points, question
 from murp.runs import Run
 
 NOBODY = np.zeros(0, np.int32)

@@ -5,7 +5,6 @@ quick.py       the question that is asked most, past the routes
 answers.py     what each of them computes, plain functions
 collection.py  the runs shown, with their tables
 names.py       looking entities and relations up
-projection.py  d dimensions to the disk
 refusals.py    what is said where there is no answer
 security.py    who may ask, and what a browser may do with the answer
 protocol.py    what one connection may take: bytes, time, a place

@@ -14,10 +14,10 @@ import murp
 from murp.evaluation import Report
 from murp.explorer.collection import LEVELS, Collection, Exhibit
 from murp.explorer.encoding import packed
-from murp.explorer.projection import Projection, question
 from murp.geometry import PoincareBall
 from murp.graph import split_names
-from murp.prediction.nearest import distances_from
+from murp.prediction.nearest import nearest_to
+from murp.projection import Projection, question
 
 KINDS = ("true negative", "false positive", "false negative", "true positive")
 Answer = dict[str, Any]
@@ -93,15 +93,10 @@ def neighbours(collection: Collection, run: int, index: int, k: int) -> Answer:
     return {"run": run, "entity": collection.entities.reference(index), "neighbours": found}
 
 
-@torch.no_grad()
 def _nearest(collection: Collection, exhibit: Exhibit, index: int, k: int) -> list[Answer]:
-    distances = distances_from(exhibit.model, index)
-    distances[index] = torch.inf
-    best = torch.topk(distances, min(k, len(distances) - 1), largest=False)
-    found = zip(best.indices.tolist(), best.values.tolist(), strict=True)
     return [
         {"rank": rank, **collection.entities.reference(i), "distance": distance}
-        for rank, (i, distance) in enumerate(found, start=1)
+        for rank, (i, distance) in enumerate(nearest_to(exhibit.model, index, k), start=1)
     ]
 
 

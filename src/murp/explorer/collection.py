@@ -18,9 +18,9 @@ from murp.errors import NotFiniteError, RunError
 from murp.evaluation import Report
 from murp.explorer.encoding import packed
 from murp.explorer.names import Names
-from murp.explorer.projection import Points
 from murp.graph import SPLITS, KnowledgeGraph, KnownFacts, Split
 from murp.prediction import Answers
+from murp.projection import Points
 from murp.runs import Run
 
 MOST_POINTS = 100_000  # drawn; of a larger graph the entities with the most facts

@@ -11,14 +11,15 @@ import torch
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 from numpy.typing import NDArray
-from torch import Tensor
 
+from murp import projection
 from murp.geometry import PoincareBall
 from murp.graph import KnowledgeGraph, KnownFacts
 from murp.models import MultiRelational
 from murp.plots.labels import write_names
 from murp.plots.layout import entity_points, finite, reach
 from murp.plots.style import BLUE, GREEN, INK, NORMAL, ORANGE, PAGE, PAPER, PURPLE, VERMILION, light, new_figure, tidy
+from murp.projection import Points
 from murp.widths import shortened
 
 # What the model says of an object and what the graph knows: colour and size, the later drawn above the earlier.
@@ -67,20 +68,6 @@ def judged(probabilities: NDArray[np.float64], known: NDArray[np.bool_]) -> dict
     }
 
 
-def project(points: Tensor, subject: Tensor) -> Tensor:
-    """The paper's projection (appendix 'Dimensionality reduction method'): points (N, d), subject (d,) → (N, 2).
-
-        x = ⟨e_s/|e_s|, e_i⟩,   y = √(|e_i|² - x²)
-
-    Norms, and distances to the subject, which lands on (|e_s|, 0), are those of the d dimensions, in the ball too;
-    distances between objects are not.
-    """
-    along = subject / torch.linalg.vector_norm(subject).clamp(min=torch.finfo(subject.dtype).tiny)
-    x = points @ along
-    rest = points - x[:, None] * along  # as a difference of squares it would lose its digits
-    return torch.stack([x, torch.linalg.vector_norm(rest, dim=-1)], dim=-1)
-
-
 @torch.no_grad()
 def ask(
     model: MultiRelational, graph: KnowledgeGraph, subject: int, relation: int, *, others: int = 1500, seed: int = 0
@@ -100,27 +87,20 @@ def ask(
     shown[np.random.default_rng(seed).permutation(rest)[:others]] = True
     chosen = np.flatnonzero(shown)
 
-    rows, entities = model.rows("relation", r), entity_points(model)
-    objects = entities[torch.from_numpy(chosen).to(model.device)]
-    curvature = model.geometry.c if isinstance(model.geometry, PoincareBall) else None
-    scale = 1.0 if curvature is None else curvature**0.5
-    stages = {
-        "before": (entities[subject], objects),
-        "after": (finite(model.move_subject(entities[s], rows))[0], finite(model.move_object(objects, rows))),
-    }
-    planes = {stage: project(scale * o, scale * e).cpu().numpy() for stage, (e, o) in stages.items()}
-    lengths = {stage: scale * float(torch.linalg.vector_norm(e)) for stage, (e, _) in stages.items()}
+    points = Points(model.geometry, entity_points(model)[torch.from_numpy(chosen).to(model.device)])
+    seen = projection.question(model, points, subject, relation, "paper")
+    finite(torch.from_numpy(np.concatenate([seen.before, seen.after])))
     return Question(
         subject=graph.entities.name(subject),
         relation=graph.relations.name(relation),
         names=tuple(graph.entities.name(int(i)) for i in chosen),
-        before=planes["before"],
-        after=planes["after"],
-        subject_before=lengths["before"],
-        subject_after=lengths["after"],
+        before=seen.before,
+        after=seen.after,
+        subject_before=float(seen.subject_before[0]),
+        subject_after=float(seen.subject_after[0]),
         probabilities=probabilities[chosen],
         known=known[chosen],
-        disk=curvature is not None,
+        disk=isinstance(model.geometry, PoincareBall),
     )
 
 

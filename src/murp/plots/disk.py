@@ -41,7 +41,7 @@ def view(model: MultiRelational, graph: KnowledgeGraph, subject: int, relation: 
     entities = entity_points(model)
     centre, objects = finite(model.move_subject(entities[s], rows)), finite(model.move_object(entities, rows))
     return View(
-        positions=in_unit_disk(model.geometry, around(model.geometry, objects, centre)),
+        positions=in_unit_disk(model.geometry, around(model.geometry, objects, centre[0])),
         probabilities=torch.sigmoid(model.score_objects(s, r)[0].double()).cpu().numpy(),
         known=known_objects(graph, subject, relation),
     )
