@@ -12,8 +12,7 @@ from murp import models
 from murp.errors import ConfigError
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.models import MultiRelational
-from murp.prediction.classification import best_threshold, choose_thresholds, classify, verdicts
-from murp.prediction.corruptions import Judged, judge
+from murp.prediction.classification import Judged, best_threshold, choose_thresholds, classify, judge, verdicts
 from murp.prediction.discovery import discover, subjects_of, table_of
 
 

@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
 def _verdicts(options: argparse.Namespace, result: Run, thresholds: Thresholds) -> None:
     from murp.prediction.classification import verdicts
     from murp.prediction.queries import read_triples
-    from murp.prediction.writing import json_lines
+    from murp.prediction.results import json_lines
 
     blocks = read_triples(Path(options.triples), result.graph)
     judged = (verdicts(result.model, result.graph, triples, thresholds) for triples in blocks)

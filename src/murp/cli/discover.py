@@ -35,8 +35,7 @@ def run(options: argparse.Namespace) -> None:
         from murp.cli.progress import bar
         from murp.graph import KnownFacts
         from murp.prediction.discovery import discover, schema, subjects_of, table_of
-        from murp.prediction.tables import distinct_names
-        from murp.prediction.writing import check_output, json_lines, writing
+        from murp.prediction.results import check_output, distinct_names, json_lines, writing
         from murp.runs import load
 
     out = None if options.out is None else Path(options.out)

@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
     _check(options)
     with uncollected():
         from murp.plots.style import picture_path, save
-        from murp.prediction.writing import check_place
+        from murp.prediction.results import check_place
         from murp.runs import load
 
     path = picture_path(Path(options.out) if options.out else Path(options.path[0]) / f"{options.kind}.png")

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> None:
 
     _check(options)
     if options.queries is not None:
-        from murp.prediction.writing import check_output
+        from murp.prediction.results import check_output
 
         check_output(Path(options.out), force=options.force)
     result = load(options.path, checkpoint=options.checkpoint, device=options.device)

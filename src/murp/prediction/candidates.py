@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murp.errors import DataError, NotFiniteError
-from murp.graph import SPLITS, Indices, KnowledgeGraph, KnownFacts, Split, relations_with_loops
+from murp.graph import SPLITS, Indices, KnowledgeGraph, KnownFacts, Split, Triples, relations_with_loops
 from murp.models import Model
-from murp.prediction.corruptions import facts_of, score
 from murp.prediction.probability import Floats
-from murp.prediction.search import top_objects
+from murp.prediction.search import score, top_objects
 
 BEST = 100  # of each question: these are taken one by one
 DRAWN = 20  # of each question from all that is left; each stands for many
@@ -55,6 +54,14 @@ class Questions:
     relations: Indices
     known: KnownFacts
     answers: KnownFacts
+
+
+def facts_of(graph: KnowledgeGraph, split: Split) -> Triples:
+    """The facts of a split; it is an error if there are none."""
+    facts = graph.split(split)
+    if len(facts) == 0:
+        raise DataError(f"{graph.name}: the {split} split has no triples. Add some to its file.")
+    return facts
 
 
 def questions_of(graph: KnowledgeGraph, split: Split, draw: np.random.Generator) -> Questions:

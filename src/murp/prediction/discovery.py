@@ -15,7 +15,7 @@ from murp.models import Model
 from murp.prediction.answers import Answers
 from murp.prediction.calibration import Calibration
 from murp.prediction.probability import Floats, sigmoid
-from murp.prediction.tables import ids, names
+from murp.prediction.results import ids, names
 
 Subjects = Literal["seen", "all"]
 

@@ -28,6 +28,7 @@ from murp.threads import torch_alone
 
 # The compiled loop sorts by insertion: beyond so many it would be slower than a partial sort.
 MOST_KEPT = 128
+_TRIPLES = 2**14  # scored at once
 READY = 256 * 2**20  # bytes of products that single questions keep ready
 
 Floats = NDArray[np.float64]
@@ -138,6 +139,15 @@ def _scored(
     entities: Tensor = torch.where(found.values == -torch.inf, -1, found.indices)
     entities[unordered] = -2
     return torch.stack([entities.double(), found.values.double()], -1).cpu().numpy()
+
+
+def score(model: Model, triples: Indices) -> Floats:
+    """φ of triples (n, 3), a batch at a time."""
+    scores = np.empty(len(triples))
+    for start in range(0, len(triples), _TRIPLES):
+        batch = torch.from_numpy(triples[start : start + _TRIPLES].copy()).to(model.device)
+        scores[start : start + _TRIPLES] = model.score(*batch.T).double().cpu().numpy()
+    return scores
 
 
 class Scores:
