@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from murp import display
-from murp.cli.imports import uncollected
 from murp.cli.settings import add_settings, given_settings
-from murp.cli.text import Commands, figure, table
+from murp.cli.text import Commands, fast_imports, figure, table
 from murp.config import Config
 from murp.errors import ConfigError, MurpError, printable
 
@@ -30,7 +29,7 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Train the grid and print the validation MRR of every run, best first; raise if any of them failed."""
-    with uncollected():
+    with fast_imports():
         from murp.training import progress
         from murp.training.grid import grid, run_names, sweep
 

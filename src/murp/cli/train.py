@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from murp import display
-from murp.cli.imports import uncollected
 from murp.cli.settings import add_settings, given_settings
-from murp.cli.text import Commands, figure
+from murp.cli.text import Commands, fast_imports, figure
 from murp.commands import command
 from murp.config import Config
 from murp.errors import ConfigError
@@ -41,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
     if options.resume is not None:
         _refuse_settings(options, given)
 
-    with uncollected():
+    with fast_imports():
         from murp.training import progress, resume, train
 
     if options.quiet:

@@ -1,13 +1,14 @@
-"""``murp plot``: pictures of a run."""
+"""``murp plot`` and ``explore``: pictures of a run, and a run in the browser."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from murp.cli.imports import uncollected
-from murp.cli.text import Commands, add_run
+from murp.cli.text import Commands, add_run, fast_imports, whole
+from murp.display import show
 from murp.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _EXPLAINED = (
 )
 
 
-def add(commands: Commands) -> None:
+def add_plot(commands: Commands) -> None:
     """Declare the command."""
     command = commands.add_parser("plot", help="a picture of a run: the disk, spheres, a question, curves, bars")
     add_run(command, several=True)
@@ -53,13 +54,13 @@ def add(commands: Commands) -> None:
     command.add_argument("--protocol", choices=("standard", "paper"), help="to rank by (relations); default: standard")
     command.add_argument("--out", metavar="FILE", help=".png, .svg or .pdf; default: KIND.png in the run folder")
     command.add_argument("--force", action="store_true", help="replace an --out that exists")
-    command.set_defaults(run=run)
+    command.set_defaults(run=run_plot)
 
 
-def run(options: argparse.Namespace) -> None:
+def run_plot(options: argparse.Namespace) -> None:
     """Draw and say where the picture is."""
     _check(options)
-    with uncollected():
+    with fast_imports():
         from murp.plots.style import picture_path, save
         from murp.prediction.results import check_place
         from murp.runs import load
@@ -112,3 +113,54 @@ def _draw(runs: list[Run], options: argparse.Namespace) -> Figure:
         colour=options.colour or "norm",
         projection=options.projection or "distances",
     )
+
+
+def add_explore(commands: Commands) -> None:
+    """Declare the command."""
+    command = commands.add_parser("explore", help="a run in the browser: the disk, search, predictions, figures")
+    command.add_argument("path", metavar="RUN", help="run folder that `murp train` made")
+    command.add_argument("second", metavar="RUN2", nargs="?", help="a second run on the same graph, side by side")
+    command.add_argument(
+        "--checkpoint", choices=("best", "last"), help="weights of the best validation, or the newest; default: best"
+    )
+    command.add_argument("--port", type=whole(least=0), default=8000, metavar="N", help="default: 8000; 0: a free one")
+    command.add_argument("--host", default="127.0.0.1", help="address to bind to; default: 127.0.0.1, this machine")
+    command.add_argument(
+        "--export", metavar="FILE", help="write one self-contained page with the disk and the search instead"
+    )
+    command.set_defaults(run=run_explore)
+
+
+def run_explore(options: argparse.Namespace) -> None:
+    """Serve until Ctrl-C, or write the page and say where it is."""
+    with fast_imports():
+        import torch
+
+        from murp.errors import MurpError
+        from murp.runs import load
+
+    # Answers take a millisecond: threads would cost more than they bring.
+    torch.set_num_threads(1)
+    if options.port > 65535:
+        raise MurpError(f"--port {options.port}: ports end at 65535.")
+    paths = [path for path in (options.path, options.second) if path is not None]
+    if options.export is not None:
+        from murp.explorer.export import write_page
+
+        if len(paths) > 1:
+            raise MurpError("--export writes the page of one run: give one run folder.")
+        page = Path(options.export)
+        write_page(load(options.path, checkpoint=options.checkpoint, device="cpu"), page)
+        print(f"page: {page}")
+        return
+
+    from murp.explorer.collection import Collection
+    from murp.explorer.server import address_of, bind, serve, warning
+
+    bound = bind(options.host, options.port)
+    collection = Collection([load(path, checkpoint=options.checkpoint, device="cpu") for path in paths])
+    if (told := warning(options.host)) is not None:
+        print(f"murp: {told}", file=sys.stderr)
+    # Whoever asked for a server gets one, be the address read or not.
+    show(f"explorer: {address_of(bound)}  (Ctrl-C ends it)", sys.stdout)
+    serve(collection, bound, options.host)
