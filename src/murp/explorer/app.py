@@ -21,9 +21,9 @@ from murp.explorer import answers, schema
 from murp.explorer.collection import Collection
 from murp.explorer.encoding import to_json
 from murp.explorer.names import SUGGESTIONS, Names
-from murp.explorer.quick import Quick
 from murp.explorer.refusals import REFUSALS, Refused, add_refusals
 from murp.explorer.security import Guard
+from murp.explorer.shortcut import PredictShortcut
 
 MOST = 1000  # answers to one question
 LONGEST = 500  # characters of a name
@@ -54,8 +54,8 @@ def create_app(collection: Collection, bound: str = "127.0.0.1") -> ASGIApp:
     _add_lookups(app, collection)
     _add_pictures(app, collection)
     _add_page(app)
-    quick = Quick(_with_head(app), collection, longest=LONGEST, most=MOST)
-    return Guard(quick, bound)  # outermost, so that nothing said in here goes without its headers
+    with_shortcut = PredictShortcut(_with_head(app), collection, longest=LONGEST, most=MOST)
+    return Guard(with_shortcut, bound)  # outermost, so that nothing said in here goes without its headers
 
 
 def _with_head(app: ASGIApp) -> ASGIApp:

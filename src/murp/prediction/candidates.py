@@ -68,8 +68,8 @@ def questions_of(graph: KnowledgeGraph, split: Split, draw: np.random.Generator)
     """The questions of a split, both directions, that have an answer to be found; of very many a part is drawn."""
     known = KnownFacts.of(graph, SPLITS[: SPLITS.index(split)])
     facts = graph.with_reciprocals(facts_of(graph, split)).astype(np.int64)
-    stated = known.states(facts[:, 0], facts[:, 1], facts[:, 2:])[:, 0]
-    answers = KnownFacts(facts[~stated].astype(np.int32), graph.num_relations)
+    earlier = known.states(facts[:, 0], facts[:, 1], facts[:, 2:])[:, 0]
+    answers = KnownFacts(facts[~earlier].astype(np.int32), graph.num_relations)
     asked = answers.keys
     if len(asked) == 0:
         raise DataError(f"{graph.name}: earlier splits state every fact of {split}, so there is nothing to find in it.")

@@ -125,9 +125,9 @@ def corrupt(subjects: Indices, relations: Indices, entities: int, known: KnownFa
     drawn = np.full(len(subjects), -1)
     left = np.arange(len(subjects))
     for _ in range(_TRIES):
-        tried = draw.integers(0, entities, len(left))
-        fresh = ~known.states(subjects[left], relations[left], tried[:, None])[:, 0]
-        drawn[left[fresh]] = tried[fresh]
+        proposed = draw.integers(0, entities, len(left))
+        fresh = ~known.states(subjects[left], relations[left], proposed[:, None])[:, 0]
+        drawn[left[fresh]] = proposed[fresh]
         left = left[~fresh]
         if len(left) == 0:
             break
