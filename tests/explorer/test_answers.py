@@ -203,7 +203,7 @@ def test_a_question_shows_its_four_kinds_before_and_after(run: Run, side: str) -
     for moment, distances in (("before", before), ("after", after)):
         drawn = np.tanh(distances / 2) if run.config.model == "murp" else distances
         assert np.linalg.norm(unpacked(seen[moment]), axis=1) == pytest.approx(drawn, abs=1e-5)
-        assert seen["subject"][moment] == [0, 0]
+        assert seen["given"][moment] == [0, 0]
 
     # The paper's projection keeps every norm and the component along the subject.
     seen = get(run, "/api/question", projection="paper", **query)
@@ -212,7 +212,7 @@ def test_a_question_shows_its_four_kinds_before_and_after(run: Run, side: str) -
         assert np.linalg.norm(drawn, axis=1) == pytest.approx(all_.norm(dim=-1).numpy(), abs=1e-5)
         assert drawn[:, 0] == pytest.approx((all_ @ own / own.norm()).numpy(), abs=1e-5)
         assert (drawn[:, 1] >= 0).all()
-        assert seen["subject"][moment] == pytest.approx([float(own.norm()), 0], abs=1e-6)
+        assert seen["given"][moment] == pytest.approx([float(own.norm()), 0], abs=1e-6)
 
 
 def test_edges_are_the_distinct_facts(run: Run) -> None:

@@ -29,7 +29,7 @@ def add_evaluate(commands: Commands) -> None:
         "--protocol",
         choices=("standard", "paper"),
         default="standard",
-        help="paper: the subject itself is removed from its ranking, as the authors' code does; default: standard",
+        help="paper: the entity asked about is removed from the ranking, as the authors' code does; default: standard",
     )
     command.add_argument("--by-relation", action="store_true", help="also a row for every relation")
     command.add_argument(

@@ -28,7 +28,7 @@ KINDS = {
 }
 SEVERAL = ("question", "convergence", "norms", "relations")
 _EXPLAINED = (
-    "disk: all entities, or a question's answers around its subject; spheres: spheres of influence; "
+    "disk: all entities, or a question's answers around its head; spheres: spheres of influence; "
     "question: the paper's figure 5; convergence: loss and MRR by epoch; norms: norm against bias; "
     "relations: hits@10 by relation; reliability: what calibrated probabilities are worth. "
     f"{', '.join(SEVERAL)} take several runs"
@@ -40,7 +40,7 @@ def add_plot(commands: Commands) -> None:
     command = commands.add_parser("plot", help="a picture of a run: the disk, spheres, a question, curves, bars")
     add_run(command, several=True)
     command.add_argument("kind", choices=tuple(KINDS), help=_EXPLAINED)
-    command.add_argument("--head", metavar="X", help="id or name of a question's subject (disk, question)")
+    command.add_argument("--head", metavar="X", help="id or name of a question's head (disk, question)")
     command.add_argument("--relation", metavar="R", help="id or name of a question's relation (disk, question)")
     command.add_argument("--centre", metavar="X", help="entity to move to the centre (disk, spheres)")
     command.add_argument("--edges", metavar="R", help="relation whose facts are drawn as geodesics (disk)")
@@ -84,7 +84,7 @@ def _check(options: argparse.Namespace) -> None:
     if (options.head is None) != (options.relation is None) or (kind == "question" and options.head is None):
         raise ConfigError("a question has two parts: give both --head and --relation.")
     if options.head is not None and (options.centre or options.edges or options.colour):
-        raise ConfigError("a question has its subject at the centre: leave out --centre, --edges and --colour.")
+        raise ConfigError("a question has its head at the centre: leave out --centre, --edges and --colour.")
 
 
 def _draw(runs: list[Run], options: argparse.Namespace) -> Figure:

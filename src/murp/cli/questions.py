@@ -148,11 +148,13 @@ def add_discover(commands: Commands) -> None:
     command.add_argument("--relation", metavar="R", help="id or name; default: every relation")
     command.add_argument("-k", type=whole(least=1), default=100, metavar="N", help="how many a relation; default: 100")
     command.add_argument(
-        "--subjects",
+        "--heads",
         choices=("seen", "all"),
         default="seen",
         help="ask about the heads some fact of the relation states, or about every entity; default: seen",
     )
+    # The name of --heads in earlier versions.
+    command.add_argument("--subjects", dest="heads", choices=("seen", "all"), help=argparse.SUPPRESS)
     command.add_argument("--out", metavar="FILE", help=".parquet, .csv or .jsonl, a row a fact; default: print them")
     command.add_argument("--force", action="store_true", help="replace an --out that exists")
     command.add_argument("--json", action="store_true", help="one JSON object a line for each fact")
@@ -164,7 +166,7 @@ def run_discover(options: argparse.Namespace) -> None:
     with fast_imports():
         from murp.cli.evaluate import note
         from murp.graph import KnownFacts
-        from murp.prediction.discovery import discover, schema, subjects_of, table_of
+        from murp.prediction.discovery import discover, heads_of, schema, table_of
         from murp.prediction.results import check_output, distinct_names, json_lines, writing
         from murp.runs import load
 
@@ -174,14 +176,14 @@ def run_discover(options: argparse.Namespace) -> None:
     result = load(options.path, checkpoint=options.checkpoint, device=options.device)
     graph, calibration = result.graph, result.calibration
     relations = range(graph.num_relations) if options.relation is None else [graph.relations.find(options.relation)]
-    subjects = sum(len(subjects_of(graph, relation, options.subjects)) for relation in relations)
-    scores = subjects * graph.num_entities
-    questions = "1 question" if subjects == 1 else f"{subjects:,} questions"
+    asked = sum(len(heads_of(graph, relation, options.heads)) for relation in relations)
+    scores = asked * graph.num_entities
+    questions = "1 question" if asked == 1 else f"{asked:,} questions"
     print(f"{questions} × {graph.num_entities:,} entities: {scores:,} scores", file=sys.stderr)
     known = KnownFacts.of(graph)
-    with bar(subjects, "questions") as advance:
+    with bar(asked, "questions") as advance:
         found = [
-            discover(result.model, graph, relation, options.k, subjects=options.subjects, known=known, advance=advance)
+            discover(result.model, graph, relation, options.k, heads=options.heads, known=known, advance=advance)
             for relation in relations
         ]
     tables = [table_of(graph, facts, calibration) for facts in found]

@@ -163,7 +163,7 @@ def projection_in_words(exhibit: Exhibit, has_centre: bool) -> str:
 
 
 def asked(collection: Collection, run: int, given: int, relation: int, how: Projection, *, heads: bool) -> Answer:
-    """The paper's figure 5: subject and objects before and after the relation's transformation, in four colours."""
+    """The paper's figure 5: the given entity and its answers before and after the relation moves them, in colours."""
     exhibit = collection.exhibits[run - 1]
     row = relation + len(collection.relations) if heads else relation
     seen = question(exhibit.model, exhibit.points, given, row, how)
@@ -172,7 +172,7 @@ def asked(collection: Collection, run: int, given: int, relation: int, how: Proj
     kinds = 2 * known + (exhibit.answers.scores(given, row) >= 0)
     return {
         "run": run,
-        "subject": {"before": seen.subject_before.tolist(), "after": seen.subject_after.tolist()},
+        "given": {"before": seen.subject_before.tolist(), "after": seen.subject_after.tolist()},
         "before": packed(seen.before, "float32"),
         "after": packed(seen.after, "float32"),
         "kinds": packed(kinds[collection.shown], "uint8"),

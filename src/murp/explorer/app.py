@@ -128,14 +128,14 @@ def _add_pictures(app: FastAPI, collection: Collection) -> None:
         middle = None if centre is None else await find(collection.entities, centre)
         return _json(answers.project(collection, run, middle, k, points=points))
 
-    @app.get("/api/question", **_answers(schema.Asked), summary="a question's objects before and after the relation")
+    @app.get("/api/question", **_answers(schema.Asked), summary="a question's answers before and after the relation")
     async def question(
         relation: Relation,
         head: Head = None,
         tail: Tail = None,
         projection: Annotated[
             Literal["distances", "paper"],
-            Query(description="distances: true from the subject; paper: along the subject, and the rest"),
+            Query(description="distances: true from the given entity; paper: along its vector, and the rest"),
         ] = "paper",
         run: Which = 1,
     ) -> Response:

@@ -1,4 +1,4 @@
-"""A question (subject, relation, ?) as a model answers it, before and after the relation moves it (figure 5)."""
+"""A question (head, relation, ?) as a model answers it, before and after the relation moves it (figure 5)."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def judged(probabilities: NDArray[np.float64], known: NDArray[np.bool_]) -> dict
 def ask(
     model: MultiRelational, graph: KnowledgeGraph, subject: int, relation: int, *, others: int = 1500, seed: int = 0
 ) -> Question:
-    """The question (subject, relation, ?) put to a model.
+    """The question (head, relation, ?) put to a model.
 
     Shown are every known and every predicted object and, drawn by ``seed``, at most ``others`` of the rest; the
     subject itself is no object. Norms are in units of the ball's radius.
@@ -137,14 +137,14 @@ def _panel(axes: Any, name: str, asked: Question) -> None:
         axes.add_patch(Circle((0, 0), 1, facecolor=PAPER, edgecolor=INK, linewidth=1.0, zorder=0))
     for known, colour in ((False, BLUE), (True, VERMILION)):
         x, y = asked.before[asked.known == known].T
-        label = "true object, before" if known else "other object, before"
+        label = "true tail, before" if known else "other tail, before"
         axes.scatter(x, y, s=12 if known else 3, c=light(colour), label=label, linewidths=0, zorder=1 + known)
     for level, (answer, chosen) in enumerate(asked.answers().items()):
         colour, area = ANSWERS[answer]
         axes.scatter(*asked.after[chosen].T, s=area, c=colour, label=answer, linewidths=0, zorder=3 + 0.1 * level)
     star = {"marker": "*", "linewidths": 0, "zorder": 5}
-    axes.scatter([asked.subject_before], [0], s=70, c=light(SUBJECT, 0.5), label="subject, before", **star)
-    axes.scatter([asked.subject_after], [0], s=70, c=SUBJECT, label="subject, after", **star)
+    axes.scatter([asked.subject_before], [0], s=70, c=light(SUBJECT, 0.5), label="head, before", **star)
+    axes.scatter([asked.subject_after], [0], s=70, c=SUBJECT, label="head, after", **star)
     seen = np.concatenate([asked.before, asked.after, [[asked.subject_before, 0], [asked.subject_after, 0]]])
     left, right, top = seen[:, 0].min(), seen[:, 0].max(), seen[:, 1].max()
     rim = asked.disk and reach(seen) == 1
@@ -154,5 +154,5 @@ def _panel(axes: Any, name: str, asked: Question) -> None:
     width, middle = 1.06 * max(right - left, top), (left + right) / 2
     axes.set(xlim=(middle - width / 2, middle + width / 2), ylim=(-0.08 * top, 1.04 * top), aspect="equal")
     title = f"{name}: ({shortened(asked.subject)}, {shortened(asked.relation)}, ?)"
-    along = "along the subject" + ("; the rim is not shown" if asked.disk and not rim else "")
+    along = "along the head" + ("; the rim is not shown" if asked.disk and not rim else "")
     tidy(axes, x=along, y="the rest", title=title, grid="none")

@@ -86,9 +86,9 @@ def read_queries(path: Path, graph: KnowledgeGraph, block: int = BLOCK) -> Itera
     for lines, rows in _blocks(path, block):
         for line, (head, _, tail) in zip(lines, rows, strict=True):
             if (head is None) == (tail is None):
-                given = "neither" if head is None else "both"
+                sides = "neither" if head is None else "both"
                 raise DataError(
-                    f"{place(path, line)}: a question gives a head or a tail, and this row has {given}."
+                    f"{place(path, line)}: a question gives a head or a tail, and this row has {sides}."
                     " Leave the place that is asked for empty, or put ? there."
                 )
         given = [head or tail or "" for head, _, tail in rows]
