@@ -169,7 +169,7 @@ class Places(Strict):
 
 
 class Asked(Strict):
-    """The given entity and its answers before and after the relation moves them; kinds: 2 · known + (probability ≥ ½)."""
+    """The given entity and its answers before and after the relation moves them; kinds: 2 · known + (p ≥ ½)."""
 
     run: int
     given: Places
