@@ -69,7 +69,7 @@ class Answers:
         if new_only:
             left_out = np.union1d(left_out, self.known.objects_of([subject], [relation])[1]).astype(np.int32)
         entities, scores = self.scores.best(
-            subject, relation, min(k, self.graph.num_entities - len(left_out)), left_out
+            subject, relation, min(k, self.model.num_entities - len(left_out)), left_out
         )
         return Ranking(entities, scores, self.known.splits_of(subject, relation, entities))
 

@@ -170,7 +170,7 @@ class Scores:
         assert isinstance(model, MultiRelational)
         self._compiled, self._top = numba_scores, numba_top
         self._tables: dict[str, Any] = {name: values.numpy() for name, values in model.parameters.items()}
-        self._geometry = model.geometry
+        self._geometry, self._set_back = model.geometry, set_back_radius(model.dtype)
         self._columns = np.ascontiguousarray(self._tables["entity"].T)
         self._form = FORMATS[self._columns.dtype]
         self._entities = fused.Rows(kernel, model, 1).entities.numpy()
@@ -213,10 +213,9 @@ class Scores:
         r = tables["translation"][relation]
         if not isinstance(geometry, PoincareBall):
             return self._compiled.flat(point, stretch, r, self._columns, self._entities)
-        set_back = set_back_radius(self._model.dtype)
         vr = self._with_relation(relation)
         return self._compiled.ball(
-            point, stretch, r, vr, self._columns, self._entities, geometry.c, set_back, self._form
+            point, stretch, r, vr, self._columns, self._entities, geometry.c, self._set_back, self._form
         )
 
     def _relation_products(self, relation: int) -> Any:
