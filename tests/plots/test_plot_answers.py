@@ -100,5 +100,5 @@ def test_the_figure_of_two_models_names_answers_that_do_not_overlap(
         drawn = {c.get_label(): len(c.get_offsets()) for c in axes.collections}  # type: ignore[arg-type]
         for group, chosen in asked.answers().items():
             assert drawn[group] == chosen.sum()
-        assert drawn["true object, before"] == asked.known.sum()
+        assert drawn["true tail, before"] == asked.known.sum()
     assert len(figure.legends) == 1
