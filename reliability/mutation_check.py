@@ -77,7 +77,7 @@ MODULES: dict[str, list[str]] = {
     "engines/triton_ball": _TRITON_STEPS,
     "engines/triton_gradient": _TRITON_STEPS,
     "engines/triton_update": _TRITON_STEPS,
-    "evaluation/filter": ["tests/evaluation/test_known_facts.py", "tests/evaluation/test_ranks.py"],
+    "graph/known_facts": ["tests/graph/test_known_facts.py", "tests/evaluation/test_ranks.py"],
     "evaluation/ranks": ["tests/evaluation/test_ranks.py", "tests/evaluation/test_every_engine.py", "-k", "not triton"],
     "evaluation/metrics": ["tests/evaluation/test_reports.py"],
     "evaluation/fused": [*_RANKS, "every_engine and not triton or only_the_published or fits or products"],

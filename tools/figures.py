@@ -112,7 +112,7 @@ def store_quickstart(path: str) -> None:
     }
     text = json.dumps(stored, indent=1) + "\n"
     (ROOT / "results" / "quickstart.json").write_text(text, encoding="utf-8")
-    draw(run, subject="asia.n.01", relation="has_part", path=ROOT / "docs" / "asia.png")
+    draw(run, head="asia.n.01", relation="has_part", path=ROOT / "docs" / "asia.png")
 
 
 BLOCKS = {"wn18rr": wn18rr, "cpu": cpu, "quickstart": quickstart}

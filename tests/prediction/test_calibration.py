@@ -26,7 +26,7 @@ from murp.models import MultiRelational
 from murp.prediction import platt
 from murp.prediction.calibration import METHODS, SHOWN, Calibration, calibrate
 from murp.prediction.candidates import candidates
-from murp.prediction.corruptions import corrupt, judge
+from murp.prediction.classification import corrupt, judge
 from murp.prediction.isotonic import isotonic
 from murp.prediction.probability import EDGES, brier, log_loss, reliability, sigmoid
 

@@ -80,7 +80,7 @@ import sys
 from pathlib import Path
 from murp.errors import DataError
 from murp.graph.reading import read_names, read_triples
-from murp.prediction.rows import read_rows
+from murp.prediction.queries import read_rows
 for name in sys.argv[1:]:
     read = read_names if "names" in name else (lambda p: list(read_rows(p))) if "asked" in name else read_triples
     try:

@@ -6,8 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from murp.cli.imports import uncollected
-from murp.cli.text import Commands, table, whole
+from murp.cli.text import Commands, fast_imports, table, whole
 from murp.display import show
 
 
@@ -42,7 +41,7 @@ def _add_out(verb: argparse.ArgumentParser) -> None:
 
 def run_list(options: argparse.Namespace) -> None:
     """Every item with what it is."""
-    with uncollected():
+    with fast_imports():
         from murp.paper import ITEMS
         from murp.paper.experiments import stored
 
@@ -57,7 +56,7 @@ def run_list(options: argparse.Namespace) -> None:
 
 def run_items(options: argparse.Namespace) -> None:
     """Run the items in the paper's order."""
-    with uncollected():
+    with fast_imports():
         from murp.errors import ConfigError
         from murp.paper import ITEMS, Experiments
         from murp.paper.done import is_done
@@ -101,7 +100,7 @@ def _say(line: str) -> None:
 
 def run_report(options: argparse.Namespace) -> None:
     """Write the report and say where it is."""
-    with uncollected():
+    with fast_imports():
         from murp.paper.report import code_warnings, write
 
     for line in code_warnings(Path(options.out)):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from torch import Tensor
 
 from murp.errors import ConfigError
 from murp.geometry import hyperboloid, poincare
-from murp.models import MultiRelational
 
 Coordinates = Literal["poincare", "lorentz", "tangent"]
 COORDINATES: tuple[Coordinates, ...] = ("poincare", "lorentz", "tangent")
@@ -22,12 +21,12 @@ IN_WORDS = {
 }
 
 
-def own_coordinates(model: MultiRelational) -> str:
+def own_coordinates(model: Any) -> str:
     """Those the model holds its points in."""
     return model.geometry.name
 
 
-def converted(model: MultiRelational, coordinates: Coordinates | None) -> dict[str, Tensor]:
+def converted(model: Any, coordinates: Coordinates | None) -> dict[str, Tensor]:
     """The tables of a model on the CPU, points of its ball in ``coordinates``; as they are where that is None."""
     tables = {name: values.detach().cpu() for name, values in model.parameters.items()}
     if coordinates is None or (coordinates == "poincare" and not model.geometry.is_flat):
@@ -44,7 +43,7 @@ def converted(model: MultiRelational, coordinates: Coordinates | None) -> dict[s
     }
 
 
-def restored(model: MultiRelational, tables: dict[str, Tensor], coordinates: str) -> dict[str, Tensor]:
+def restored(model: Any, tables: dict[str, Tensor], coordinates: str) -> dict[str, Tensor]:
     """The inverse of :func:`converted`: tables as ``model``, which need have no values yet, holds them."""
     if coordinates == own_coordinates(model) or model.geometry.is_flat:
         return tables
@@ -57,5 +56,5 @@ def restored(model: MultiRelational, tables: dict[str, Tensor], coordinates: str
     }
 
 
-def _points(model: MultiRelational) -> set[str]:
+def _points(model: Any) -> set[str]:
     return {table.name for table in model.tables if table.geometry == model.geometry}

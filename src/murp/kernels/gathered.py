@@ -19,7 +19,7 @@ def products(table: Tensor, indices: Tensor, vectors: tuple[Tensor, ...]) -> tup
     """The products (B, K) of each of the ``vectors`` (B, d) with rows ``indices`` (B, K) of ``table`` (N, d), and the
     rows' squares (B, K). Differentiable by the table, densely, and by the vectors."""
     if table.device.type == "cpu" and table.dtype in (torch.float32, torch.float64):
-        *found, square = _Gathered.apply(table, indices, *vectors)  # type: ignore[no-untyped-call]
+        *found, square = _Gathered.apply(table, indices, *vectors)
         return tuple(found), square
     # A compiler makes one kernel of this, which does not store the rows either.
     rows = table.index_select(0, indices.flatten()).view(*indices.shape, table.shape[1])

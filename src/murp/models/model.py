@@ -23,7 +23,7 @@ from torch.nn.functional import dropout
 
 from murp import registry, threads
 from murp.errors import ConfigError
-from murp.geometry import Euclidean, Geometry
+from murp.geometry import Euclidean, Geometry, PoincareBall
 from murp.kernels.products import inner_products, squared_norms
 from murp.models.blocks import QUERIES, block_length, filled
 from murp.settings import Part, setting
@@ -208,8 +208,14 @@ class Model(Part):
 
     def vector(self, entity: Rows) -> Tensor:
         """Entities' points (…, d) as vectors: in a curved space as log₀(v), in the tangent space at the origin."""
-        point = entity[self.point]
-        return point if isinstance(self.geometry, Euclidean) else self.geometry.log0(point)
+        point, space = entity[self.point], self.geometry
+        if space.is_flat:
+            return point
+        return (
+            space.log0(point)
+            if isinstance(space, PoincareBall)
+            else space.log(space.origin(point.shape[-1], point.dtype).to(point.device), point)
+        )
 
     def dropped(self, x: Tensor) -> Tensor:
         """A query's vector x (B, d) as a training step has it: :meth:`thinned` by ``query_dropout``.
@@ -232,9 +238,10 @@ class Model(Part):
         """
         if not (self.training and share):
             return x
-        if isinstance(self.geometry, Euclidean):
+        space = self.geometry
+        if not isinstance(space, PoincareBall):
             return dropout(x, share)
-        return self.geometry.exp0(dropout(self.geometry.log0(x), share))
+        return space.exp0(dropout(space.log0(x), share))
 
     @property
     def geometry(self) -> Geometry:

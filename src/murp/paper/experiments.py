@@ -7,6 +7,7 @@ OUT/work/              run folders; with them an interrupted run continues where
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 import tomllib

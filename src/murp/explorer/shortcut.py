@@ -19,7 +19,7 @@ from murp.explorer.encoding import to_json
 FIELDS = {"head", "tail", "relation", "k", "run"}
 
 
-class Quick:
+class PredictShortcut:
     """`GET /api/predict` for good questions; names have at most ``longest`` characters, answers ``most`` entities."""
 
     def __init__(self, app: ASGIApp, collection: Collection, *, longest: int, most: int) -> None:

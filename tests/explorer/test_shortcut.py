@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from murp.explorer.app import LONGEST, MOST, create_app
 from murp.explorer.collection import Collection
-from murp.explorer.quick import Quick
 from murp.explorer.security import Guard
+from murp.explorer.shortcut import PredictShortcut
 from murp.graph import KnowledgeGraph
 
 Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
@@ -26,9 +26,9 @@ class Both:
     def __init__(self, collection: Collection) -> None:
         self.served = create_app(collection)
         assert isinstance(self.served, Guard)
-        assert isinstance(self.served.app, Quick)
-        self.quick = self.served.app
-        self.route = Guard(self.quick.app, "127.0.0.1")
+        assert isinstance(self.served.app, PredictShortcut)
+        self.shortcut = self.served.app
+        self.route = Guard(self.shortcut.app, "127.0.0.1")
 
     def check(self, query: bytes, method: str = "GET", host: bytes = b"127.0.0.1") -> Answer:
         """The answer to a query, the same by both ways."""
@@ -117,7 +117,7 @@ def test_good_questions_go_the_short_way(both: Both) -> None:
         b"relation=parent&tail=node%2040&k=3&run=2",
         b"tail=n5&relation=next&k=1000",
     ):
-        assert both.quick.answer(query) is not None, query
+        assert both.shortcut.answer(query) is not None, query
 
 
 def test_a_name_that_is_too_long_is_refused_though_it_is_known(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
