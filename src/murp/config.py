@@ -58,6 +58,13 @@ class Config(Part):
         choices=("auto", "torch", "numba", "triton"),
         free=True,
     )
+    compile_after: float = setting(
+        20.0,
+        "seconds of training by the engine torch on a GPU after which its steps are compiled, which takes about as "
+        "long and makes them several times as fast; 0: at once",
+        least=0,
+        free=True,
+    )
     lr_schedule: str = setting(
         "constant",
         "learning rate by epoch: constant, falling to 0 by a line or a cosine, or divided by 10 whenever three "

@@ -128,7 +128,7 @@ def test_captured_steps_on_the_gpu_are_the_steps_of_the_cpu(name: str, transform
 def test_compiled_steps_are_the_steps(name: str) -> None:
     models = [MODELS[name](40, 4, 9, dtype=torch.float64).initialise(0) for _ in ("cpu", "cuda")]
     models[1].to("cuda")
-    engines = [TorchEngine(models[0]), TorchEngine(models[1], compile_after=3)]
+    engines = [TorchEngine(models[0]), TorchEngine(models[1], compile_after=0)]
     for i in range(3):
         batches = [random_batch(40, 4, 16, 6, seed=3 * i + j) for j in range(3)]
         positives, negatives = (torch.stack(part) for part in zip(*batches, strict=True))

@@ -36,9 +36,6 @@ from murp.objectives import Labels
 
 Step = Callable[[Tensor, "Drawn | None", "Labels | None", "float | Tensor"], Tensor]
 
-# Compiling takes about as long as so many steps: a run that has come that far may well go on as long again, and
-# one that has not would lose by it.
-COMPILE_AFTER = 50_000
 PIECE = 4  # steps on the CPU between two looks at the clock
 A_GRAPH = 32  # steps on CUDA that are captured as one
 WARM = 3  # steps on CUDA of each shape that are not
@@ -47,22 +44,22 @@ WARM = 3  # steps on CUDA of each shape that are not
 class TorchEngine:
     """Steps by autograd over the gathered rows; see :mod:`murp.engines.step`.
 
-    On CUDA steps are replayed from a graph, and after ``compile_after`` steps of a full batch from a graph of
-    compiled kernels.
+    On CUDA steps are replayed from a graph, and after ``compile_after`` seconds, by default the task's, from a graph
+    of compiled kernels.
     """
 
     name = "torch"
 
-    def __init__(self, task: Task | Model, compile_after: int = COMPILE_AFTER) -> None:
+    def __init__(self, task: Task | Model, compile_after: float | None = None) -> None:
         self.task = task if isinstance(task, Task) else Task(task)
         self.model = self.task.model
         if not self.task.negatives.num_entities:
             self.task.negatives.num_entities = self.model.num_entities
-        self.compile_after = compile_after
+        self.compile_after = self.task.compile_after if compile_after is None else compile_after
+        self.began: float | None = None
         self.updater = Updater(self.task)
         self.graphs: dict[tuple[int, ...], CapturedSteps] = {}
         self.warm: dict[tuple[int, ...], int] = {}  # steps of a shape before it was captured
-        self.taken: dict[int, int] = {}  # steps by size of a batch
         self.choice = threads.Choice()
 
     @property
@@ -163,8 +160,9 @@ class TorchEngine:
         """
         total = torch.zeros((), dtype=self.model.dtype, device=self.model.device)
         start = 0
+        self.began = time.monotonic() if self.began is None else self.began
         while start < len(positives):
-            compiled = self.taken.get(positives.shape[1], 0) >= self.compile_after
+            compiled = time.monotonic() - self.began >= self.compile_after
             many = A_GRAPH if len(positives) - start >= A_GRAPH else 1
             shape = (compiled, *_shapes(positives[:1], _at(drawn, slice(0, 1)), _labels_at(labels, slice(0, 1))))
             step = self._quick() if compiled else self._plain
@@ -179,7 +177,6 @@ class TorchEngine:
                     self.graphs[many, *shape] = CapturedSteps(self.model, step, some, false, true)
                 total += self.graphs[many, *shape].replay(some, false, true, lr)
             start += many
-            self.taken[positives.shape[1]] = self.taken.get(positives.shape[1], 0) + many
         return total
 
     def _plain(self, positives: Tensor, drawn: Drawn | None, labels: Labels | None, lr: float | Tensor) -> Tensor:

@@ -23,7 +23,7 @@ IN_WORDS = {
 
 def own_coordinates(model: Any) -> str:
     """Those the model holds its points in."""
-    return model.geometry.name
+    return str(model.geometry.name)
 
 
 def converted(model: Any, coordinates: Coordinates | None) -> dict[str, Tensor]:

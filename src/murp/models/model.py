@@ -211,11 +211,10 @@ class Model(Part):
         point, space = entity[self.point], self.geometry
         if space.is_flat:
             return point
-        return (
-            space.log0(point)
-            if isinstance(space, PoincareBall)
-            else space.log(space.origin(point.shape[-1], point.dtype).to(point.device), point)
-        )
+        if isinstance(space, PoincareBall):
+            return space.log0(point)
+        origin = space.origin(point.shape[-1], point.dtype).to(point.device)
+        return space.log(origin, point)
 
     def dropped(self, x: Tensor) -> Tensor:
         """A query's vector x (B, d) as a training step has it: :meth:`thinned` by ``query_dropout``.
