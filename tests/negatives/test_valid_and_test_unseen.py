@@ -11,9 +11,10 @@ import pytest
 import torch
 
 from murp import registry
+from murp.engines import Task
 from murp.graph import KnowledgeGraph
 from murp.negatives import Negatives
-from murp.training import lane, sampler
+from murp.training import sampler
 from runs_of_parts import assert_same_bits, train
 from trees import tree
 
@@ -65,7 +66,7 @@ def test_all_that_trains_is_given_training_facts_alone(
     spied(sampler.Sampler, "__init__", 1)
     spied(sampler.Answers, "__init__", 1)
     spied(Negatives, "prepare", 1)
-    spied(lane.Task, "of", 0)
+    spied(Task, "of", 0)
     train(graph, tmp_path / "run", epochs=1, **chosen)
     train_facts = graph.with_reciprocals(graph.train)
     given = [facts for name in ("Sampler", "Answers", "Negatives") for facts in seen.get(name, [])]

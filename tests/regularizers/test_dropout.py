@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from murp import Config, engines
+from murp import Config, engines, registry
 from murp.engines import Chunk, Task
 from murp.errors import ConfigError
 from murp.models import Model, MuRE, MuRP
@@ -67,6 +67,23 @@ def test_the_fused_engines_leave_dropout_to_torch(setting: str) -> None:
     assert engines.build("auto", [Task(model)]).name == "torch"
     with pytest.raises(ConfigError, match="Engine torch can"):
         engines.build("numba", [Task(model)])
+
+
+@pytest.mark.parametrize("name", registry.MODELS)
+def test_every_model_drops_of_its_query_or_refuses_to(name: str) -> None:
+    build = registry.find("model", name)
+    if not build.drops_queries:
+        with pytest.raises(ConfigError, match="has no dropout on its query"):
+            Config(model=name, query_dropout=0.5)
+        return
+    others = {setting: 0.0 for setting in build.settings if "dropout" in setting}
+    model = build(30, 4, 12, **{**others, "query_dropout": 0.5}).initialise(0, 0.2)
+    model.training = True
+    everyone = torch.arange(30)
+    rows = model.rows("subject", everyone), model.rows("relation", everyone % 4), model.rows("shared")
+    torch.manual_seed(0)
+    first, second = (model.query(*rows).vectors[0] for _ in range(2))
+    assert not torch.equal(first, second)
 
 
 def test_a_model_without_dropout_on_its_query_says_which_have_it() -> None:

@@ -189,6 +189,12 @@ def test_what_a_model_cannot_do_is_refused_with_what_can() -> None:
         Config(model="small_models:Statistics", regularizer="relation-prediction")
 
 
+@pytest.mark.parametrize("name", registry.MODELS)
+def test_a_model_that_keeps_something_itself_says_so(name: str) -> None:
+    model = registry.find("model", name)(5, 4, 12)
+    assert model.keeps_statistics == any(not table.trained for table in model.tables)
+
+
 CHOSEN: list[dict[str, Any]] = [
     {"regularizer": "l2", "regularizer_weight": 0.1, "model": "murp"},
     {"regularizer": "n3", "regularizer_weight": 0.1, "objective": "k-vs-all"},

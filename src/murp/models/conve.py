@@ -32,6 +32,7 @@ class ConvE(DotProduct):
     input_dropout: float = setting(0.2, "share of the inputs that a step of training drops", least=0, below=1)
     picture_dropout: float = setting(0.2, "share of the filters that a step of training drops", least=0, below=1)
     query_dropout: float = setting(0.3, "share of the query's numbers that a step of training drops", least=0, below=1)
+    keeps_statistics = True
     usual: ClassVar[Mapping[str, Any]] = {
         "objective": "k-vs-all",
         "label_smoothing": 0.1,
@@ -42,6 +43,7 @@ class ConvE(DotProduct):
 
     @classmethod
     def refuse(cls, config: Any) -> None:
+        super().refuse(config)
         picture(config.dim)
 
     def declare(self) -> tuple[Table, ...]:

@@ -32,6 +32,7 @@ class TuckER(DotProduct):
         0.4, "share of the relation's matrix that a step of training drops", least=0, below=1
     )
     query_dropout: float = setting(0.5, "share of the query's numbers that a step of training drops", least=0, below=1)
+    keeps_statistics = True
     usual: ClassVar[Mapping[str, Any]] = {
         "objective": "k-vs-all",
         "label_smoothing": 0.1,
