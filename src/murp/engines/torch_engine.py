@@ -1,14 +1,18 @@
 """The PyTorch engine: every model, objective and optimizer, on the CPU and on CUDA.
 
-On the CPU the steps run one after another, on as many of PyTorch's threads as are quickest at the moment: beside busy
-neighbours that is one. PyTorch cuts the rows of a batch among its threads, never a sum within one, so that the result
-is the same. On CUDA many steps are captured in one graph, with fixed shapes, and replayed: a step is some hundred small
-kernels, and launching them from Python would cost many times what they compute. A run long enough to earn it back is
-compiled as well, which makes the hundred kernels a dozen or two.
+On the CPU the steps run one after another. Where every row of a batch is computed by itself they run on as many of
+PyTorch's threads as are quickest at the moment, which beside busy neighbours is one: PyTorch cuts rows among its
+threads, and the result is the same. Where sums go over the batch (tables or candidates that it shares) PyTorch may cut
+a sum, and the number of threads follows from the size of a step alone.
+
+On CUDA many steps are captured in one graph, with fixed shapes, and replayed: a step is some hundred small kernels, and
+launching them from Python would cost many times what they compute. A run long enough to earn it back is compiled as
+well, which makes the hundred kernels a dozen or two.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -37,6 +41,7 @@ from murp.objectives import Labels
 Step = Callable[[Tensor, "Drawn | None", "Labels | None", "float | Tensor"], Tensor]
 
 PIECE = 4  # steps on the CPU between two looks at the clock
+WORTH_A_THREAD = 2**22  # numbers of a step on the CPU
 A_GRAPH = 32  # steps on CUDA that are captured as one
 WARM = 3  # steps on CUDA of each shape that are not
 
@@ -60,6 +65,8 @@ class TorchEngine:
         self.updater = Updater(self.task)
         self.graphs: dict[tuple[int, ...], CapturedSteps] = {}
         self.warm: dict[tuple[int, ...], int] = {}  # steps of a shape before it was captured
+        self.shared = sum(math.prod(table.shape) for table in self.model.tables if table.of == "shared")
+        self.rows_apart = not self.shared and self.task.objective.sampled and type(self.task.negatives) is Uniform
         self.choice = threads.Choice()
 
     @property
@@ -141,9 +148,10 @@ class TorchEngine:
             return self._replayed(positives, drawn, labels, lr)
         total = torch.zeros((), dtype=self.model.dtype)
         before = torch.get_num_threads()
+        steady = self._steady(positives.shape[1], drawn)
         try:
             for start in range(0, len(positives), PIECE):
-                threads.use_torch(self.choice.next())
+                threads.use_torch(self.choice.next() if self.rows_apart else steady)
                 began = time.perf_counter()
                 steps = range(start, min(start + PIECE, len(positives)))
                 for i in steps:
@@ -152,6 +160,12 @@ class TorchEngine:
         finally:
             threads.use_torch(before)
         return total
+
+    def _steady(self, batch: int, drawn: Drawn | None) -> int:
+        """Threads for a step in which sums go over the batch: a function of its size, so that resuming is exact."""
+        candidates = self.model.num_entities if drawn is None else 1 + drawn.objects.shape[-1]
+        numbers = batch * (candidates * self.model.dim + self.shared)
+        return min(threads.count(), 1 + numbers // WORTH_A_THREAD)
 
     def _replayed(self, positives: Tensor, drawn: Drawn | None, labels: Labels | None, lr: float) -> Tensor:
         """Whole graphs of steps, then what is left step by step.

@@ -1,0 +1,266 @@
+"""Every model's score of one triple, from its paper's formula, in plain Python and mpmath: no tensor, no product form.
+
+A judge is given the rows of the tables as lists of 30-digit numbers: ``s`` of the subject, ``r`` of the relation, ``o``
+of the object, ``w`` the shared ones; and the settings of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+from mpmath import mpf
+
+Row = dict[str, Any]
+JUDGES: dict[str, Callable[[Row, Row, Row, Row, Any], Any]] = {}
+
+
+def judge(*names: str) -> Callable[[Any], Any]:
+    def named(function: Any) -> Any:
+        JUDGES.update(dict.fromkeys(names, function))
+        return function
+
+    return named
+
+
+def dot(x: Any, y: Any) -> Any:
+    return mpmath.fsum(a * b for a, b in zip(x, y, strict=True))
+
+
+def plus(x: Any, y: Any) -> list[Any]:
+    return [a + b for a, b in zip(x, y, strict=True)]
+
+
+def minus(x: Any, y: Any) -> list[Any]:
+    return [a - b for a, b in zip(x, y, strict=True)]
+
+
+def scaled(a: Any, x: Any) -> list[Any]:
+    return [a * b for b in x]
+
+
+def norm(x: Any) -> Any:
+    return mpmath.sqrt(dot(x, x))
+
+
+def through(matrix: Any, x: Any) -> list[Any]:
+    return [dot(row, x) for row in matrix]
+
+
+def complexes(x: Any) -> list[Any]:
+    """The first half the real parts, the second the imaginary ones."""
+    half = len(x) // 2
+    return [mpmath.mpc(a, b) for a, b in zip(x[:half], x[half:], strict=True)]
+
+
+def reals(z: Any) -> list[Any]:
+    return [one.real for one in z] + [one.imag for one in z]
+
+
+def sigmoid(x: Any) -> Any:
+    return 1 / (1 + mpmath.exp(-x))
+
+
+# The ball, as the papers print it.
+
+
+def mobius(x: Any, y: Any, c: Any) -> list[Any]:
+    xx, yy, xy = dot(x, x), dot(y, y), dot(x, y)
+    below = 1 + 2 * c * xy + c * c * xx * yy
+    return [((1 + 2 * c * xy + c * yy) * a + (1 - c * xx) * b) / below for a, b in zip(x, y, strict=True)]
+
+
+def exp0(v: Any, c: Any) -> list[Any]:
+    length = mpmath.sqrt(c) * norm(v)
+    return scaled(mpmath.tanh(length) / length, v)
+
+
+def log0(x: Any, c: Any) -> list[Any]:
+    length = mpmath.sqrt(c) * norm(x)
+    return scaled(mpmath.atanh(length) / length, x)
+
+
+def distance(x: Any, y: Any, c: Any) -> Any:
+    return 2 / mpmath.sqrt(c) * mpmath.atanh(mpmath.sqrt(c) * norm(mobius(scaled(-1, x), y, c)))
+
+
+# Flat models.
+
+
+@judge("transe")
+def transe(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    apart = minus(plus(s["entity"], r["relation"]), o["entity"])
+    return model.gamma - (norm(apart) if model.norm == 2 else mpmath.fsum(abs(a) for a in apart))
+
+
+@judge("distmult")
+def distmult(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    return mpmath.fsum(a * b * c for a, b, c in zip(s["entity"], r["relation"], o["entity"], strict=True))
+
+
+@judge("complex")
+def complex_(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    triples = zip(complexes(s["entity"]), complexes(r["relation"]), complexes(o["entity"]), strict=True)
+    return mpmath.re(mpmath.fsum(a * b * mpmath.conj(c) for a, b, c in triples))
+
+
+@judge("rescal")
+def rescal(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    return dot(through(r["matrix"], s["entity"]), o["entity"])
+
+
+@judge("rotate")
+def rotate(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    turns = [mpmath.expj(mpmath.pi * p) for p in r["phase"]]
+    triples = zip(complexes(s["entity"]), turns, complexes(o["entity"]), strict=True)
+    return model.gamma - mpmath.fsum(abs(a * b - c) for a, b, c in triples)
+
+
+def normalised(x: Any, name: str, w: Row, features: Any) -> list[Any]:
+    """Of the running mean and variance; ``features`` says of each number which feature it is of."""
+    weight, offset, mean, variance = (w[f"{name}_{what}"] for what in ("weight", "offset", "mean", "variance"))
+    return [
+        (a - mean[i]) / mpmath.sqrt(variance[i] + mpf("1e-5")) * weight[i] + offset[i]
+        for a, i in zip(x, features, strict=True)
+    ]
+
+
+@judge("tucker")
+def tucker(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    d = len(s["entity"])
+    x = normalised(s["entity"], "subject_norm", w, range(d))
+    q = [
+        mpmath.fsum(r["relation"][k] * w["core"][k][i][j] * x[j] for k in range(len(r["relation"])) for j in range(d))
+        for i in range(d)
+    ]
+    return dot(normalised(q, "query_norm", w, range(d)), o["entity"])
+
+
+@judge("conve")
+def conve(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    d, height, width = len(s["entity"]), 2 * model.height, model.width
+    flat = normalised(s["entity"] + r["relation"], "input_norm", w, [0] * (2 * d))
+    hidden = []
+    for n, (kernel, offset) in enumerate(zip(w["filters"], w["filter_offset"], strict=True)):
+        for i in range(height - 2):
+            for j in range(width - 2):
+                seen = [flat[(i + a) * width + j + b] for a in range(3) for b in range(3)]
+                (value,) = normalised([dot(seen, kernel) + offset], "picture_norm", w, [n])
+                hidden.append(max(value, mpf(0)))
+    q = [mpmath.fsum(h * row[i] for h, row in zip(hidden, w["weight"], strict=True)) + w["offset"][i] for i in range(d)]
+    q = [max(a, mpf(0)) for a in normalised(q, "query_norm", w, range(d))]
+    return dot(q, o["entity"]) + o["object_bias"]
+
+
+def turned(x: Any, turn: Any, mirrored: bool) -> list[Any]:
+    """Pairs (xᵢ, xᵢ₊ₖ) through the matrices (cos, -sin; sin, cos) or (cos, sin; sin, -cos)."""
+    half = len(x) // 2
+    first, second = [], []
+    for i in range(half):
+        angle = mpmath.atan2(turn[i + half], turn[i])
+        c, n = mpmath.cos(angle), mpmath.sin(angle)
+        a, b = x[i], x[i + half]
+        first.append(c * a + n * b if mirrored else c * a - n * b)
+        second.append(n * a - c * b if mirrored else n * a + c * b)
+    return first + second
+
+
+def attended(x: Any, r: Row) -> list[Any]:
+    rotation, reflection = turned(x, r["turn"], False), turned(x, r["mirror"], True)
+    root = mpmath.sqrt(len(x))
+    one, other = (mpmath.exp(dot(r["attention"], y) / root) for y in (rotation, reflection))
+    return plus(scaled(one / (one + other), rotation), scaled(other / (one + other), reflection))
+
+
+def biased(squared: Any, s: Row, o: Row) -> Any:
+    return s["subject_bias"] + o["object_bias"] - squared
+
+
+def flat_distance(x: Any, s: Row, o: Row) -> Any:
+    return biased(norm(minus(x, o["entity"])) ** 2, s, o)
+
+
+@judge("rote")
+def rote(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    return flat_distance(plus(turned(s["entity"], r["turn"], False), r["translation"]), s, o)
+
+
+@judge("refe")
+def refe(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    return flat_distance(plus(turned(s["entity"], r["turn"], True), r["translation"]), s, o)
+
+
+@judge("atte")
+def atte(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    return flat_distance(plus(attended(s["entity"], r), r["translation"]), s, o)
+
+
+# On a ball whose curvature the relation has.
+
+
+def curvature(r: Row, w: Row, model: Any) -> Any:
+    p = {**w, **r}.get("curvature")
+    return mpf(model.curvature) * (1 if p is None else mpmath.log(1 + mpmath.exp(p) * (mpmath.e - 1)))
+
+
+def ball_distance(x: Any, c: Any, s: Row, o: Row) -> Any:
+    return biased(distance(x, exp0(o["entity"], c), c) ** 2, s, o)
+
+
+@judge("roth")
+def roth(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    c = curvature(r, w, model)
+    x = turned(mobius(exp0(s["entity"], c), exp0(r["first_translation"], c), c), r["turn"], False)
+    return ball_distance(mobius(x, exp0(r["translation"], c), c), c, s, o)
+
+
+def tangent(x: Any, r: Row, w: Row, s: Row, o: Row, model: Any) -> Any:
+    c = curvature(r, w, model)
+    return ball_distance(mobius(exp0(x, c), exp0(r["translation"], c), c), c, s, o)
+
+
+@judge("refh")
+def refh(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    return tangent(turned(s["entity"], r["turn"], True), r, w, s, o, model)
+
+
+@judge("atth")
+def atth(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    return tangent(attended(s["entity"], r), r, w, s, o, model)
+
+
+@judge("roth-stretch")
+def roth_stretch(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    stretched = [a * b for a, b in zip(r["stretch"], s["entity"], strict=True)]
+    return tangent(turned(stretched, r["turn"], False), r, w, s, o, model)
+
+
+@judge("mure", "mure-matrix")
+def mure(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    x = through(matrix_of(r), s["entity"])
+    return biased(norm(minus(x, plus(o["entity"], r["translation"]))) ** 2, s, o)
+
+
+@judge("murp", "murp-matrix")
+def murp(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    c = mpf(model.curvature)
+    x = exp0(through(matrix_of(r), log0(s["entity"], c)), c)
+    return biased(distance(x, mobius(o["entity"], r["translation"], c), c) ** 2, s, o)
+
+
+def matrix_of(r: Row) -> Any:
+    if "matrix" in r:
+        return r["matrix"]
+    return [[a if i == j else mpf(0) for j in range(len(r["translation"]))] for i, a in enumerate(r["subject_stretch"])]
+
+
+@judge("hybonet")
+def hybonet(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    """The squared Lorentzian distance ⟨x - y, x - y⟩, not through ⟨x, y⟩."""
+    one, other = ([mpmath.sqrt(1 + dot(row["entity"], row["entity"])), *row["entity"]] for row in (s, o))
+    y = plus(through(r["matrix"], one), r["offset"])
+    time = mpf(1.1) + sigmoid(y[0]) * mpmath.exp(r["log_scale"])
+    x = [time, *scaled(mpmath.sqrt(time * time - 1) / norm(y[1:]), y[1:])]
+    apart = minus(x, other)
+    return biased(dot(apart[1:], apart[1:]) - apart[0] ** 2, s, o)

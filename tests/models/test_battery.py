@@ -1,0 +1,158 @@
+"""The battery finds what is wrong with a model, names the check, and says what came."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from murp.errors import ConfigError
+from murp.models.distmult import DistMult
+from murp.models.model import Candidate, Numbers, Query, Rows, Table
+from murp.testing import ChecksFailed, check_model
+
+
+class TwoOfOneName(DistMult):
+    def declare(self) -> tuple[Table, ...]:
+        return (*super().declare(), Table("entity", "entity", (self.dim,)))
+
+
+class WideQuery(DistMult):
+    def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
+        return Query((super().query(subject, relation, shared).vectors[0][:, None],))
+
+
+class OtherLinear(DistMult):
+    def linear(self, query: Query, candidate: Candidate) -> Any:
+        q, v, a, c = super().linear(query, candidate)
+        return 2 * q, v, a, c
+
+
+class OtherConverse(DistMult):
+    def converse(self, objects: Rows, relation: Rows) -> Tensor:
+        return objects["entity"] + relation["relation"]
+
+
+class SumsOverTheQueries(DistMult):
+    """A score that depends on the other queries of its batch."""
+
+    def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
+        (q,) = super().query(subject, relation, shared).vectors
+        return Query((q + 0.001 * q.mean(0),))
+
+
+class LooksAtPlaces(DistMult):
+    """A score that depends on where an entity stands."""
+
+    def ending(self, products: tuple[Tensor, ...], query: Numbers, candidate: Numbers) -> Tensor:
+        scores = super().ending(products, query, candidate)
+        return scores + 0.001 * torch.arange(scores.shape[1], dtype=scores.dtype)
+
+
+class Rounds(DistMult):
+    """In float32 another score than in float64."""
+
+    def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
+        (q,) = super().query(subject, relation, shared).vectors
+        return Query((q if q.dtype == torch.float64 else q.bfloat16().to(q.dtype),))
+
+
+class CutGradient(DistMult):
+    def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
+        s, r = subject["entity"], relation["relation"]
+        return Query((s * r + s.detach() * r,))
+
+
+class InfiniteSlope(DistMult):
+    def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
+        return Query((subject["entity"].square().sum(-1, keepdim=True).sqrt() * relation["relation"],))
+
+
+class UnreadTable(DistMult):
+    def declare(self) -> tuple[Table, ...]:
+        return (*super().declare(), Table("unread", "relation", (3,)))
+
+
+class BranchesOnValues(DistMult):
+    def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
+        if subject["entity"].sum() > math.inf:
+            raise AssertionError
+        return super().query(subject, relation, shared)
+
+
+class GlobalSeed(DistMult):
+    def initialise(self, seed: int, scale: float | None = None) -> Any:
+        model = super().initialise(seed, scale)
+        self.parameters["relation"] = torch.rand_like(self.parameters["relation"])
+        return model
+
+
+class Deaf(DistMult):
+    """No gradient worth the name reaches it."""
+
+    def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
+        return Query((1e-9 * super().query(subject, relation, shared).vectors[0],))
+
+
+class Remembers(DistMult):
+    """State that no table holds, and no checkpoint."""
+
+    def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
+        self.asked = getattr(self, "asked", 0) + int(self.training)
+        (q,) = super().query(subject, relation, shared).vectors
+        return Query((q * (1 + 0.01 * self.asked if self.training else 1),))
+
+
+@pytest.mark.parametrize(
+    ("broken", "check", "words"),
+    [
+        (TwoOfOneName, "shapes", "two tables have one name"),
+        (WideQuery, "shapes", r"query: a vector has the shape \(5, 1, 8\)"),
+        (OtherLinear, "one score by every path", "linear and score_objects differ"),
+        (OtherConverse, "one score by every path", "converse"),
+        (SumsOverTheQueries, "equal entities tie", "a query has other scores alone than among others"),
+        (LooksAtPlaces, "equal entities tie", "equal entities have other scores at other places"),
+        (LooksAtPlaces, "entities have no order", "scores of renumbered entities differ"),
+        (Rounds, "precisions agree", "float32 and float64 scores differ"),
+        (CutGradient, "gradients", "the gradient of entity says a slope of"),
+        (InfiniteSlope, "gradients", "the gradient of entity is not finite at entities at 0"),
+        (UnreadTable, "gradients", "no score depends on unread"),
+        (BranchesOnValues, "no look at values", "meta"),
+        (GlobalSeed, "seeds", "the same seed gives other values of relation"),
+        (Deaf, "training lowers the loss", "the loss did not fall in 15 epochs"),
+        (Remembers, "resuming and repeating", r"2 \+ 2 epochs and 4 epochs differ in"),
+    ],
+)
+def test_a_fault_is_found_and_named(
+    broken: type[DistMult], check: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"check_{check.replace(' ', '_')}"
+    monkeypatch.setattr("murp.testing.CHECKS", (getattr(__import__("murp.testing").testing, name),))
+    with pytest.raises(ChecksFailed, match=rf"{broken.__name__} fails 1 of 1 checks:\n- {check}: .*{words}"):
+        check_model(broken)
+
+
+def test_all_faults_are_told_together() -> None:
+    with pytest.raises(ChecksFailed) as told:
+        check_model(LooksAtPlaces)
+    head, *found = str(told.value).splitlines()
+    assert head.endswith(f"LooksAtPlaces fails {len(found)} of 11 checks:")
+    names = [line.partition(":")[0] for line in found]
+    assert names[:3] == ["- one score by every path", "- equal entities tie", "- entities have no order"]
+
+
+def test_settings_reach_the_model_and_its_runs() -> None:
+    assert "resuming and repeating" in check_model("transe", norm=2, dim=5, negatives=3)
+    with pytest.raises(ConfigError, match="norm must be at most 2"):
+        check_model("transe", norm=3)
+
+
+def test_a_class_that_no_run_could_find_is_refused() -> None:
+    class Hidden(DistMult):
+        pass
+
+    with pytest.raises(ConfigError, match="stands in a function: define the class in a module"):
+        check_model(Hidden)
