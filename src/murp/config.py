@@ -36,7 +36,7 @@ class Config(Part):
         "", "where to look for named datasets before MURP_DATA and the cache; empty: nowhere else", free=True
     )
     split_seed: int = setting(0, "draws valid and test where the data is one file", least=0, most=2**63 - 1, free=True)
-    model: str = setting("murp", "the model, or package.module:Class of your own; murp models lists them")
+    model: str = setting("murp", "the model, by name or package.module:Class of your own")
     objective: str = setting("bernoulli", "what training minimises")
     corruption: str = setting("uniform", "how false triples are made of true ones, for objectives that need some")
     optimizer: str = setting("sgd", "how parameters follow the gradient")
