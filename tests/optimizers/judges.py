@@ -11,6 +11,8 @@ import geoopt
 import torch
 from torch import Tensor
 
+# Large: a gradient that is 0 but for rounding would else be made as long as any other.
+EPS = 1e-3
 BALL = geoopt.PoincareBallExact(c=1.0)
 
 
@@ -49,7 +51,7 @@ class Dense:
 
     def adagrad(self, g: Tensor, squares: Tensor, mask: Tensor) -> Tensor:
         self.sum = torch.where(mask, self.sum + squares, self.sum)
-        return -self.lr * g / (self.sum.sqrt() + 1e-10)
+        return -self.lr * g / (self.sum.sqrt() + EPS)
 
     def row_adagrad(self, g: Tensor, squares: Tensor, mask: Tensor) -> Tensor:
         return self.adagrad(g, self.length(g) ** 2 / g.shape[1], mask)
@@ -60,7 +62,7 @@ class Dense:
         self.square = torch.where(mask, 0.999 * self.square + 0.001 * squares, self.square)
         mean = self.mean / (1 - 0.9**self.steps).clamp(min=1e-300)
         square = self.square / (1 - 0.999**self.steps).clamp(min=1e-300)
-        return -self.lr * mean / (square.sqrt() + 1e-8)
+        return -self.lr * mean / (square.sqrt() + EPS)
 
 
 def table_gradients(model: Any, positives: Tensor, negatives: Tensor) -> dict[str, Tensor]:

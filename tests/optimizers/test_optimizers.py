@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judges import Dense, table_gradients, touched_rows
+from judges import EPS, Dense, table_gradients, touched_rows
 from torch import Tensor
 
 from examples import at_most
@@ -65,7 +65,8 @@ def test_steps_are_those_of_a_dense_optimizer_and_untouched_rows_keep_their_bits
     draw = torch.Generator().manual_seed(seed)
     point = torch.randn(entities, dim, dtype=torch.float64, generator=draw)
     model.parameters["entity"] = model.geometry.exp0(spread * point / dim**0.5)
-    engine = TorchEngine(Task(model, optimizer=optimizer(name, clip=clip)))
+    chosen = {"clip": clip} if name == "sgd" else {"clip": clip, "eps": EPS}
+    engine = TorchEngine(Task(model, optimizer=optimizer(name, **chosen)))
     dense = {
         t.name: Dense(name, model.parameters[t.name].reshape(model.rows_of(t), -1), t.geometry, LR[name], clip)
         for t in model.tables
@@ -313,3 +314,23 @@ def test_matrices_and_numbers_have_state_too() -> None:
         (): {"mean": (1,), "square": (1,), "steps": (1,)},
     }
     assert math.prod(optimizer("row-adagrad").state_shapes(Table("t", "relation", (3, 4)))["sum"]) == 1
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("model_name", MODELS)
+def test_captured_steps_on_the_gpu_keep_the_state_of_the_cpu(name: str, model_name: str) -> None:
+    engines = []
+    for device in ("cpu", "cuda"):
+        model = MODELS[model_name](40, 4, 9, dtype=torch.float64).initialise(0)
+        model.to(device)
+        chosen = {} if name == "sgd" else {"eps": EPS}
+        engines.append(TorchEngine(Task(model, optimizer=optimizer(name, **chosen))))
+    for size in (16, 5, 16):
+        batches = [random_batch(40, 4, size, 6, seed=size + i) for i in range(6)]
+        positives, negatives = (torch.stack(part) for part in zip(*batches, strict=True))
+        engines[0].steps(positives, negatives, 0.125)
+        engines[1].steps(positives.cuda(), negatives.cuda(), 0.125)
+        ours, theirs = (engine.model.parameters | engine.states[0] for engine in engines)
+        for key, values in ours.items():
+            torch.testing.assert_close(theirs[key].cpu(), values, rtol=1e-7, atol=1e-9, msg=key)

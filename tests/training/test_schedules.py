@@ -54,6 +54,17 @@ def test_warming_up_rises_by_equal_steps_to_the_whole_rate() -> None:
     assert [learning_rate(config, State(epoch=epoch)) for epoch in range(6)] == [1.0, 2.0, 3.0, 4.0, 4.0, 4.0]
 
 
+def test_exact_rates_of_four_epochs() -> None:
+    rates = {
+        name: [learning_rate(Config(lr=8.0, epochs=4, lr_schedule=name), State(epoch=epoch)) for epoch in range(4)]
+        for name in ("constant", "linear", "cosine")
+    }
+    assert rates["constant"] == [8, 8, 8, 8]
+    # Exact: multiples of a quarter of 8.
+    assert rates["linear"] == [8, 6, 4, 2]
+    assert rates["cosine"] == pytest.approx([8, 4 * (1 + 2**-0.5), 4, 4 * (1 - 2**-0.5)])
+
+
 def test_a_plateau_without_end_divides_without_end() -> None:
     config = Config(lr_schedule="plateau")
     assert learning_rate(config, State(reductions=10_000)) >= 0

@@ -168,7 +168,8 @@ class TorchEngine:
             step = self._quick() if compiled else self._plain
             if self.warm.get(shape, 0) < WARM:
                 self.warm[shape] = self.warm.get(shape, 0) + 1
-                total += _aside(step, positives[start], _at(drawn, start), _labels_at(labels, start), lr)
+                rate = torch.full((), lr, dtype=self.model.dtype, device=self.model.device)
+                total += _aside(step, positives[start], _at(drawn, start), _labels_at(labels, start), rate)
                 many = 1
             else:
                 steps = slice(start, start + many)
@@ -213,9 +214,8 @@ class CapturedSteps:
         return self.total.clone()
 
 
-def _aside(step: Step, positives: Tensor, drawn: Drawn | None, labels: Labels | None, lr: float) -> Tensor:
+def _aside(step: Step, positives: Tensor, drawn: Drawn | None, labels: Labels | None, rate: Tensor) -> Tensor:
     """A step on a stream of its own, as capturing asks for."""
-    rate = torch.full((), lr, device=positives.device)
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):

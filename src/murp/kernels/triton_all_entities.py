@@ -18,13 +18,13 @@ from torch import Tensor
 
 # How a product of float32 numbers is computed; sums are float32 always, and float64 is computed in full.
 # "half" rounds every factor to 11 bits, by 2.4e-4 of itself at most, as tf32 does: a score is off by about
-# 2e-4 |q||v| / √d, a gradient by about 2e-4 of its length. A table is first multiplied by the power of two that brings
+# 2e-4 |q||v| / √d, a gradient by about 3e-4 of its length. A table is first multiplied by the power of two that brings
 # its largest number to the top of float16, so that only numbers below 2e-9 of the largest lose further bits. On an H200
 # this takes half the time of tf32, whose second product has to load its factor turned. "ieee" has all 24 bits and takes
 # several times as long.
 FLOAT32_PRODUCTS = "half"
 _PROGRAMS = 2 * 132  # so many are at work at the same time on a large GPU
-_SHARES = 128  # programs that look for the largest number of a table
+_SHARES = 512  # programs, at most, that look for the largest number of a table
 _STEP = 1024  # numbers that they look at together
 
 # What a tile of scores is turned into: weights of a softmax whose sums are found on the way, weights of a softmax whose
@@ -50,14 +50,17 @@ def _is_half(dtype: torch.dtype) -> bool:
     return dtype == torch.float32 and FLOAT32_PRODUCTS == "half"
 
 
-def _options(dim: int, dtype: torch.dtype) -> dict[str, Any]:
-    """Blocks whose tiles fit into registers and shared memory; the first ones were the quickest of 20 on an H200."""
+def _options(softmax: bool, dim: int, dtype: torch.dtype) -> dict[str, Any]:
+    """Blocks whose tiles fit into registers and shared memory.
+
+    Those of float16 up to 256 numbers wide were the quickest of many on an H200.
+    """
     width = max(16, triton.next_power_of_2(dim))
     half = _is_half(dtype)
     if half and width <= 64:
-        rows, columns, warps = 64, 128, 4
+        rows, columns, warps = 64, 128 if softmax else 64, 4  # softplus needs more registers
     elif half and width <= 256:
-        rows, columns, warps = 64, 64, 4 if width <= 128 else 8
+        rows, columns, warps = 64, 64, 4
     elif half or width <= 64:
         rows, columns, warps = 32, 32, 4
     else:
@@ -69,11 +72,12 @@ def _options(dim: int, dtype: torch.dtype) -> dict[str, Any]:
 def _rounded_tables(q: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Both tables as float16, and the two numbers by which to multiply them to have them back."""
     halves = torch.empty_like(q, dtype=torch.float16), torch.empty_like(v, dtype=torch.float16)
-    largest, back = q.new_empty(2, _SHARES), q.new_empty(2)
     sizes = q.numel(), v.numel()
-    _largest[(_SHARES, 2)](q, v, largest, *sizes, SHARES=_SHARES, STEP=_STEP)
-    grid = (triton.cdiv(max(sizes), _STEP), 2)
-    _rounded[grid](q, v, largest, *halves, back, *sizes, SHARES=_SHARES, STEP=_STEP)
+    steps = triton.cdiv(max(sizes), _STEP)
+    shares = min(_SHARES, triton.next_power_of_2(steps))
+    largest, back = q.new_empty(2, shares), q.new_empty(2)
+    _largest[(shares, 2)](q, v, largest, *sizes, SHARES=shares, STEP=_STEP)
+    _rounded[(steps, 2)](q, v, largest, *halves, back, *sizes, SHARES=shares, STEP=_STEP)
     return *halves, back
 
 
@@ -83,7 +87,7 @@ def _queries(
     """The value of each row, a less that value, and the gradients of the mean by q and a."""
     x, y, back = tables
     (size, dim), number = x.shape, len(y)
-    options = _options(dim, q.dtype)
+    options = _options(softmax, dim, q.dtype)
     blocks, tiles = triton.cdiv(size, options["ROWS"]), triton.cdiv(number, options["COLUMNS"])
     of_split = triton.cdiv(tiles, max(1, min(tiles, _PROGRAMS // blocks)))
     splits = triton.cdiv(tiles, of_split)
@@ -108,7 +112,7 @@ def _entities(
 ) -> tuple[Tensor, Tensor]:
     """The gradients by v and c; ``shift`` is added to the scores of each query."""
     y, x, back = tables
-    options = _options(v.shape[1], v.dtype)
+    options = _options(softmax, v.shape[1], v.dtype)
     dv, dc = torch.empty_like(v), v.new_empty(len(v))
     _scores[(triton.cdiv(len(x), options["ROWS"]), 1)](
         x, y, back, dc if c is None else c, dc if shift is None else shift, dc, dv, len(x), len(y),
@@ -216,11 +220,12 @@ def _scores(
             else:
                 decay = tl.exp(-tl.abs(score))
                 over = 1.0 + decay
-                weight = tl.where(score >= 0.0, 1.0, decay) / over
+                inverse = 1.0 / over
+                weight = tl.where(score >= 0.0, 1.0, decay) * inverse
                 if KIND == _SOFTPLUS:
-                    # log(1 + y) without the rounding of 1 + y, which is all there is of a small y: Kahan's correction.
-                    log = tl.where(over > 1.0, tl.log(over) * (decay / tl.where(over > 1.0, over - 1.0, 1.0)), decay)
-                    total += tl.sum(tl.where(score > 0.0, score, 0.0) + tl.where(decay == decay, log, decay), 1)
+                    # log(1 + y) with what the rounding of 1 + y has left out, which is all there is of a small y.
+                    log = tl.log(over) + (decay - (over - 1.0)) * inverse
+                    total += tl.sum(tl.where(score > 0.0, score, 0.0) + log, 1)
             weights += tl.sum(weight, 1)
         if GRADIENTS:
             if HALF:
