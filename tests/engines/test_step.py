@@ -135,7 +135,7 @@ def test_compiled_steps_are_the_steps(name: str) -> None:
         on_cpu = engines[0].steps(positives, negatives, 5.0)
         on_gpu = engines[1].steps(positives.cuda(), negatives.cuda(), 5.0)
         torch.testing.assert_close(on_gpu.cpu(), on_cpu, rtol=1e-9, atol=1e-9)
-    assert engines[1].graphs[16, 6].compiled
+    assert all(compiled for _, compiled, *_ in engines[1].graphs)
     for table, values in models[0].parameters.items():
         torch.testing.assert_close(models[1].parameters[table].cpu(), values, rtol=1e-8, atol=1e-10)
 

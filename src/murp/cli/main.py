@@ -18,7 +18,7 @@ from murp.cli.manual import explain
 from murp.cli.parser import Parser
 from murp.cli.streams import standard_streams
 from murp.cli.text import whole
-from murp.errors import MurpError
+from murp.errors import ConfigError, MurpError
 
 # In the order of `murp --help`.
 COMMANDS: tuple[Callable[[Any], None], ...] = (
@@ -57,7 +57,10 @@ def parser(words: Sequence[str] = ()) -> Parser:
     # What can be set depends on what is chosen, and finding out takes a while: only for the command that is given.
     for name, settings in (("train", train.settings), ("sweep", sweep.settings)):
         if list(words[:1]) == [name]:
-            settings(commands.choices[name], words[1:])
+            try:
+                settings(commands.choices[name], words[1:])
+            except ConfigError as error:  # a model, an objective, … that there is not
+                commands.choices[name].error(str(error))
     for name in WITH_THREADS:
         words = "threads to use; default: as many as this process may use"
         commands.choices[name].add_argument("--threads", type=whole(least=1), metavar="N", help=words)

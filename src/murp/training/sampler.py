@@ -47,9 +47,8 @@ class Answers:
         """
         counts = self.counts[asked]
         before = counts.cumsum(1) - counts
-        place = (
-            torch.arange(_rounded_up(int(counts.sum(1).max())), device=asked.device).expand(len(asked), -1).contiguous()
-        )
+        length = _rounded_up(int(counts.sum(1).max()))
+        place = torch.arange(length, device=asked.device).expand(len(asked), -1).contiguous()
         rows = torch.searchsorted(before, place, right=True) - 1
         within = place - before.gather(1, rows)
         real = within < counts.gather(1, rows)
