@@ -93,7 +93,6 @@ def quickstart() -> str:
 
 def store_quickstart(path: str) -> None:
     """Keep settings, environment and test figures of a quickstart run, and its picture."""
-    import dataclasses
 
     import murp
     from murp.plots.disk import draw

@@ -149,7 +149,7 @@ def question(model: MultiRelational, points: Points, subject: int, relation: int
     own = model.parameters["entity"][subject].double()
     moved_own = model.move_subject(own[None], row)[0]
     moved: Points
-    if model.parts.stretch_object:
+    if not isinstance(model, MultiRelational) or model.parts.stretch_object:
         moved = Points(model.geometry, model.move_object(points.rows, row))
     else:
         moved = Translated(points, row["translation"][0]) if model.parts.translate_object else points

@@ -9,6 +9,9 @@ from pathlib import Path
 from murp.cli.text import Commands, add_run, fast_imports, figure
 from murp.commands import command
 
+# Settings of a model that say nothing of what it is made of.
+COMMON = ("dim", "initial_scale", "query_dropout", "entity_dropout", "curvature")
+
 
 def add_info(commands: Commands) -> None:
     """Declare the command."""
@@ -48,10 +51,11 @@ def run_info(options: argparse.Namespace) -> None:
         return
     shapes = ", ".join(f"{name} {' × '.join(map(str, shape))}" for name, shape in parameters.items())
     number = sum(values.numel() for values in tables.values())
+    own = config.settings_of("model")
     lines = {
         "run": path,
         "model": f"{config.model} d={config.dim}, {config.dtype}",
-        "parts": f"transformation {config.transformation}, bias {config.bias}",
+        "parts": ", ".join(f"{name} {value}" for name, value in own.items() if name not in COMMON) or "none",
         "graph": f"{graph.name}: {counted(counts)}",
         "parameters": f"{number:,}: {shapes}",
         "progress": f"epoch {state['epoch']} of {config.epochs}, {state['seconds']:,.0f} s",

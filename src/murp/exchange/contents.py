@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import zipfile
 import zlib
@@ -21,7 +22,7 @@ from murp.errors import ConfigError, DataError
 from murp.exchange.coordinates import IN_WORDS, Coordinates, converted, own_coordinates
 from murp.files import fields
 from murp.graph import Vocabulary
-from murp.models import MultiRelational
+from murp.models import Model, MultiRelational
 from murp.runs import Run, folder
 
 FORMAT, VERSION = "murp export", 1
@@ -90,8 +91,11 @@ def _describe(run: Run, coordinates: str, tables: dict[str, Tensor]) -> dict[str
     }
 
 
-def score_formula(model: MultiRelational) -> str:
-    """φ in words of mathematics, from the model's parts."""
+def score_formula(model: Model) -> str:
+    """φ in words of mathematics: of MuRP and MuRE from their parts, of other models what they say of themselves."""
+    if not isinstance(model, MultiRelational):
+        said = inspect.cleandoc(type(model).__doc__ or type(model).__name__)
+        return " ".join(said.split("\n\n")[0].split()).removesuffix(".")
     flat, parts = model.geometry.is_flat, model.parts
     times, plus = (" ", " + ") if flat else (" ⊗ ", " ⊕ ")
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from torch import Tensor
 
 from murp.errors import ConfigError
-from murp.geometry import hyperboloid, poincare
+from murp.geometry import PoincareBall, hyperboloid, poincare
+from murp.models import Model
 
 Coordinates = Literal["poincare", "lorentz", "tangent"]
 COORDINATES: tuple[Coordinates, ...] = ("poincare", "lorentz", "tangent")
@@ -21,34 +22,34 @@ IN_WORDS = {
 }
 
 
-def own_coordinates(model: Any) -> str:
+def own_coordinates(model: Model) -> str:
     """Those the model holds its points in."""
     return str(model.geometry.name)
 
 
-def converted(model: Any, coordinates: Coordinates | None) -> dict[str, Tensor]:
+def converted(model: Model, coordinates: Coordinates | None) -> dict[str, Tensor]:
     """The tables of a model on the CPU, points of its ball in ``coordinates``; as they are where that is None."""
     tables = {name: values.detach().cpu() for name, values in model.parameters.items()}
-    if coordinates is None or (coordinates == "poincare" and not model.geometry.is_flat):
+    geometry = model.geometry
+    if coordinates is None or (coordinates == "poincare" and isinstance(geometry, PoincareBall)):
         return tables
-    if model.geometry.is_flat:
+    if not isinstance(geometry, PoincareBall):
         raise ConfigError(
-            f"this model lives in {model.geometry.name} space: it has no {coordinates} coordinates. "
-            "Leave --coordinates out."
+            f"this model lives in {geometry.name} space: it has no {coordinates} coordinates. Leave --coordinates out."
         )
     to = hyperboloid.from_ball if coordinates == "lorentz" else poincare.log0
     return {
-        name: to(values.double(), c=model.geometry.c) if name in _points(model) else values
-        for name, values in tables.items()
+        name: to(values.double(), c=geometry.c) if name in _points(model) else values for name, values in tables.items()
     }
 
 
-def restored(model: Any, tables: dict[str, Tensor], coordinates: str) -> dict[str, Tensor]:
+def restored(model: Model, tables: dict[str, Tensor], coordinates: str) -> dict[str, Tensor]:
     """The inverse of :func:`converted`: tables as ``model``, which need have no values yet, holds them."""
-    if coordinates == own_coordinates(model) or model.geometry.is_flat:
+    geometry = model.geometry
+    if coordinates == own_coordinates(model) or not isinstance(geometry, PoincareBall):
         return tables
     back = hyperboloid.to_ball if coordinates == "lorentz" else poincare.exp0
-    c = model.geometry.c
+    c = geometry.c
     return {
         # Rounding to the model's precision may put a point on the rim.
         name: poincare.project(back(values.double(), c=c).to(model.dtype), c=c) if name in _points(model) else values
@@ -56,5 +57,5 @@ def restored(model: Any, tables: dict[str, Tensor], coordinates: str) -> dict[st
     }
 
 
-def _points(model: Any) -> set[str]:
+def _points(model: Model) -> set[str]:
     return {table.name for table in model.tables if table.geometry == model.geometry}

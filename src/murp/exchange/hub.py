@@ -13,6 +13,7 @@ from murp.errors import DataError
 from murp.exchange import tensors
 from murp.exchange.contents import Contents
 from murp.files import new_folder, write_text
+from murp.models import MultiRelational
 from murp.runs import Run, folder
 
 WEIGHTS, CONFIG, CARD = "model.safetensors", "config.json", "README.md"
@@ -34,7 +35,8 @@ def write(contents: Contents, run: Run, path: Path) -> None:
 def card(contents: Contents, run: Run) -> str:
     """The model card, all of it from the run: what it is, what was measured under which protocol, how to use it."""
     about, graph, config = contents.about, run.graph, run.config
-    title = f"{'MuRP' if config.model == 'murp' else 'MuRE'} d={config.dim} on {graph.name}"
+    published = isinstance(run.model, MultiRelational)
+    title = f"{type(run.model).__name__} d={config.dim} on {graph.name}"
     sizes = f"{graph.num_entities:,} entities, {graph.num_relations:,} relations, {len(graph.train):,} training facts"
     space = (
         f"the Poincaré ball of curvature {about['curvature']:g}"
@@ -45,8 +47,12 @@ def card(contents: Contents, run: Run) -> str:
         f"| `{name}` | {table['of']} | {' × '.join(map(str, table['shape']))} | {table['space']} |"
         for name, table in about["tables"].items()
     )
-    settings = ", ".join(
-        f"{name} {getattr(config, name)}" for name in ("lr", "batch_size", "negatives", "seed", "dtype")
+    named = ("objective", "optimizer", "lr", "batch_size", "negatives", "seed", "dtype")
+    settings = ", ".join(f"{name} {value}" for name, value in config.to_dict().items() if name in named)
+    by = (
+        "the model of *Multi-relational Poincaré\nGraph Embeddings* (Balažević, Allen, Hospedales, NeurIPS 2019)"
+        if published
+        else f"the model {config.model}"
     )
     trained = folder.training_environment(run.path)
     trained_by = "" if trained is None else f" by murp {trained['murp']}"
@@ -55,13 +61,12 @@ library_name: murp
 tags:
 - knowledge-graph
 - link-prediction
-- {"hyperbolic" if config.model == "murp" else "euclidean"}
+- {"hyperbolic" if about["geometry"] == "poincare" else "euclidean"}
 ---
 
 # {title}
 
-Embeddings of the knowledge graph {graph.name} ({sizes}) in {space}, by the model of *Multi-relational Poincaré
-Graph Embeddings* (Balažević, Allen, Hospedales, NeurIPS 2019). Trained{trained_by} for
+Embeddings of the knowledge graph {graph.name} ({sizes}) in {space}, by {by}. Trained{trained_by} for
 {run.state["epoch"]} epochs ({settings}).
 
 ## Figures

@@ -67,6 +67,7 @@ def import_run(path: Path, out: Path, data: str | None = None) -> Run:
     entities = _order(path, graph.entities, contents.entities)
     relations = _order(path, graph.relations, contents.relations)
     order = {"entity": entities, "relation": torch.cat([relations, relations + len(relations)])}
+    order["shared"] = torch.zeros(1, dtype=torch.int64)
     try:
         tables = restored(model, contents.tables, contents.about["coordinates"])
         model.parameters = {t.name: tables[t.name][order[t.of]].contiguous() for t in model.tables}

@@ -1,11 +1,14 @@
-"""A folder of two Parquet files: a row an entity, and a row a relation and its reciprocal.
+"""A folder of Parquet files: a row an entity, and a row a relation and its reciprocal; what all share in one row.
 
 ``entities.parquet`` has id, name and gloss where known, vector, and the biases; ``relations.parquet`` id, name,
-reciprocal, and the relation's parameters. Both carry the description as JSON in the schema's metadata (``murp``).
+reciprocal, and the relation's parameters; ``shared.parquet``, where the model has such, the parameters of no entity and
+no relation. A matrix is the list of its numbers, row by row. All carry the
+description as JSON in the schema's metadata (``murp``).
 """
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,7 @@ from murp.files import new_folder, parse_json
 from murp.graph import Vocabulary
 from murp.graph.parquet import read_table
 
-ENTITIES, RELATIONS = "entities.parquet", "relations.parquet"
+ENTITIES, RELATIONS, SHARED = "entities.parquet", "relations.parquet", "shared.parquet"
 _COLUMN = {"entity": "vector"}
 
 
@@ -36,6 +39,8 @@ def write(contents: Contents, path: Path) -> None:
             pa.concat_tables([relations, relations]).append_column("reciprocal", reciprocal), contents.of("relation")
         ),
     }
+    if shared := contents.of("shared"):
+        files[SHARED] = _with_tables(pa.table({"row": [0]}), shared)
     with new_folder(path, DataError) as part:
         for name, table in files.items():
             pq.write_table(table.replace_schema_metadata(described), part / name, compression="zstd")
@@ -47,6 +52,8 @@ def read(path: Path) -> Contents:
         entities, relations = (read_table(path / name) for name in (ENTITIES, RELATIONS))
         about = checked(path, parse_json((entities.schema.metadata or {}).get(b"murp", b"null")))
         files = {"entity": entities, "relation": relations}
+        if any(table["of"] == "shared" for table in about["tables"].values()):
+            files["shared"] = read_table(path / SHARED)
         tables = {
             name: _tensor(files[table["of"]][_COLUMN.get(name, name)], table) for name, table in about["tables"].items()
         }
@@ -58,8 +65,8 @@ def read(path: Path) -> Contents:
 def _with_tables(table: pa.Table, tables: dict[str, Tensor]) -> pa.Table:
     for name, values in tables.items():
         column = pa.array(values.numpy().reshape(-1))
-        if values.dim() == 2:
-            column = pa.FixedSizeListArray.from_arrays(column, values.shape[1])
+        if values.dim() > 1:
+            column = pa.FixedSizeListArray.from_arrays(column, math.prod(values.shape[1:]))
         table = table.append_column(_COLUMN.get(name, name), column)
     return table
 

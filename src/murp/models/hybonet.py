@@ -54,6 +54,11 @@ class HyboNet(DotProduct):
         q = torch.cat([-time, (time * time - 1).sqrt() / length * space], -1)
         return Query((2 * q,), {"added": subject["subject_bias"] + 2})
 
+    def move_subject(self, points: Tensor, relation: Rows) -> Tensor:
+        """u of f_r(x), without its time."""
+        subject = {"entity": points.to(self.dtype), "subject_bias": points.new_zeros(len(points), dtype=self.dtype)}
+        return (self.query(subject, relation, {}).vectors[0][:, 1:] / 2).to(points.dtype)
+
     def candidate(self, entity: Rows, shared: Rows) -> Candidate:
         return Candidate((on_hyperboloid(entity["entity"]),), {"object_bias": entity["object_bias"]})
 

@@ -53,6 +53,9 @@ class Matrix(Model):
         numbers = {"xx": squared_norm(x), "rr": squared_norm(r), "xr": (x * r).sum(-1)}
         return Query((x, r), numbers | {"subject_bias": subject["subject_bias"]})
 
+    def move_object(self, points: Tensor, relation: Rows) -> Tensor:
+        return self.space().add(points, relation["translation"])
+
     def ending(self, products: tuple[Tensor, ...], query: Numbers, candidate: Numbers) -> Tensor:
         xv, vr = products
         xx, rr, xr = query["xx"], query["rr"], query["xr"]

@@ -247,6 +247,21 @@ class Model(Part):
         """The space of the entities' points."""
         return next(table.geometry for table in self.tables if table.name == self.point)
 
+    def move_subject(self, points: Tensor, relation: Rows) -> Tensor:
+        """Where the relations of rows (B, …) put subjects (B, d), for pictures; by default the query's first vector.
+
+        What does not lie in the space of the points has no place in a picture: then the points stay where they are.
+        """
+        own = points.to(self.dtype)
+        subject = {t.name: own.new_zeros(len(own), *t.shape) for t in self.tables if "subject" in t.roles}
+        subject[self.point] = own
+        moved = self.query(subject, relation, self.rows("shared")).vectors[0].to(points.dtype)
+        return moved if moved.shape == points.shape else points
+
+    def move_object(self, points: Tensor, relation: Rows) -> Tensor:
+        """Where a relation, rows (1, …), puts objects (N, d), for pictures; by default where they are."""
+        return points
+
     def score_rows(self, subject: Rows, relation: Rows, objects: Rows, shared: Rows | None = None) -> Tensor:
         """Scores of B queries against their candidates.
 

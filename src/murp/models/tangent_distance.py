@@ -56,6 +56,11 @@ class TangentDistance(Model):
         x = self.moved(subject["entity"], relation, c[:, None])
         return Query((x,), {"xx": squared_norm(x), "c": c, "subject_bias": subject["subject_bias"]})
 
+    def move_subject(self, points: Tensor, relation: Rows) -> Tensor:
+        """log₀ of the query, since the entities are tangent vectors."""
+        c = self.curvatures(relation, self.rows("shared"))[:, None]
+        return poincare.log0(self.moved(points.to(self.dtype), relation, c), c=c).to(points.dtype)
+
     def ending(self, products: tuple[Tensor, ...], query: Numbers, candidate: Numbers) -> Tensor:
         squared = poincare.squared_distance_to_tangent_from_products(
             query["xx"], candidate["square"], products[0], query["c"]

@@ -98,6 +98,12 @@ def bias(model: MultiRelational) -> Bias | None:
     return None
 
 
+def learns_no_bias(run: Run) -> str:
+    """That a run has no biases, and by which setting, for errors."""
+    settings = run.config.to_dict()
+    return f"bias = {settings['bias']!r} learns no bias" if "bias" in settings else f"{run.config.model} learns no bias"
+
+
 def _pairs(graph: KnowledgeGraph, relation: int) -> NDArray[np.int64]:
     """The facts of a relation: (E, 2), heads and tails."""
     facts = graph.facts().astype(np.int64)

@@ -18,8 +18,6 @@ from murp.plots.style import INK, PAGE, PAPER, SMALL, new_figure, tidy, wrapped
 from murp.projection import Points
 from murp.runs import Run
 
-NAMES = {"murp": "MuRP", "mure": "MuRE"}
-
 
 def entity_points(model: MultiRelational) -> Tensor:
     """The entities' points (N, d) in double precision."""
@@ -71,7 +69,7 @@ def scale_note(geometry: MobiusGeometry) -> str:
 
 def described(run: Run) -> str:
     """The model as the literature writes it: ``MuRP d=40``."""
-    return f"{NAMES[run.config.model]} d={run.config.dim}"
+    return f"{type(run.model).__name__} d={run.config.dim}"
 
 
 def reach(positions: NDArray[np.float64]) -> float:

@@ -15,7 +15,7 @@ from murp.evaluation import Protocol
 from murp.graph import Split
 from murp.plots.answers import ask, question
 from murp.plots.charts import Bins, convergence, norms_against_biases, relation_bars, reliability
-from murp.plots.entities import bias
+from murp.plots.entities import bias, learns_no_bias
 from murp.plots.layout import described, entity_points
 from murp.plots.style import figure_text
 from murp.prediction.calibration import SHOWN
@@ -58,7 +58,7 @@ def norms_of(runs: Sequence[Run]) -> Figure:
     for name, run in named(runs).items():
         learned = bias(run.model)
         if learned is None:
-            raise ConfigError(f"{run.path}: bias = {run.config.bias!r} learns no bias, so there is nothing to compare.")
+            raise ConfigError(f"{run.path}: {learns_no_bias(run)}, so there is nothing to compare.")
         norms = torch.linalg.vector_norm(entity_points(run.model), dim=1)
         shown[name] = (norms.cpu().numpy(), learned.values)
         which.add(learned.name)

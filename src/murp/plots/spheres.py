@@ -16,7 +16,7 @@ from torch import Tensor
 from murp.errors import ConfigError
 from murp.geometry import MobiusGeometry
 from murp.geometry.disk import euclidean_circle
-from murp.plots.entities import bias, degrees
+from murp.plots.entities import bias, degrees, learns_no_bias
 from murp.plots.labels import write_names
 from murp.plots.layout import around, described, entity_points, new_disk
 from murp.plots.style import BLUE, INK, NORMAL, PURPLE, VERMILION
@@ -63,7 +63,7 @@ def spheres(run: Run, *, centre: int | None = None, count: int = 24) -> Figure:
     graph, geometry = run.graph, run.model.geometry
     learned = bias(run.model)
     if learned is None:
-        raise ConfigError(f"{run.path}: bias = {run.config.bias!r} learns no bias, so its entities have no spheres.")
+        raise ConfigError(f"{run.path}: {learns_no_bias(run)}, so its entities have no spheres.")
     if centre is None:
         centre = int(degrees(graph).argmax())
     points = entity_points(run.model)
