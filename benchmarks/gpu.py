@@ -156,7 +156,7 @@ def _steps(size: Size, graph: KnowledgeGraph, name: str, dim: int, engine_name: 
 def _compiled_steps(size: Size, graph: KnowledgeGraph, name: str, dim: int, chunk: Chunk) -> Work:
     """The torch engine as it is after many steps."""
     model = models.MODELS[name](graph.num_entities, 2 * graph.num_relations, dim).initialise(0).to(size.device)
-    engine = TorchEngine(model, compile_after=1)
+    engine = TorchEngine(model, compile_after=0)
     engine.run([chunk], [50.0])
     return lambda: engine.run([chunk], [50.0])
 

@@ -9,7 +9,6 @@ and test under both protocols, and writes settings, seed, hardware, versions and
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import tempfile
 import time

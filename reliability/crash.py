@@ -4,8 +4,9 @@
 
 A run is started, killed, opened, resumed, killed again, … and then left to get to its end; its weights must be those
 of a run that nobody disturbed, bit for bit. Every second kill is aimed: it comes within milliseconds of a checkpoint
-being begun. Every second run has long epochs, which are saved on the way. Processes are forked from this one, which
-computes nothing itself, so that none has to import PyTorch.
+being begun. Every second run has long epochs, which are saved on the way. Runs of the engine torch go through all
+optimizers and objectives in turn. Processes are forked from this one, which computes nothing itself, so that none has
+to import PyTorch.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from numba.core.registry import cpu_target  # noqa: E402
 
 import measure  # noqa: E402
 import murp  # noqa: E402
+from murp import registry  # noqa: E402
+from murp.config import known_settings  # noqa: E402
 from murp.graph import KnowledgeGraph  # noqa: E402
 from murp.runs import checkpoint, folder  # noqa: E402
 from murp.training import resume, train  # noqa: E402
@@ -40,10 +43,12 @@ from murp.training.progress import Silent  # noqa: E402
 
 torch.set_num_threads(1)
 SETTINGS: dict[str, Any] = {
-    "dim": 8, "epochs": 40, "lr": 2.0, "batch_size": 64, "negatives": 5, "device": "cpu", "validate_every": 1,
+    "dim": 8, "epochs": 40, "batch_size": 64, "negatives": 5, "device": "cpu", "validate_every": 1,
     "save_every": 0.0,
 }  # fmt: skip
 LONG_EPOCHS = {"batch_size": 2, "epochs": 8}
+# Those with a state first; each with a learning rate of its own.
+RATES = {"adam": 0.01, "row-adagrad": 0.1, "adagrad": 0.1, "sgd": 2.0}
 KINDS = [(engine, model) for engine in ("torch", "numba") for model in ("murp", "mure")]
 
 
@@ -162,6 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     graph = measure.toy_graph()
     cpu_target.target_context.refresh()  # what Numba loads before its first function, once for all children
     counts: dict[str, Counter[str]] = {}
+    with_parts: Counter[tuple[str, str]] = Counter()
     failures: list[dict[str, Any]] = []
     for engine, model in KINDS:
         count = counts[f"{engine} {model}"] = Counter()
@@ -169,19 +175,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
             seed = options.seed + count["runs"]
             shorter = {"epochs": 15} if options.quick and engine == "torch" else {}  # slower than the fused ones
             epochs = LONG_EPOCHS if count["runs"] % 2 else shorter
-            settings = {**SETTINGS, **epochs, "engine": engine, "model": model, "seed": seed}
+            chosen = trained_with(engine, model, count["runs"])
+            settings = {**SETTINGS, **epochs, **chosen, "seed": seed}
+            settings = {name: value for name, value in settings.items() if name in known_settings(settings)}
+            with_parts[chosen["optimizer"], chosen["objective"]] += 1
             with tempfile.TemporaryDirectory() as work:
                 for met in disturb(graph, settings, Path(work), random.Random(f"{engine} {model} {seed}"), most):
                     tally(count, met)
                     if "failure" in met:
-                        failures.append({"engine": engine, "model": model, "seed": seed, "what": met["failure"]})
+                        failures.append({**chosen, "seed": seed, "what": met["failure"]})
     total = {what: sum(count[what] for count in counts.values()) for what in count}
     figures = {"kills": total["kills"], "failures": len(failures), "what_failed": failures}
     figures |= {"total": total, "by_engine_and_model": counts}
-    settings = {**SETTINGS, "long epochs": LONG_EPOCHS, "kills": kills, "seed": options.seed, "threads": 1}
+    figures["by_optimizer_and_objective"] = [
+        {"optimizer": optimizer, "objective": objective, "runs": runs}
+        for (optimizer, objective), runs in with_parts.items()
+    ]
+    settings = {**SETTINGS, "long epochs": LONG_EPOCHS, "lr": RATES, "kills": kills, "seed": options.seed, "threads": 1}
     settings |= {"graph": graph.name, "triples": len(graph.train)}
     measure.store(measure.result("crash safety", settings, json.loads(json.dumps(figures))), options.out)
     return 1 if failures else 0
+
+
+def trained_with(engine: str, model: str, turn: int) -> dict[str, Any]:
+    """Model, optimizer and objective of a run: of the engine torch the next ones in turn, else the paper's."""
+    chosen = {"engine": engine, "model": model, "optimizer": "sgd", "objective": "bernoulli"}
+    if engine == "torch":
+        turn += model == "mure"
+        optimizers, objectives = list(RATES), list(registry.OBJECTIVES)
+        chosen |= {"optimizer": optimizers[turn % len(optimizers)], "objective": objectives[turn % len(objectives)]}
+    return {**chosen, "lr": RATES[chosen["optimizer"]]}
 
 
 def tally(count: Counter[str], met: dict[str, Any]) -> None:

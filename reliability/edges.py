@@ -35,7 +35,7 @@ from murp.errors import NotFiniteError
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.models import Model
 from murp.runs import Run, folder
-from murp.training.lane import Lane
+from murp.training.job import Job
 from murp.training.loop import fit
 from murp.training.progress import Silent
 from murp.training.start import configure, new_model
@@ -182,9 +182,9 @@ def long_run(quick: bool) -> dict[str, Any]:
     engine = engines.build(config.engine, [model])
     watch = Watch(model, config.epochs // 10)
     with tempfile.TemporaryDirectory() as path:
-        lane = Lane(Path(path) / "run", config, graph, model, State())
-        folder.create(lane.path, config, graph, model, lane.state.to_dict(), engine.name)
-        fit([lane], engine, watch)
+        job = Job(Path(path) / "run", config, graph, model, State())
+        folder.create(job.path, config, graph, model, job.state.to_dict(), engine.name)
+        fit([job], engine, watch)
     failure = sum(bool(look["outside"]) or not np.isfinite(look["loss"]) for look in watch.seen)
     # The first tenth fills what is filled once: caches, the allocator's pools.
     grown = round(watch.seen[-1]["resident MiB"] - watch.seen[0]["resident MiB"], 1)

@@ -38,7 +38,7 @@ from murp.prediction.calibration import Calibration
 from murp.prediction.queries import read_queries
 from murp.runs import checkpoint, folder, load, tensor_file
 from murp.runs.settings import checked
-from murp.training.lane import Lane
+from murp.training.job import Job
 from murp.training.state import State
 
 
@@ -70,7 +70,7 @@ def make_checkpoint(scratch: Path) -> Attempt:
 
     def read() -> None:
         found = checked(checkpoint.load(path)[1], run.config, path, run.path / folder.CONFIG)
-        Lane(scratch, run.config, run.graph, run.model, State.from_dict(found, path))
+        Job(scratch, run.config, run.graph, run.model, State.from_dict(found, path))
 
     def attempt(random: Random) -> bool:
         path.write_bytes(damage(random))

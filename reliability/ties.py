@@ -27,10 +27,9 @@ if not torch.cuda.is_available():
 
 from measure import result, store
 from murp.evaluation import KnownFacts, fused, rank
-from murp.explorer.scores import Scores
 from murp.models import BIASES, MODELS, TRANSFORMATIONS, MultiRelational
 from murp.prediction.nearest import distances_from
-from murp.prediction.top import top_objects
+from murp.prediction.search import Scores, top_objects
 
 RELATIONS = 3
 
@@ -150,7 +149,7 @@ def by_best(shape: Shape) -> None:
 
 def by_explorer(shape: Shape) -> None:
     model, kinds = crowd(shape)
-    scores = Scores(model)
+    scores = Scores(model, ready=True)
     for subject, relation in zip(*questions(shape, model), strict=True):
         assert equal_within_kinds(scores(int(subject), int(relation)), kinds), shape
 

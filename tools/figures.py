@@ -19,7 +19,7 @@ from typing import Any
 
 import origins
 from murp.paper.evidence import METRICS, decimals
-from murp.paper.lab import published
+from murp.paper.experiments import published
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -111,7 +111,7 @@ def store_quickstart(path: str) -> None:
     }
     text = json.dumps(stored, indent=1) + "\n"
     (ROOT / "results" / "quickstart.json").write_text(text, encoding="utf-8")
-    draw(run, subject="asia.n.01", relation="has_part", path=ROOT / "docs" / "asia.png")
+    draw(run, head="asia.n.01", relation="has_part", path=ROOT / "docs" / "asia.png")
 
 
 BLOCKS = {"wn18rr": wn18rr, "cpu": cpu, "quickstart": quickstart}

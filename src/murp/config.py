@@ -36,7 +36,7 @@ class Config(Part):
         "", "where to look for named datasets before MURP_DATA and the cache; empty: nowhere else", free=True
     )
     split_seed: int = setting(0, "draws valid and test where the data is one file", least=0, most=2**63 - 1, free=True)
-    model: str = setting("murp", "the model, or package.module:Class of your own; murp models lists them")
+    model: str = setting("murp", "the model, by name or package.module:Class of your own")
     objective: str = setting("bernoulli", "what training minimises")
     corruption: str = setting("uniform", "how false triples are made of true ones, for objectives that need some")
     optimizer: str = setting("sgd", "how parameters follow the gradient")
@@ -56,6 +56,13 @@ class Config(Part):
         "auto",
         "how a step is computed: auto takes the fastest that can train the model",
         choices=("auto", "torch", "numba", "triton"),
+        free=True,
+    )
+    compile_after: float = setting(
+        20.0,
+        "seconds of training by the engine torch on a GPU after which its steps are compiled, which takes about as "
+        "long and makes them several times as fast; 0: at once",
+        least=0,
         free=True,
     )
     lr_schedule: str = setting(
@@ -159,7 +166,8 @@ class Config(Part):
 
     def free(self) -> list[str]:
         """The settings that may change in a run that has begun; a learning rate that depends on epochs holds those."""
-        return [name for name, one in self.known.items() if one.free]
+        held = {"epochs"} if self.lr_schedule in ("linear", "cosine") else set()
+        return [name for name, one in self.known.items() if one.free and name not in held]
 
     def to_toml(self) -> str:
         """The whole configuration with its explanations; ``Config.read`` gives the same values back."""

@@ -40,5 +40,20 @@ class NotFiniteError(MurpError):
     """A loss, parameter or score became NaN or infinite."""
 
 
+class DivergedError(NotFiniteError):
+    """Training stopped: ``what`` became NaN or infinite in ``epoch`` at the learning rate ``lr``.
+
+    ``reason`` says that; the message adds ``advice``, which holds for the folder that the run was trained in.
+    """
+
+    def __init__(self, what: str, epoch: int, lr: float, advice: str) -> None:
+        self.what, self.epoch, self.lr, self.advice = what, epoch, lr, advice
+        self.reason = f"{what} became NaN or infinite in epoch {epoch} (learning rate {lr:g})."
+        super().__init__(f"{self.reason} {advice}")
+
+    def __reduce__(self) -> tuple[type[DivergedError], tuple[str, int, float, str]]:
+        return type(self), (self.what, self.epoch, self.lr, self.advice)  # a copy is made of these, not of the message
+
+
 class UnknownNameError(MurpError):
     """A name that matches no entity or relation, or more than one."""

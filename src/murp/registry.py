@@ -12,6 +12,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.metadata
+from collections.abc import Callable
 from typing import Any
 
 from murp.errors import ConfigError
@@ -40,15 +41,32 @@ MODELS = {
 }
 OBJECTIVES = {
     "bernoulli": "murp.objectives.bernoulli:Bernoulli",
+    "self-adversarial": "murp.objectives.self_adversarial:SelfAdversarial",
+    "softmax": "murp.objectives.softmax:Softmax",
+    "margin": "murp.objectives.margin:Margin",
+    "one-vs-all": "murp.objectives.one_vs_all:OneVsAll",
+    "k-vs-all": "murp.objectives.k_vs_all:KVsAll",
 }
 NEGATIVES = {
     "uniform": "murp.negatives.uniform:Uniform",
+    "with-subject": "murp.negatives.with_subject:WithSubject",
+    "both-sides": "murp.negatives.both_sides:BothSides",
+    "shared": "murp.negatives.shared:Shared",
+    "by-relation": "murp.negatives.by_relation:ByRelation",
+    "checked": "murp.negatives.checked:Checked",
 }
 OPTIMIZERS = {
     "sgd": "murp.optimizers.sgd:SGD",
+    "adagrad": "murp.optimizers.adagrad:Adagrad",
+    "row-adagrad": "murp.optimizers.row_adagrad:RowAdagrad",
+    "adam": "murp.optimizers.adam:Adam",
 }
 REGULARIZERS = {
     "none": "murp.regularizers.none:Nothing",
+    "l2": "murp.regularizers.l2:L2",
+    "n3": "murp.regularizers.n3:N3",
+    "dura": "murp.regularizers.dura:DURA",
+    "relation-prediction": "murp.regularizers.relation_prediction:RelationPrediction",
 }
 KINDS = {
     "model": MODELS,
@@ -75,6 +93,11 @@ def find(kind: str, name: str) -> type[Any]:
         own = "" if close else f", or name a class of your own, {kind} = package.module:Class."
         raise ConfigError(f"{kind} {name!r} is not known. {hint}{own}")
     return _imported(kind, place)
+
+
+def models_that(can: Callable[[Any], bool]) -> str:
+    """The names of this package's models whose class ``can``, for the error of one that cannot."""
+    return ", ".join(name for name in MODELS if can(find("model", name))) or "none of this package"
 
 
 def _entry_point(kind: str, name: str) -> str | None:

@@ -162,12 +162,13 @@ def check_one_score_by_every_path(subject: Subject) -> None:
     near("score and score_objects", alone, expected[:, 1])
     shared = model.rows("shared")
     query, everything = model.query(s, r, shared), model.candidate(model.rows("object"), shared)
-    if hasattr(model, "linear"):
-        q, v, a, c = model.linear(query, everything)
+    form = model.linear(query, everything)
+    if form is not None:
+        q, v, a, c = form
         found = q @ v.T
         found = found if a is None else found + a[:, None]
         near("linear and score_objects", found if c is None else found + c, every)
-    if hasattr(model, "converse"):
+    if type(model).converse is not Model.converse:
         true = {name: values[:, 1] for name, values in o.items()}
         one = (s[model.point] * model.converse(true, r)).sum(-1)
         near("⟨s, converse⟩ and ⟨query, object⟩", one, (query.vectors[0] * true[model.point]).sum(-1))

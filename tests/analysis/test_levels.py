@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from itertools import pairwise
 
 import digraphs
@@ -9,7 +11,7 @@ from digraphs import edge_lists, edges
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murp.analysis import find_levels, shortest_path
+from murp.analysis import Directed, find_levels, shortest_path
 
 
 @given(edge_lists)
@@ -57,3 +59,24 @@ def test_a_shortest_path_is_one(listed, source, target):
         return
     assert (path[0], path[-1], len(path)) == (source, target, steps + 1)
     assert set(pairwise(path)) <= set(listed)
+
+
+@given(edge_lists, st.sets(st.integers(0, 11)))
+def test_distances_are_from_the_nearest_source(listed, chosen):
+    graph = Directed.of(edges(listed))
+    sources = np.flatnonzero(np.isin(graph.nodes, list(chosen)))
+    judge = networkx.DiGraph(listed)
+    nearest = networkx.multi_source_dijkstra_path_length(judge, set(graph.nodes[sources])) if len(sources) else {}
+    assert graph.distances(sources).tolist() == [nearest.get(node, -1) for node in graph.nodes.tolist()]
+
+
+def test_a_long_chain_has_as_many_levels_as_nodes():
+    chain = np.arange(5_000)
+    assert find_levels(np.stack([chain[:-1], chain[1:]], axis=1)).depth.tolist() == chain.tolist()
+
+
+def test_levels_wait_for_no_compiler():
+    code = (
+        "import sys, numpy, murp.analysis as a; a.find_levels(numpy.array([[0, 1]])); sys.exit('numba' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -189,7 +189,7 @@ def test_discover_by_relation(run: Path, tmp_path: Path) -> None:
     ]
     out = tmp_path / "new.csv"
     assert "wrote 4 new facts" in ok(
-        "discover", run, "--relation", "child_of", "--subjects", "all", "-k", "4", "--out", out
+        "discover", run, "--relation", "child_of", "--heads", "all", "-k", "4", "--out", out
     )
     assert len(out.read_text().splitlines()) == 5
     message = murp("discover", run, "--out", out)

@@ -17,7 +17,7 @@ import pytest
 from typed import TRAIN, ok
 
 from murp.cli.main import main
-from murp.paper import Lab
+from murp.paper import Experiments
 from murp.runs import checkpoint
 from trees import tree
 
@@ -142,9 +142,9 @@ def test_experiments_of_the_paper_go_on_unread(
 ) -> None:
     done = []
 
-    def item(lab: Lab) -> None:
-        lab.say("training")
-        done.append(lab)
+    def item(experiments: Experiments) -> None:
+        experiments.say("training")
+        done.append(experiments)
 
     monkeypatch.setattr("murp.paper.ITEMS", {"first": item, "second": item})
     with streams(Refusing(number), io.StringIO()):

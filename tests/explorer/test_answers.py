@@ -18,12 +18,13 @@ from murp.config import Config
 from murp.explorer import answers, schema
 from murp.explorer.collection import Collection
 from murp.explorer.names import Names
-from murp.explorer.projection import Points, question
-from murp.explorer.scores import Scores
-from murp.explorer.stated import StatedFacts
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.models import BIASES, TRANSFORMATIONS
+from murp.prediction.search import Scores
+from murp.projection import Points, question
 from murp.runs import Run
+
+NOBODY = np.zeros(0, np.int32)
 
 
 @pytest.fixture(params=["murp", "mure"])
@@ -69,16 +70,16 @@ def test_scores_of_every_choice_of_parts(
 ) -> None:
     for name in ("murp", "mure"):
         model = made_run(tmp_path, small_tree, model=name, transformation=transformation, bias=bias).model
-        scores = Scores(model)
+        scores = Scores(model, ready=True)
         for subject, relation in ((0, 0), (7, 3), (7, 1)):
             expected = model.score_objects(torch.tensor([subject]), torch.tensor([relation]))[0]
             torch.testing.assert_close(torch.from_numpy(scores(subject, relation)), expected, rtol=1e-9, atol=1e-9)
             for k in (1, 10, small_tree.num_entities):
-                objects, values = scores.best(subject, relation, k)
+                objects, values = scores.best(subject, relation, k, NOBODY)
                 np.testing.assert_allclose(values, torch.topk(expected, k).values, rtol=1e-9, atol=1e-9)
                 np.testing.assert_allclose(expected[objects], values, rtol=1e-9, atol=1e-9)
                 assert len(set(objects.tolist())) == k
-            others = scores.best(subject, relation, small_tree.num_entities - 1, without_subject=True)
+            others = scores.best(subject, relation, small_tree.num_entities - 1, np.array([subject], np.int32))
             assert sorted([*others[0].tolist(), subject]) == list(range(small_tree.num_entities))
             np.testing.assert_allclose(expected[others[0]], others[1], rtol=1e-9, atol=1e-9)
 
@@ -94,22 +95,22 @@ def test_scores_at_the_rim_and_at_the_origin(
     entity[1] *= 0.999 / entity[1].norm()
     run.model.parameters["object_bias"][2] = run.model.parameters["object_bias"][1]
     entity[2] = entity[1]
-    scores = Scores(run.model)
+    scores = Scores(run.model, ready=True)
     for subject in range(4):
         found = scores(subject, 1)
         expected = run.model.score_objects(torch.tensor([subject]), torch.tensor([1]))[0].numpy()
         tolerance = 1e-9 if dtype == "float64" else 1e-3
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
         # Equal points tie, and of equal ones the first goes first.
-        ranking = scores.best(subject, 1, 63)[0].tolist()
+        ranking = scores.best(subject, 1, 63, NOBODY)[0].tolist()
         assert ranking.index(2) == ranking.index(1) + 1
 
 
 def test_more_best_objects_than_one_pass_keeps(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    scores = Scores(run.model)
-    kept = scores.best(5, 1, 63)
-    monkeypatch.setattr("murp.explorer.scores.MOST_KEPT", 62)
-    for ours, theirs in zip(scores.best(5, 1, 63), kept, strict=True):
+    scores = Scores(run.model, ready=True)
+    kept = scores.best(5, 1, 63, NOBODY)
+    monkeypatch.setattr("murp.prediction.search.MOST_KEPT", 62)
+    for ours, theirs in zip(scores.best(5, 1, 63, NOBODY), kept, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
@@ -202,7 +203,7 @@ def test_a_question_shows_its_four_kinds_before_and_after(run: Run, side: str) -
     for moment, distances in (("before", before), ("after", after)):
         drawn = np.tanh(distances / 2) if run.config.model == "murp" else distances
         assert np.linalg.norm(unpacked(seen[moment]), axis=1) == pytest.approx(drawn, abs=1e-5)
-        assert seen["subject"][moment] == [0, 0]
+        assert seen["given"][moment] == [0, 0]
 
     # The paper's projection keeps every norm and the component along the subject.
     seen = get(run, "/api/question", projection="paper", **query)
@@ -211,7 +212,7 @@ def test_a_question_shows_its_four_kinds_before_and_after(run: Run, side: str) -
         assert np.linalg.norm(drawn, axis=1) == pytest.approx(all_.norm(dim=-1).numpy(), abs=1e-5)
         assert drawn[:, 0] == pytest.approx((all_ @ own / own.norm()).numpy(), abs=1e-5)
         assert (drawn[:, 1] >= 0).all()
-        assert seen["subject"][moment] == pytest.approx([float(own.norm()), 0], abs=1e-6)
+        assert seen["given"][moment] == pytest.approx([float(own.norm()), 0], abs=1e-6)
 
 
 def test_edges_are_the_distinct_facts(run: Run) -> None:
@@ -297,27 +298,6 @@ def test_a_name_is_known_if_it_is_one_entity(names: list[str], text: str) -> Non
     vocabulary = Vocabulary("entity", [f"id{i}" for i in range(len(names))], names)
     known = Names(vocabulary, np.ones(len(names), dtype=np.int64)).known(text)
     assert known == (names.index(text) if names.count(text) == 1 else None)
-
-
-TRIPLES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 1), st.integers(0, 4)), max_size=12)
-
-
-@given(TRIPLES, TRIPLES, TRIPLES)
-def test_stated_facts_against_a_scan(train: list[Any], valid: list[Any], test: list[Any]) -> None:
-    splits = {"train": train, "valid": valid, "test": test}
-    arrays = {name: np.array(rows, dtype=np.int32).reshape(-1, 3) for name, rows in splits.items()}
-    entities, relations = Vocabulary("entity", list("abcde")), Vocabulary("relation", ["r", "s"])
-    stated = StatedFacts(KnowledgeGraph("g", entities, relations, **arrays))
-    for subject in range(5):
-        for relation in range(4):
-
-            def says(rows: list[Any], o: int, subject: int = subject, relation: int = relation) -> bool:
-                fact = (subject, relation, o) if relation < 2 else (o, relation - 2, subject)
-                return fact in rows
-
-            expected = [next((n for n, rows in splits.items() if says(rows, o)), None) for o in range(5)]
-            assert stated.splits(subject, relation, np.arange(5)) == expected
-            assert stated.objects(subject, relation).tolist() == [o for o in range(5) if expected[o]]
 
 
 def test_a_diverged_run_is_refused(small_tree: KnowledgeGraph, tmp_path: Path) -> None:

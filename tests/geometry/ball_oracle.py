@@ -68,6 +68,15 @@ def log(x: Vector, y: Vector, c: float) -> Vector:
     return scaled(1 / half_conformal_factor(x, c), log0(mobius_add(scaled(-1, x), y, c), c))
 
 
+def transport(x: Vector, y: Vector, v: Vector, c: float) -> Vector:
+    """(λ_x/λ_y) gyr[y, -x] v, the gyration by its definition: -(y ⊕ -x) ⊕ (y ⊕ (-x ⊕ v)). It is linear in v."""
+    back = scaled(-1, x)
+    short = scaled(mp.mpf(10) ** -20, v)  # any length within the ball will do
+    turned = mobius_add(scaled(-1, mobius_add(y, back, c)), mobius_add(y, mobius_add(back, short, c), c), c)
+    factor = half_conformal_factor(x, c) / half_conformal_factor(y, c)
+    return scaled(factor * mp.mpf(10) ** 20, turned)
+
+
 def mobius_diagonal(m: Vector, x: Vector, c: float) -> Vector:
     return exp0([a * b for a, b in zip(m, log0(x, c), strict=True)], c)
 

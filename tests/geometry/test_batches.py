@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from murp.geometry import Euclidean, PoincareBall, disk, euclidean, hyperboloid, poincare
+from murp.geometry import Euclidean, PoincareBall, disk, euclidean, hyperboloid, poincare, sphere
 
 C = 0.7
 BALL = PoincareBall(C)
@@ -18,6 +18,10 @@ BALL = PoincareBall(C)
 def points(seed: int, d: int = 4) -> Tensor:
     """(2, 3, d): no axis is as long as another."""
     return poincare.exp0(torch.randn(2, 3, d, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)), c=C)
+
+
+def raised(x: Tensor) -> Tensor:
+    return hyperboloid.from_ball(x, c=C)
 
 
 OF_ONE: dict[str, Callable[[Tensor], Tensor]] = {
@@ -49,9 +53,16 @@ OF_TWO: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "flat distance": euclidean.distance,
     "flat squared_distance": euclidean.squared_distance,
     "inner": hyperboloid.inner,
-    "hyperboloid distance": lambda x, y: hyperboloid.distance(
-        hyperboloid.from_ball(x, c=C), hyperboloid.from_ball(y, c=C), c=C
-    ),
+    "hyperboloid distance": lambda x, y: hyperboloid.distance(raised(x), raised(y), c=C),
+    "transport": lambda x, y: poincare.transport(x, y, x, c=C),
+    "metric": lambda x, y: poincare.inner(x, y, y, c=C),
+    "hyperboloid log": lambda x, y: hyperboloid.log(raised(x), raised(y), c=C),
+    "hyperboloid exp": lambda x, y: hyperboloid.exp(raised(x), hyperboloid.log(raised(x), raised(y), c=C), c=C),
+    "hyperboloid transport": lambda x, y: hyperboloid.transport(raised(x), raised(y), raised(x), c=C),
+    "hyperboloid metric": lambda x, y: hyperboloid.metric(raised(x), raised(y), raised(y), c=C),
+    "sphere log": lambda x, y: sphere.log(sphere.project(x, c=C), sphere.project(y, c=C), c=C),
+    "sphere exp": lambda x, y: sphere.exp(sphere.project(x, c=C), y, c=C),
+    "sphere transport": lambda x, y: sphere.transport(sphere.project(x, c=C), sphere.project(y, c=C), y, c=C),
     "geodesic": lambda x, y: disk.geodesic(BALL, x, y, 5),
     "segment": lambda x, y: disk.geodesic(Euclidean(), x, y, 5),
 }

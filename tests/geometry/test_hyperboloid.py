@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import ball_oracle as oracle
 import pytest
@@ -12,7 +13,7 @@ from ball_points import CURVATURES, at_distance, balls, random_points
 from hypothesis import given
 from torch import Tensor
 
-from murp.geometry import hyperboloid, poincare
+from murp.geometry import Hyperboloid, hyperboloid, poincare
 
 every_ball = pytest.mark.parametrize("c", CURVATURES)
 every_dimension = pytest.mark.parametrize("d", [1, 2, 40])
@@ -95,3 +96,104 @@ def test_points_of_float32_come_back_bit_for_bit(c: float) -> None:
         poincare.exp0(poincare.log0(there, c=c), c=c),
     ):
         assert torch.equal(back.float(), x)
+
+
+# dtype, farthest scaled distance from the origin, allowed error. Components have the size of e^16 and of e^8 there, so
+# that squares of time components differ by less than their rounding.
+FAR = [(torch.float64, 16.0, 1e-8), (torch.float32, 8.0, 3e-3)]
+far = pytest.mark.parametrize(("dtype", "farthest", "bar"), FAR, ids=["float64", "float32"])
+
+
+class Exact:
+    """The textbook's formulas. A point is its spatial part, and a tangent vector too: both fix the time component."""
+
+    def __init__(self, c: float) -> None:
+        self.c = mp.mpf(c)
+
+    def point(self, x: Tensor) -> Vector:
+        space = oracle.exact(x[1:])
+        return [mp.sqrt(1 / self.c + oracle.dot(space, space)), *space]
+
+    def tangent(self, x: Vector, v: Tensor) -> Vector:
+        space = oracle.exact(v[1:])
+        return [oracle.dot(x[1:], space) / x[0], *space]
+
+    def angle(self, x: Vector, y: Vector) -> Any:
+        return mp.acosh(-self.c * lorentz_inner(x, y))
+
+    def length(self, v: Vector) -> Any:
+        return mp.sqrt(max(lorentz_inner(v, v), 0))
+
+    def exp(self, x: Vector, v: Vector) -> Vector:
+        r = mp.sqrt(self.c) * self.length(v)
+        return [mp.cosh(r) * a + mp.sinh(r) / r * b for a, b in zip(x, v, strict=True)]
+
+    def log(self, x: Vector, y: Vector) -> Vector:
+        angle = self.angle(x, y)
+        return [angle / mp.sinh(angle) * (b - mp.cosh(angle) * a) for a, b in zip(x, y, strict=True)]
+
+    def transport(self, x: Vector, y: Vector, v: Vector) -> Vector:
+        factor = self.c * lorentz_inner(y, v) / (1 - self.c * lorentz_inner(x, y))
+        return [w + factor * (a + b) for a, b, w in zip(x, y, v, strict=True)]
+
+
+def far_pairs(d: int, c: float, farthest: float, dtype: torch.dtype) -> list[tuple[Tensor, Tensor]]:
+    """Points anywhere, neighbours far out, on one ray, opposite, and with the origin."""
+    drawn = [
+        hyperboloid.project(hyperboloid.from_ball(random_points(6, d, c, farthest, torch.float64, seed), c=c), c=c)
+        for seed in (d, d + 50)
+    ]
+    xs, ys = (points.to(dtype) for points in drawn)
+    space = Hyperboloid(c)
+    beside = space.retract(xs, space.project_tangent(xs, 1e-2 * ys / ys.norm(dim=-1, keepdim=True)))
+    back = space.project(xs * torch.linspace(0.2, -1, len(xs), dtype=dtype)[:, None])
+    centre = space.origin(d + 1, dtype).expand_as(xs)
+    others = (ys, beside, back, centre)
+    return [(space.project(x), space.project(y)) for other in others for x, y in zip(xs, other, strict=True)]
+
+
+@far
+@every_ball
+@every_dimension
+def test_distances_far_out_against_exact_arithmetic(
+    dtype: torch.dtype, farthest: float, bar: float, c: float, d: int
+) -> None:
+    judge = Exact(c)
+    for x, y in far_pairs(d, c, farthest, dtype):
+        truth = judge.angle(judge.point(x), judge.point(y)) / mp.sqrt(c)
+        assert oracle.relative_error(hyperboloid.distance(x, y, c=c), [truth]) < bar
+        assert oracle.relative_error(hyperboloid.distance(y, x, c=c), [truth]) < bar
+        assert oracle.relative_error(hyperboloid.squared_distance(x, y, c=c), [truth**2]) < bar
+
+
+@far
+@every_ball
+@every_dimension
+def test_lengths_far_out_against_exact_arithmetic(
+    dtype: torch.dtype, farthest: float, bar: float, c: float, d: int
+) -> None:
+    """Of vectors along the ray to the origin, where time and space nearly cancel, and of others."""
+    judge = Exact(c)
+    for x, y in far_pairs(d, c, farthest, dtype):
+        for v in (x, y, x + y):
+            place = judge.point(x)
+            truth = lorentz_inner(*[judge.tangent(place, v)] * 2)
+            assert oracle.relative_error(hyperboloid.metric(x, v, v, c=c), [truth]) < bar
+
+
+@every_ball
+@every_dimension
+def test_maps_against_exact_arithmetic(c: float, d: int) -> None:
+    """exp, log and transport up to the distance 6, judged by the length of the error in the metric there."""
+    judge = Exact(c)
+    for x, y in far_pairs(d, c, 6.0, torch.float64):
+        ex, ey = judge.point(x), judge.point(y)
+        if judge.angle(ex, ey) < 1e-9:
+            continue
+        log = hyperboloid.log(x, y, c=c)
+        v = judge.tangent(ex, log)
+        assert oracle.relative_error(log, judge.log(ex, ey)) < 1e-9
+        assert oracle.relative_error(hyperboloid.exp(x, log, c=c), judge.exp(ex, v)) < 1e-9
+        turned = hyperboloid.transport(x, y, log, c=c)
+        error = [a - b for a, b in zip(judge.tangent(ey, turned), judge.transport(ex, ey, v), strict=True)]
+        assert judge.length(error) < 1e-9 * judge.length(v)

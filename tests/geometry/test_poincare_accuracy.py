@@ -85,6 +85,16 @@ def test_exp(dtype: torch.dtype, farthest: float, bar: float, c: float, d: int) 
 @bars
 @every_ball
 @every_dimension
+def test_transport(dtype: torch.dtype, farthest: float, bar: float, c: float, d: int) -> None:
+    v = torch.randn(d, dtype=dtype, generator=torch.Generator().manual_seed(d)) / math.sqrt(c)
+    for x, y in pairs(d, c, farthest, dtype):
+        truth = oracle.transport(oracle.exact(x), oracle.exact(y), oracle.exact(v), c)
+        assert oracle.relative_error(poincare.transport(x, y, v, c=c), truth) < bar
+
+
+@bars
+@every_ball
+@every_dimension
 def test_exp0_and_log0(dtype: torch.dtype, farthest: float, bar: float, c: float, d: int) -> None:
     for x in points(d, c, farthest, dtype):
         v = poincare.log0(x, c=c)

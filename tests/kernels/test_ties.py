@@ -11,9 +11,9 @@ from ties import PATHS, Shape, check_shape, drawn_shapes  # reliability/ties.py
 from torch import Tensor
 
 from examples import at_most
-from murp.explorer import numba_scores
 from murp.geometry import poincare
 from murp.kernels import numba_products
+from murp.prediction import numba_scores
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -10,7 +10,7 @@ import pytest
 
 from murp.graph import SPLITS, KnowledgeGraph
 from murp.graph.indexing import table_of
-from murp.paper import ITEMS, Lab
+from murp.paper import ITEMS, Experiments
 
 
 @pytest.fixture(scope="session")
@@ -30,14 +30,14 @@ def small() -> KnowledgeGraph:
 @pytest.fixture(scope="session")
 def toys(tmp_path_factory: pytest.TempPathFactory, small: KnowledgeGraph) -> Path:
     out = tmp_path_factory.mktemp("paper")
-    lab = Lab(out, device="cpu", quick=True)
-    lab.graphs[small.name] = small
+    experiments = Experiments(out, device="cpu", quick=True)
+    experiments.graphs[small.name] = small
     for item in ITEMS.values():
-        item(lab)
+        item(experiments)
     return out
 
 
 @pytest.fixture
 def on_small(small: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every lab takes the small graph for the bundled one, as the toys did."""
-    monkeypatch.setattr("murp.paper.lab.KnowledgeGraph", SimpleNamespace(load=lambda name: small))
+    """Every experiment takes the small graph for the bundled one, as the toys did."""
+    monkeypatch.setattr("murp.paper.experiments.KnowledgeGraph", SimpleNamespace(load=lambda name: small))

@@ -9,9 +9,9 @@ import pytest
 from shelf import Shelf
 
 from murp.paper import claims, claims_on_models
-from murp.paper.blocks import Table
+from murp.paper.document import Table
 from murp.paper.evidence import Evidence
-from murp.paper.rates import choices, grid
+from murp.paper.learning_rates import choices, grid
 from murp.paper.wrong_answers import wrong_answers
 
 

@@ -31,10 +31,10 @@ def test_spread_is_the_mean_and_the_sample_deviation(values: list[float]) -> Non
 
 @given(figures, figures)
 def test_a_difference_is_that_of_the_means_and_its_deviation_that_of_both(x: list[float], y: list[float]) -> None:
-    one, other = Spread.of(x, wanted=10), Spread.of(y)
+    one, other = Spread.of(x, planned=10), Spread.of(y)
     found = one.less(other)
     assert found.mean == pytest.approx(-other.less(one).mean)
-    assert (found.n, found.wanted) == (min(len(x), len(y)), 10)
+    assert (found.n, found.planned) == (min(len(x), len(y)), 10)
     if one.deviation is not None and other.deviation is not None:
         assert found.deviation == pytest.approx(math.sqrt(np.var(x, ddof=1) + np.var(y, ddof=1)))
         assert found.deviation == (-found).deviation
@@ -96,14 +96,14 @@ class TestVerdict:
 
 
 def test_seeds_that_diverged_are_told() -> None:
-    whole, torn = Spread.of([0.1, 0.2, 0.3]), Spread.of([0.1, 0.2], wanted=3)
+    whole, torn = Spread.of([0.1, 0.2, 0.3]), Spread.of([0.1, 0.2], planned=3)
     assert (whole.seeds, torn.seeds) == ("3", "2 of 3, 1 diverged")
     assert seeds_of({"mure": whole, "murp": whole}) == "3"
     assert seeds_of({"mure": torn, "murp": whole}) == "MuRE 2 of 3, 1 diverged; MuRP 3"
     assert noted(whole.less(torn)) == "+.050 ± .122 (2 of 3 seeds, 1 diverged)"
     assert signed_spread(whole.less(torn)) == "+.050 ± .122"
     assert listed({"d=5": whole.less(0.1)}, {"d=5": -0.02}) == "d=5 +.100 ± .100 (paper -.020)"
-    gone = Spread.of([], wanted=2)
+    gone = Spread.of([], planned=2)
     assert str(gone) == signed_spread(whole.less(gone)) == "diverged"
     assert gone.seeds == "0 of 2, 2 diverged"
 
@@ -119,7 +119,7 @@ def test_evidence_leaves_out_runs_that_failed_and_counts_them(toys: Path, tmp_pa
     store(tmp_path, "bad", failed="NaN")
     evidence = Evidence(tmp_path)
     spread = evidence.spread({"runs": [good, "bad"]}, "mrr", "paper")
-    assert (spread.n, spread.wanted) == (1, 2)
+    assert (spread.n, spread.planned) == (1, 2)
     assert "bad" in [run["name"] for run in evidence.every_run()]
 
 

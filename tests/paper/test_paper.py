@@ -14,11 +14,11 @@ import pytest
 
 from murp.cli.main import main
 from murp.errors import ConfigError, RunError
-from murp.paper import ITEMS, Lab
+from murp.paper import ITEMS, Experiments
 from murp.paper.evidence import METRICS, decimals
-from murp.paper.lab import published, read_settings
+from murp.paper.experiments import published, read_settings
+from murp.paper.planned_run import PlannedRun
 from murp.paper.report import write
-from murp.paper.wanted import Wanted
 
 
 def test_every_item_is_stored_with_its_version(toys: Path) -> None:
@@ -57,9 +57,9 @@ def test_a_run_that_diverged_is_shown_and_never_chosen(toys: Path, tmp_path: Pat
     assert "diverged" in text_of(write(out, tmp_path / "docs"))
     chosen: list[str] = []
 
-    class Stored(Lab):
-        def results(self, wanted: Iterable[Wanted]) -> list[dict[str, Any]]:
-            names = [run.name for run in wanted]
+    class Stored(Experiments):
+        def results(self, planned: Iterable[PlannedRun]) -> list[dict[str, Any]]:
+            names = [run.name for run in planned]
             chosen.extend(names)
             return [json.loads((out / "runs" / f"{name}.json").read_text()) for name in names if "d8" not in name]
 
@@ -170,7 +170,7 @@ class TestBadInput:
 
     def test_no_seeds(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="at least 1"):
-            Lab(tmp_path, seeds=0)
+            Experiments(tmp_path, seeds=0)
 
 
 def test_the_list_says_what_is_stored(toys: Path, capsys: pytest.CaptureFixture[str]) -> None:

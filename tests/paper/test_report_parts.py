@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from shelf import Shelf
 
 from murp.paper.ablations import table2
-from murp.paper.account import findings, method
-from murp.paper.blocks import Block, Table, Text, markdown, page
+from murp.paper.document import Block, Table, Text, markdown, page
+from murp.paper.methods import findings, method
 from murp.paper.pictures import figure3a
 from murp.paper.relations import hierarchy
 
@@ -37,6 +38,14 @@ def test_seeds_commands_and_diverged_runs_are_those_of_the_stored_items(shelf: S
         assert f"`murp paper run {items} --seeds {seeds}`" in said
     assert "2 further runs, stopped" in said
     assert f"{three[0]['runs'][1]} (epoch 3)" in said
+
+
+def test_the_epoch_of_a_diverged_run_is_a_field_and_in_old_results_a_text(shelf: Shelf) -> None:
+    names = shelf.cell([0.4, None, None])["runs"]
+    file = shelf.out / "runs" / f"{names[1]}.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "failed": "in epoch 7", "failed_epoch": 8}))
+    said = texts(method(shelf.evidence))
+    assert f"{names[1]} (epoch 8), {names[2]} (epoch 3)." in said
 
 
 def test_a_row_with_a_diverged_seed_says_so(shelf: Shelf, tmp_path: Path) -> None:
@@ -127,9 +136,9 @@ def test_findings_can_be_read_on_their_own() -> None:
     found = [
         {"check": "unseen_entities", "text": "953 entities of valid never seen in training"},
         {"check": "triples_with_unseen_entities", "text": "911 of 4,441 valid triples hold such entities"},
-        {"check": "shared_facts", "text": "1 facts of test also in valid"},
+        {"check": "shared_facts", "text": "1 fact of test also in valid"},
         {"check": "shared_facts", "text": "11 facts of test also in train"},
-        {"check": "duplicate_rows", "text": "1 duplicate rows in test"},
+        {"check": "duplicate_rows", "text": "1 duplicate row in test"},
     ]
     assert findings(found) == (
         "911 of 4,441 valid triples hold entities that training never saw; 1 fact of test also in valid; "

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
-from murp.paper.blocks import Table
+from murp.paper.document import Table
 from murp.paper.evidence import Evidence
-from murp.paper.lab import read_settings, valid_mrr
-from murp.paper.tried import again, scale_of
+from murp.paper.experiments import read_settings, valid_mrr
+from murp.paper.trials_report import scale_of, trials_of
 
 
 def test_every_combination_is_tried_and_the_best_on_valid_is_run(toys: Path) -> None:
@@ -32,6 +32,6 @@ def test_what_is_stored_can_be_told(toys: Path) -> None:
     [trial] = item["cells"]
     which = ("kind", "part", "model")
     [cell] = [one for one in ablations["cells"] if all(one[name] == trial[name] for name in which)]
-    [table] = [block for block in again(evidence, cell, 0.4, 0.02) if isinstance(block, Table)]
+    [table] = [block for block in trials_of(evidence, cell, 0.4, 0.02) if isinstance(block, Table)]
     assert table.header == ["", "rate 20", "rate 10"]
     assert [row[0] for row in table.rows] == ["initial scale 0.001", "initial scale 0.1"]

@@ -45,7 +45,7 @@ def test_names_are_no_formulas(small_tree: KnowledgeGraph, tmp_path: Path) -> No
     config = Config(dim=3)
     model = models.from_config(config, graph.num_entities, graph.num_relations)
     model.initialise(0)
-    draw(Run(tmp_path, config, graph, model, {}), subject=names[40], relation="next", path=tmp_path / "a.svg")
+    draw(Run(tmp_path, config, graph, model, {}), head=names[40], relation="next", path=tmp_path / "a.svg")
     assert (tmp_path / "a.svg").exists()
 
 

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from murp import models
-from murp.geometry import euclidean, poincare
+from murp.geometry import Euclidean, euclidean, poincare
 from murp.graph import KnowledgeGraph
 from murp.plots import ask, question
-from murp.plots.answers import judged, project, worth_a_name
+from murp.plots.answers import judged, worth_a_name
+from murp.plots.layout import along
 
 
 @settings(max_examples=50)
@@ -21,9 +22,9 @@ from murp.plots.answers import judged, project, worth_a_name
 def test_the_projection_keeps_norms_and_distances_to_the_subject(seed: int, dim: int, radius: float) -> None:
     directions = torch.randn(20, dim, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
     points = radius * directions / (1e-3 + torch.linalg.vector_norm(directions, dim=1).max())
-    plane = project(points, points[0])
+    plane = along(Euclidean(), points, points[0])
     norms = torch.linalg.vector_norm(points, dim=1)
-    assert plane[0].tolist() == pytest.approx([float(norms[0]), 0], abs=1e-9)
+    assert plane[0].tolist() == pytest.approx([float(norms[0]), 0], abs=1e-7)
     torch.testing.assert_close(torch.linalg.vector_norm(plane, dim=1), norms)
     assert (plane[:, 1] >= 0).all()
     torch.testing.assert_close(euclidean.distance(plane, plane[0]), euclidean.distance(points, points[0]))
@@ -32,7 +33,7 @@ def test_the_projection_keeps_norms_and_distances_to_the_subject(seed: int, dim:
 
 
 def test_a_subject_at_the_origin_has_no_direction_but_a_picture() -> None:
-    plane = project(torch.tensor([[0.3, 0.4]], dtype=torch.float64), torch.zeros(2, dtype=torch.float64))
+    plane = along(Euclidean(), torch.tensor([[0.3, 0.4]], dtype=torch.float64), torch.zeros(2, dtype=torch.float64))
     assert plane.tolist() == [[0.0, 0.5]]
 
 
@@ -99,5 +100,5 @@ def test_the_figure_of_two_models_names_answers_that_do_not_overlap(
         drawn = {c.get_label(): len(c.get_offsets()) for c in axes.collections}  # type: ignore[arg-type]
         for group, chosen in asked.answers().items():
             assert drawn[group] == chosen.sum()
-        assert drawn["true object, before"] == asked.known.sum()
+        assert drawn["true tail, before"] == asked.known.sum()
     assert len(figure.legends) == 1

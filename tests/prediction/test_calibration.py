@@ -1,10 +1,12 @@
-"""Calibration against SciPy and against a known truth, corruptions against the facts, measures by their definitions."""
+"""Calibration against a known truth, corruptions against the facts, maps and measures by their definitions."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +26,8 @@ from murp.models import MultiRelational
 from murp.prediction import platt
 from murp.prediction.calibration import METHODS, SHOWN, Calibration, calibrate
 from murp.prediction.candidates import candidates
-from murp.prediction.corruptions import corrupt, judge
-from murp.prediction.isotonic import isotonic, pool_adjacent_violators
+from murp.prediction.classification import corrupt, judge
+from murp.prediction.isotonic import isotonic
 from murp.prediction.probability import EDGES, brier, log_loss, reliability, sigmoid
 
 numbers = st.floats(-50, 50, allow_subnormal=False)
@@ -40,13 +42,11 @@ def columns(drawn: list[tuple[float, bool, float]]) -> tuple[Array, Array, Array
     return np.array(scores), np.array(true), np.array(last, dtype=float)
 
 
-@given(st.lists(st.tuples(numbers, st.floats(0.01, 10)), min_size=1, max_size=40))
-def test_pooling_is_isotonic_regression(drawn: list[tuple[float, float]]) -> None:
-    y, weights = np.array(drawn).T
-    found = pool_adjacent_violators(y, weights)
-    assert (np.diff(found) >= 0).all()
-    expected = scipy.optimize.isotonic_regression(y, weights=weights).x
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+def nearest_ascending(y: Array, weights: Array) -> Array:
+    """The isotonic regression by its formula: fᵢ is the largest over a ≤ i of the least over b ≥ i mean of y[a : b]."""
+    n, mass, sums = len(y), np.append(0, np.cumsum(weights)), np.append(0, np.cumsum(weights * y))
+    means = [[(sums[b] - sums[a]) / (mass[b] - mass[a]) for b in range(a + 1, n + 1)] for a in range(n)]
+    return np.array([max(min(means[a][i - a :]) for a in range(i + 1)) for i in range(n)])
 
 
 @given(cases)
@@ -56,7 +56,7 @@ def test_isotonic_map_is_the_regression_at_the_scores_it_was_fitted_to(drawn: li
     places, group = np.unique(scores, return_inverse=True)
     masses = np.bincount(group, weights=weights)
     share = np.bincount(group, weights=weights * true) / masses
-    expected = scipy.optimize.isotonic_regression(share, weights=masses).x
+    expected = nearest_ascending(share, masses)
     positives = weights[true].sum()
     low, high = 1 / (weights[~true].sum() + 2), (positives + 1) / (positives + 2)
     np.testing.assert_allclose(steps.at(places), expected.clip(low, high), atol=1e-9)
@@ -83,6 +83,11 @@ def test_platt_minimises_the_log_loss_of_its_targets(drawn: list[tuple[float, bo
     np.testing.assert_allclose(
         fitted.log_odds(scores, places), found[0] * scores - found[1] * np.log(places) + found[2], rtol=1e-12, atol=1e-9
     )
+
+
+def test_platt_refuses_scores_that_have_no_spread_to_fit() -> None:
+    with pytest.raises(NotFiniteError, match="no probabilities can be fitted"), np.errstate(invalid="ignore"):
+        platt.fit(np.array([0.0, math.inf]), np.ones(2), np.array([True, False]))
 
 
 def test_platt_finds_the_map_the_labels_were_drawn_by() -> None:
@@ -125,6 +130,12 @@ def test_a_probability_of_nothing_for_what_was_the_case_costs_everything() -> No
     assert log_loss(np.array([0.0]), np.array([True]), np.ones(1)) == math.inf
     # Exact: e⁻⁸⁰⁰ is below the smallest number.
     assert sigmoid(np.array([-800.0, 800.0])).tolist() == [0.0, 1.0]
+
+
+def test_what_fits_nothing_does_not_wait_for_scipy() -> None:
+    modules = "murp, murp.analysis, murp.prediction.calibration, murp.training.start"
+    code = f"import sys, {modules}; sys.exit('scipy' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 class Table:

@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murp import models
-from murp.graph import SPLITS, KnowledgeGraph, Split
+from murp.graph import SPLITS, KnowledgeGraph, Split, relations_with_loops
 from murp.models import MultiRelational
 from murp.prediction import candidates as module
 from murp.prediction.candidates import candidates, places_among_new
-from murp.prediction.stated import loops
 
 
 def model_of(graph: KnowledgeGraph) -> MultiRelational:
@@ -91,8 +90,8 @@ def test_of_many_questions_a_part_is_asked(small_tree: KnowledgeGraph, monkeypat
 
 
 def test_loops_are_of_either_direction(small_tree: KnowledgeGraph) -> None:
-    assert loops(small_tree).tolist() == [False] * 4
-    assert loops(with_loop(small_tree)).tolist() == [False, True, False, True]
+    assert relations_with_loops(small_tree).tolist() == [False] * 4
+    assert relations_with_loops(with_loop(small_tree)).tolist() == [False, True, False, True]
 
 
 @given(st.lists(st.booleans(), max_size=12))

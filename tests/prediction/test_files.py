@@ -25,7 +25,7 @@ from murp.prediction.calibration import Calibration
 from murp.prediction.isotonic import Steps
 from murp.prediction.platt import Platt
 from murp.prediction.queries import read_queries, read_triples
-from murp.prediction.writing import json_lines, writing
+from murp.prediction.results import json_lines, writing
 
 TEXT = {
     "two.tsv": "n1\tparent\nn2\tnext\n",
@@ -249,7 +249,7 @@ def test_memory_does_not_grow_with_the_number_of_questions(
     graph: KnowledgeGraph, model: MultiRelational, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever is asked at once is bounded: by blocks when k is small, by cells when it is large."""
-    from murp.prediction import batch
+    from murp.prediction import answers, results
 
     (tmp_path / "q.tsv").write_text("n1\tparent\n" * 1000)
     sizes = []
@@ -258,8 +258,8 @@ def test_memory_does_not_grow_with_the_number_of_questions(
         sizes.append(len(subjects))
         return top(model, subjects, *rest, **more)
 
-    top = batch.top_objects
-    monkeypatch.setattr(batch, "top_objects", spy)
-    monkeypatch.setattr(batch, "_CELLS_AT_ONCE", 630)
+    top = answers.top_objects
+    monkeypatch.setattr(answers, "top_objects", spy)
+    monkeypatch.setattr(results, "_CELLS_AT_ONCE", 630)
     predict_file(model, graph, tmp_path / "q.tsv", tmp_path / "out.parquet", k=1000)
     assert sizes == [10] * 100

@@ -12,9 +12,8 @@ from murp import models
 from murp.errors import ConfigError
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.models import MultiRelational
-from murp.prediction.classification import best_threshold, choose_thresholds, classify, verdicts
-from murp.prediction.corruptions import Judged, judge
-from murp.prediction.discovery import discover, subjects_of, table_of
+from murp.prediction.classification import Judged, best_threshold, choose_thresholds, classify, judge, verdicts
+from murp.prediction.discovery import discover, heads_of, table_of
 
 
 def model_of(graph: KnowledgeGraph) -> MultiRelational:
@@ -38,14 +37,14 @@ def test_discoveries_are_the_best_of_all_pairs(
     graph, model = small_tree, model_of(small_tree)
     stated = {tuple(fact) for fact in graph.facts().tolist()}
     heads = {s for s, r, _ in stated if r == relation} if which == "seen" else set(range(63))
-    assert set(subjects_of(graph, relation, which)) == heads  # type: ignore[arg-type]
+    assert set(heads_of(graph, relation, which)) == heads  # type: ignore[arg-type]
     scores = model.score_objects(torch.arange(63), torch.full((63,), relation)).numpy()
     expected = sorted(
         ((scores[s, o], s, o) for s in heads for o in range(63) if s != o and (s, relation, o) not in stated),
         reverse=True,
     )[:25]
     done: list[int] = []
-    found = discover(model, graph, relation, 25, subjects=which, advance=done.append)  # type: ignore[arg-type]
+    found = discover(model, graph, relation, 25, heads=which, advance=done.append)  # type: ignore[arg-type]
     assert sum(done) == len(heads)
     # The same order although the paths round differently: drawn scores are apart by far more than rounding.
     assert list(zip(found.heads.tolist(), found.tails.tolist(), strict=True)) == [(s, o) for _, s, o in expected]
@@ -62,7 +61,7 @@ def test_a_relation_with_loops_may_have_new_ones_and_few_candidates_are_no_troub
     facts = np.array([[0, 0, 0], [0, 0, 1]], dtype=np.int32)
     entities = Vocabulary("entity", ["a", "b", "c"])
     graph = KnowledgeGraph("t", entities, Vocabulary("relation", ["r"]), facts, facts[:0], facts[:0])
-    found = discover(model_of(graph), graph, 0, 100, subjects="all")
+    found = discover(model_of(graph), graph, 0, 100, heads="all")
     pairs = set(zip(found.heads.tolist(), found.tails.tolist(), strict=True))
     assert pairs == {(s, o) for s in range(3) for o in range(3)} - {(0, 0), (0, 1)}
     with pytest.raises(ConfigError, match="k must be at least 1"):

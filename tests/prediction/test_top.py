@@ -1,4 +1,4 @@
-"""The best objects of many queries against sorting all scores; which split states a fact against a set."""
+"""The best objects of many queries against sorting all scores."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from murp.errors import ConfigError, NotFiniteError
-from murp.evaluation import KnownFacts
 from murp.evaluation.ranks import BYTES_PER_CELL
-from murp.graph import SPLITS, KnowledgeGraph
+from murp.graph import KnownFacts
 from murp.models import MODELS, MultiRelational
 from murp.prediction import top_objects
-from murp.prediction.stated import Stated, states
 
 RELATIONS = 3
 
@@ -112,23 +110,3 @@ def test_one_nan_among_all_scores_is_an_error(name: str, entity: int) -> None:
     model.parameters["object_bias"][entity] = math.nan
     with pytest.raises(NotFiniteError, match=r"subject 7, relation 0\)"):
         top_objects(model, np.array([7]), np.array([0]), 5)
-
-
-@given(facts=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 4)), max_size=30))
-def test_states_is_membership(facts: list[tuple[int, int, int]]) -> None:
-    known = KnownFacts(np.array(facts, dtype=np.int32).reshape(-1, 3), RELATIONS)
-    subjects, relations = (a.ravel() for a in np.mgrid[:4, :6])
-    objects = np.broadcast_to(np.arange(-1, 6), (24, 7))
-    expected = [[(s, r, o) in facts for o in range(-1, 6)] for s, r in zip(subjects, relations, strict=True)]
-    assert states(known, subjects, relations, objects).tolist() == expected
-
-
-def test_split_of_names_the_first_split(small_tree: KnowledgeGraph) -> None:
-    g = small_tree
-    doubled = KnowledgeGraph("t", g.entities, g.relations, g.train, np.concatenate([g.valid, g.train[:3]]), g.test)
-    stated = Stated(doubled)
-    for place, split in enumerate(SPLITS):
-        facts = g.split(split).astype(np.int64)
-        assert (stated.split_of(facts[:, 0], facts[:, 1], facts[:, 2:]) == place).all()
-        assert (stated.split_of(facts[:, 2], facts[:, 1] + g.num_relations, facts[:, :1]) == place).all()
-    assert stated.split_of(np.array([0]), np.array([0]), np.array([[0, -1]])).tolist() == [[-1, -1]]

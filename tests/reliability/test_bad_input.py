@@ -22,7 +22,7 @@ from murp.exchange import export, import_run
 from murp.graph import KnowledgeGraph, parquet, streams
 from murp.graph.reading import find_file, read_names, read_triples
 from murp.graph.storage import MANIFEST, sha256
-from murp.paper.lab import stored_run
+from murp.paper.experiments import stored_run
 from murp.runs import load
 
 
@@ -80,7 +80,7 @@ import sys
 from pathlib import Path
 from murp.errors import DataError
 from murp.graph.reading import read_names, read_triples
-from murp.prediction.rows import read_rows
+from murp.prediction.queries import read_rows
 for name in sys.argv[1:]:
     read = read_names if "names" in name else (lambda p: list(read_rows(p))) if "asked" in name else read_triples
     try:

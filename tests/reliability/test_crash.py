@@ -27,6 +27,7 @@ def test_killed_runs_end_as_undisturbed_ones(tmp_path: Path) -> None:
     assert figures["failures"] == 0
     assert figures["total"]["temporary files left at the end"] == 0
     assert set(figures["by_engine_and_model"]) == {"torch murp", "torch mure", "numba murp", "numba mure"}
+    assert {"adam", "row-adagrad", "sgd"} <= {runs["optimizer"] for runs in figures["by_optimizer_and_objective"]}
 
 
 def test_saving_takes_little_memory_beside_the_model(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import torch
 from laws import assert_same_up_to_rounding
 
 import murp
-from murp.errors import ConfigError, MurpError, NotFiniteError, RunError
+from murp.errors import ConfigError, DivergedError, MurpError, RunError
 from murp.graph import KnowledgeGraph
 from murp.models import Model
 from murp.runs import Run, checkpoint, folder
@@ -71,7 +71,8 @@ def test_a_finished_run_is_not_repeated_and_another_one_refused(small_tree: Know
 def test_a_run_that_diverges_does_not_take_the_others_along(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     settings = grid({**SETTINGS, "model": ["mure"], "lr": [1e25, 1.0], "epochs": [6]})
     broken, fine = sweep(small_tree, settings, out=tmp_path)
-    assert isinstance(broken, NotFiniteError)
+    assert isinstance(broken, DivergedError)
+    assert f"in epoch {broken.epoch} (learning rate {broken.lr:g})" in str(broken)
     assert isinstance(fine, Run)
     assert "failed" in json.loads((tmp_path / "sweep.json").read_text())[0]
     tables, _ = checkpoint.load(tmp_path / "lr1e+25" / "last.safetensors")
@@ -118,7 +119,7 @@ def test_a_run_that_diverged_is_reported_again(small_tree: KnowledgeGraph, tmp_p
     first = sweep(small_tree, settings, out=tmp_path)
     summary = (tmp_path / "sweep.json").read_text()
     again = sweep(small_tree, settings, out=tmp_path)
-    assert isinstance(again[0], NotFiniteError)
+    assert isinstance(again[0], DivergedError)
     assert str(again[0]) == str(first[0])
     assert isinstance(again[1], Run)
     assert (tmp_path / "sweep.json").read_text() == summary
@@ -194,7 +195,8 @@ def test_a_model_is_built_when_its_turn_comes_and_gone_when_it_fails(
 
     settings = grid({**SETTINGS, "model": ["mure"], "lr": [1e25, 1e26, 1.0, 2.0], "epochs": [6]})
     broken, *_ = sweep(small_tree, settings, out=tmp_path, progress=Count())
-    assert isinstance(broken, NotFiniteError)
+    assert isinstance(broken, DivergedError)
+    assert f"in epoch {broken.epoch} (learning rate {broken.lr:g})" in str(broken)
     # The one in training, and those of the runs that are done and handed back.
     assert found == [1, 1, 1, 2]
 
@@ -216,5 +218,6 @@ def test_side_by_side_on_the_gpu_each_run_is_as_alone(small_tree: KnowledgeGraph
     broken, fine = sweep(
         small_tree, grid({"model": ["mure"], "dim": [5], "epochs": [6], "lr": [1e25, 1.0]}), out=tmp_path / "broken"
     )
-    assert isinstance(broken, NotFiniteError)
+    assert isinstance(broken, DivergedError)
+    assert f"in epoch {broken.epoch} (learning rate {broken.lr:g})" in str(broken)
     assert isinstance(fine, Run)

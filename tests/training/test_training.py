@@ -27,7 +27,6 @@ from murp.runs import Run, checkpoint
 from murp.training import Interrupted, sweep
 from murp.training.progress import Silent
 from murp.training.sampler import STEPS_A_CHUNK
-from murp.training.schedule import learning_rate
 
 QUICK: dict[str, Any] = {
     "dim": 5, "epochs": 4, "lr": 1.0, "batch_size": 4, "negatives": 4, "device": "cpu", "validate_every": 2
@@ -235,17 +234,6 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_good_checkpo
     assert any(name in str(caught.value) for name in ("entity", "translation", "stretch", "bias"))
     run = murp.load(tmp_path / "run", checkpoint="last")
     assert all(values.isfinite().all() for values in run.model.parameters.values())
-
-
-def test_learning_rate_schedules() -> None:
-    rates = {
-        name: [learning_rate(murp.Config(lr=8.0, epochs=4, lr_schedule=name), epoch) for epoch in range(4)]
-        for name in ("constant", "linear", "cosine")
-    }
-    assert rates["constant"] == [8, 8, 8, 8]
-    # Exact: multiples of a quarter of 8.
-    assert rates["linear"] == [8, 6, 4, 2]
-    assert rates["cosine"] == pytest.approx([8, 4 * (1 + 2**-0.5), 4, 4 * (1 - 2**-0.5)])
 
 
 def test_tensorboard_files_on_request(small_tree: KnowledgeGraph, tmp_path: Path) -> None:

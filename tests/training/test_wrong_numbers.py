@@ -17,9 +17,9 @@ from murp.errors import NotFiniteError
 from murp.exchange import export, import_run
 from murp.graph import KnowledgeGraph
 from murp.models import Model
+from murp.prediction.answers import predict
 from murp.prediction.nearest import nearest
-from murp.prediction.predict import predict
-from murp.prediction.top import top_objects
+from murp.prediction.search import top_objects
 from murp.runs import folder
 from murp.training import loop
 

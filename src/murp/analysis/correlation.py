@@ -1,4 +1,8 @@
-"""Rank correlation."""
+"""Rank correlation.
+
+Not scipy's: loading ``scipy.stats`` made ``murp analyze --run`` on wordnet-mini take 3.0 s of processor time instead of
+2.3 s, and its ``spearmanr`` takes 1.4 times as long at 41,000 pairs, 3.5 times at 11. The results agree to 1e-15.
+"""
 
 from __future__ import annotations
 

@@ -57,8 +57,6 @@ def hyperbolicity(
     ``entities`` are drawn without repetition, then ``quadruples`` of four different ones among them. Time is a
     breadth-first search for each drawn entity, and one more from the farthest entity they find.
     """
-    from murp.analysis import graph_kernels  # loads the compiler's library: what asks for no δ need not wait for it
-
     graph = Directed.of(np.concatenate([edges, edges[:, ::-1]]))
     part = graph.components()
     sizes = np.bincount(part, minlength=1)
@@ -67,15 +65,15 @@ def hyperbolicity(
         return None
     generator = np.random.default_rng(seed)
     drawn = generator.choice(members, size=min(entities, len(members)), replace=False)
-    rows = (graph_kernels.distances(graph.starts, graph.targets, source) for source in drawn[:, None])
+    rows = map(graph.distances, drawn[:, None])
     apart = np.empty((len(drawn), len(drawn)), dtype=np.int64)
     diameter, farthest = 0, drawn[:1]
     for i, row in enumerate(rows):
         apart[i] = row[drawn]
         if row.max() > diameter:
-            diameter, farthest = int(row.max()), row.argmax(keepdims=True)
+            diameter, farthest = int(row.max()), np.array([row.argmax()])
     # From one end of a long path the other end is found: in a tree always, in other graphs often.
-    diameter = max(diameter, int(graph_kernels.distances(graph.starts, graph.targets, farthest).max()))
+    diameter = max(diameter, int(graph.distances(farthest).max()))
     every = comb(len(drawn), 4) <= quadruples
     chosen = np.array(list(combinations(range(len(drawn)), 4))) if every else _draw(generator, len(drawn), quadruples)
     delta = four_point(apart, chosen)

@@ -7,9 +7,7 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING
 
-from murp.cli.imports import uncollected
-from murp.cli.source import add_source, data_dir
-from murp.cli.text import Commands, figure, table, whole
+from murp.cli.text import Commands, add_source, data_dir, fast_imports, figure, table, whole
 from murp.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -50,7 +48,7 @@ def run(options: argparse.Namespace) -> None:
         return
     if bool(options.higher) != (options.relation is not None) or options.dim is not None:
         raise ConfigError("with --run, --higher and --relation go together, and --dim is the run's own: leave it out.")
-    with uncollected():
+    with fast_imports():
         from murp.runs import load
 
     result = load(options.run_folder)

@@ -6,9 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from murp.cli import hierarchy_split
-from murp.cli.source import add_source, data_dir
-from murp.cli.text import Commands, table
+from murp.cli.text import Commands, add_source, data_dir, table, whole
 
 
 def add(commands: Commands) -> None:
@@ -39,7 +37,7 @@ def add(commands: Commands) -> None:
         help="tsv, csv or parquet, perhaps with .gz, .xz or .zst (tsv.zst); default: tsv",
     )
     verb.set_defaults(run=run_convert)
-    hierarchy_split.add(verbs)
+    _add_hierarchy_split(verbs)
 
 
 def run_list(options: argparse.Namespace) -> None:
@@ -102,3 +100,53 @@ def run_convert(options: argparse.Namespace) -> None:
     convert(graph, Path(options.out), options.format)
     counts = ", ".join(f"{len(graph.split(split)):,} {split}" for split in SPLITS)
     print(f"wrote {graph.name} to {options.out}: {counts}")
+
+
+def _add_hierarchy_split(verbs: Commands) -> None:
+    """Declare the verb."""
+    verb = verbs.add_parser("hierarchy-split", help="subsets with given shares of hierarchical relations")
+    add_source(verb)
+    verb.add_argument("--out", metavar="DIR", required=True, help="folder to make, with one folder for each share")
+    verb.add_argument(
+        "--shares",
+        type=whole(least=1),
+        nargs="+",
+        default=[100, 75, 50, 25],
+        metavar="PERCENT",
+        help="of hierarchical relations among the relations; default: 100 75 50 25",
+    )
+    for split in ("valid", "test"):
+        text = f"facts drawn for {split}, before relations are left out; default: 10000"
+        verb.add_argument(f"--{split}", type=whole(least=1), default=10_000, metavar="N", help=text)
+    verb.add_argument(
+        "--seed", type=whole(least=0), default=0, metavar="N", help="draws facts and relations; default: 0"
+    )
+    verb.add_argument(
+        "--hierarchical",
+        default="auto",
+        metavar="R,…",
+        help="ids or names of the hierarchical relations; default: auto, by Krackhardt score and length of paths",
+    )
+    verb.set_defaults(run=run_hierarchy_split)
+
+
+def run_hierarchy_split(options: argparse.Namespace) -> None:
+    """Draw, write, and say what was written."""
+    from murp.analysis.hierarchy_split import AUTO, hierarchical_relations, hierarchy_split, write
+    from murp.graph import SPLITS, KnowledgeGraph
+
+    graph = KnowledgeGraph.load(options.source, data_dir=data_dir(options), seed=options.split_seed)
+    if options.hierarchical == "auto":
+        rule, chosen = f"auto: {AUTO}", hierarchical_relations(graph)
+    else:
+        rule, chosen = "named", [graph.relations.find(name) for name in options.hierarchical.split(",")]
+    subsets = hierarchy_split(
+        graph, chosen, shares=options.shares, valid=options.valid, test=options.test, seed=options.seed
+    )
+    write(subsets, Path(options.out), origin=graph.name, seed=options.seed, rule=rule)
+    rows = [
+        [s.graph.name, len(s.hierarchical), len(s.others), *(f"{len(s.graph.split(split)):,}" for split in SPLITS)]
+        for s in subsets
+    ]
+    print(f"wrote to {options.out}; hierarchical relations {rule}\n")
+    print(table(["", "hierarchical", "others", *SPLITS], rows, right=range(1, 6)))

@@ -1,7 +1,7 @@
 """The command line: parse, hand over to one command, say errors plainly.
 
-A command is a module with ``add(commands)``, which declares its arguments, and a function that runs
-it. Heavy imports stand inside those functions: ``murp --help`` answers at once.
+A module has a family of commands. Each command is a function ``add…(commands)``, which declares its arguments, and one
+that runs it. Heavy imports stand inside those functions: ``murp --help`` answers at once.
 """
 
 from __future__ import annotations
@@ -9,33 +9,37 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import murp
-from murp.cli import (
-    analyze,
-    calibrate,
-    classify,
-    data,
-    discover,
-    evaluate,
-    explore,
-    export,
-    importing,
-    info,
-    nearest,
-    paper,
-    plot,
-    predict,
-    sweep,
-    train,
-)
+from murp.cli import analyze, data, evaluate, paper, pictures, questions, recipes, run_folders, sweep, train
 from murp.cli.manual import explain
 from murp.cli.parser import Parser
 from murp.cli.streams import standard_streams
 from murp.cli.text import whole
-from murp.errors import MurpError
+from murp.errors import ConfigError, MurpError
 
+# In the order of `murp --help`.
+COMMANDS: tuple[Callable[[Any], None], ...] = (
+    train.add,
+    sweep.add,
+    evaluate.add_evaluate,
+    questions.add_predict,
+    questions.add_discover,
+    evaluate.add_calibrate,
+    evaluate.add_classify,
+    questions.add_nearest,
+    run_folders.add_info,
+    pictures.add_plot,
+    pictures.add_explore,
+    analyze.add,
+    run_folders.add_export,
+    run_folders.add_import,
+    data.add,
+    recipes.add,
+    paper.add,
+)
 # Commands that compute.
 WITH_THREADS = (
     "train", "sweep", "evaluate", "predict", "discover", "calibrate", "classify", "nearest", "plot", "explore",
@@ -48,29 +52,15 @@ def parser(words: Sequence[str] = ()) -> Parser:
     top = Parser(prog="murp")
     top.add_argument("--version", action="version", version=f"murp {murp.__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (
-        train,
-        sweep,
-        evaluate,
-        predict,
-        discover,
-        calibrate,
-        classify,
-        nearest,
-        info,
-        plot,
-        explore,
-        analyze,
-        export,
-        importing,
-        data,
-        paper,
-    ):
-        if command in (train, sweep):
-            name = command.__name__.rpartition(".")[2]
-            command.add(commands, words if words[:1] == [name] else ())
-        else:
-            command.add(commands)
+    for add in COMMANDS:
+        add(commands)
+    # What can be set depends on what is chosen, and finding out takes a while: only for the command that is given.
+    for name, settings in (("train", train.settings), ("sweep", sweep.settings)):
+        if list(words[:1]) == [name]:
+            try:
+                settings(commands.choices[name], words[1:])
+            except ConfigError as error:  # a model, an objective, … that there is not
+                commands.choices[name].error(str(error))
     for name in WITH_THREADS:
         words = "threads to use; default: as many as this process may use"
         commands.choices[name].add_argument("--threads", type=whole(least=1), metavar="N", help=words)

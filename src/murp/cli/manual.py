@@ -9,8 +9,7 @@ from murp.cli.parser import Parser
 # The name of a command, with its verb where it has verbs: (sentence, examples).
 MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
     "": (
-        "Embed multi-relational knowledge graphs in hyperbolic space: MuRP and MuRE. `murp COMMAND --help` explains "
-        "a command.",
+        "Embed multi-relational knowledge graphs in hyperbolic space. `murp COMMAND --help` explains a command.",
         (
             "murp train --data wordnet-mini --dim 40 --epochs 60 --out runs/first",
             "murp evaluate runs/first",
@@ -19,10 +18,12 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "train": (
-        "Train MuRP or MuRE on a graph into a new run folder, or continue a run. Ctrl-C writes a checkpoint.",
+        "Train a model on a graph into a new run folder, or continue a run. Ctrl-C writes a checkpoint. Which settings "
+        "there are depends on what is chosen: `murp train --model rotate --help` shows those of RotatE.",
         (
             "murp train --data wordnet-mini --dim 40 --epochs 60 --out runs/first",
             "murp train --data my-facts.tsv --lr 10 --out runs/mine",
+            "murp train --data wordnet-mini --model complex --epochs 30 --out runs/complex",
             "murp train --resume runs/first --epochs 100",
         ),
     ),
@@ -31,6 +32,11 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         "valid. A run that fails does not stop the others. The same command again keeps the finished runs and goes on "
         "with the others. Exit status: 0 if every run is trained, 1 if any of them failed.",
         ("murp sweep --data wordnet-mini --model murp mure --dim 5 10 40 --epochs 30 --out runs/dimensions",),
+    ),
+    "recipes": (
+        "Settings that go together, by name, with the stored results they reached. `murp train --recipe NAME` trains "
+        "with them; options override them.",
+        ("murp recipes", "murp train --recipe paper --data wordnet-mini --epochs 60 --out runs/first"),
     ),
     "evaluate": (
         "Rank the true answer of every fact of a split among all entities, facts that are true as well left out, in "

@@ -6,8 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from murp.cli.imports import uncollected
-from murp.cli.text import Commands, table, whole
+from murp.cli.text import Commands, fast_imports, table, whole
 from murp.display import show
 
 
@@ -42,9 +41,9 @@ def _add_out(verb: argparse.ArgumentParser) -> None:
 
 def run_list(options: argparse.Namespace) -> None:
     """Every item with what it is."""
-    with uncollected():
+    with fast_imports():
         from murp.paper import ITEMS
-        from murp.paper.lab import stored
+        from murp.paper.experiments import stored
 
     out = Path(options.out)
     rows = []
@@ -57,11 +56,11 @@ def run_list(options: argparse.Namespace) -> None:
 
 def run_items(options: argparse.Namespace) -> None:
     """Run the items in the paper's order."""
-    with uncollected():
+    with fast_imports():
         from murp.errors import ConfigError
-        from murp.paper import ITEMS, Lab
+        from murp.paper import ITEMS, Experiments
         from murp.paper.done import is_done
-        from murp.paper.lab import stored
+        from murp.paper.experiments import stored
         from murp.training.progress import for_terminal
 
     unknown = [name for name in options.items if name not in (*ITEMS, "all")]
@@ -73,7 +72,7 @@ def run_items(options: argparse.Namespace) -> None:
         if found is not None and found["quick"] != options.quick:
             kind = "quick toys" if found["quick"] else "real results"
             raise ConfigError(f"{out} holds {kind}: keep the two kinds apart, choose another --out.")
-    lab = Lab(
+    experiments = Experiments(
         out,
         device=options.device,
         seeds=options.seeds,
@@ -86,10 +85,10 @@ def run_items(options: argparse.Namespace) -> None:
         for name, item in ITEMS.items():
             if name not in options.items and "all" not in options.items:
                 continue
-            if not options.again and is_done(lab, name):
+            if not options.again and is_done(experiments, name):
                 _say(f"{name}: stored already in {out / name}.json; --again runs it again")
             else:
-                item(lab)
+                item(experiments)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt("stopped; what is done is kept. Give the same command to go on.") from stop
 
@@ -101,7 +100,7 @@ def _say(line: str) -> None:
 
 def run_report(options: argparse.Namespace) -> None:
     """Write the report and say where it is."""
-    with uncollected():
+    with fast_imports():
         from murp.paper.report import code_warnings, write
 
     for line in code_warnings(Path(options.out)):

@@ -64,7 +64,10 @@ def chosen(words: Sequence[str]) -> dict[str, list[str]]:
     stored = {name: value for name, value in stored.items() if isinstance(value, str)}
     first.pop("config", None)
     usual = {**{kind: getattr(Config, kind) for kind in registry.KINDS}, **completed({**stored, **first})}
-    return {kind: given.get(kind) or [usual[kind]] for kind in registry.KINDS}
+    found = {kind: given.get(kind) or [usual[kind]] for kind in registry.KINDS}
+    if not any(registry.find("objective", name).sampled for name in found["objective"]):
+        del found["corruption"]  # nothing is drawn
+    return found
 
 
 def _add(group: argparse._ArgumentGroup, settings: dict[str, Setting], several: bool) -> None:

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from murp import display
-from murp.cli.imports import uncollected
 from murp.cli.settings import add_settings, given_settings
-from murp.cli.text import Commands, figure, table
+from murp.cli.text import Commands, fast_imports, figure, table
 from murp.config import Config
 from murp.errors import ConfigError, MurpError, printable
 
@@ -18,20 +17,23 @@ if TYPE_CHECKING:
     from murp.runs import Run
 
 
-def add(commands: Commands, words: Sequence[str] = ()) -> None:
+def add(commands: Commands) -> None:
     """Every setting of :class:`Config` is an option that takes several values."""
     command = commands.add_parser("sweep", help="train a grid of settings; on one GPU side by side")
     command.add_argument("--out", metavar="FOLDER", required=True, help="folder for the runs; finished ones are kept")
     command.add_argument("--json", action="store_true", help="one JSON object a line: every epoch, then the table")
     command.add_argument("--quiet", action="store_true", help="nothing on standard error but warnings and errors")
-    if words:
-        add_settings(command, words, several=True)
     command.set_defaults(run=run)
+
+
+def settings(command: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """An option with one value or several for each setting of the runs that ``words`` describe."""
+    add_settings(command, words, several=True)
 
 
 def run(options: argparse.Namespace) -> None:
     """Train the grid and print the validation MRR of every run, best first; raise if any of them failed."""
-    with uncollected():
+    with fast_imports():
         from murp.training import progress
         from murp.training.grid import grid, run_names, sweep
 

@@ -1,11 +1,16 @@
-"""Plain text for the terminal, the same in a pipe."""
+"""What the commands share: arguments that several take, tables and numbers as text, a bar, and sooner imports."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+import gc
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from murp.display import console, watched
 from murp.errors import printable
 from murp.settings import LARGEST
 from murp.widths import columns
@@ -18,7 +23,7 @@ else:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], right: Sequence[int] = ()) -> str:
-    """Columns as wide as their widest cell; those numbered in ``right`` are set flush right.
+    """Columns as wide as their widest cell, the same in a pipe; those numbered in ``right`` are set flush right.
 
     Names come from files: what a terminal would obey is escaped.
     """
@@ -66,3 +71,60 @@ def add_run(command: argparse.ArgumentParser, *, several: bool = False) -> None:
         help="weights of the best validation, or the newest; default: best",
     )
     command.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: auto")
+
+
+def add_source(command: argparse.ArgumentParser, *, optional: bool = False) -> None:
+    """DATA, where to look for it, and how a single file is split."""
+    command.add_argument(
+        "source",
+        metavar="DATA",
+        nargs="?" if optional else None,
+        help="dataset name, folder with train, valid and test, or one file",
+    )
+    command.add_argument("--data-dir", metavar="DIR", help="where to look for named datasets first")
+    command.add_argument(
+        "--split-seed",
+        type=whole(least=0),
+        default=0,
+        metavar="N",
+        help="draws the splits of a single file; default: 0",
+    )
+
+
+def data_dir(options: argparse.Namespace) -> Path | None:
+    """The folder given by ``--data-dir``."""
+    return None if options.data_dir is None else Path(options.data_dir)
+
+
+@contextlib.contextmanager
+def bar(total: int, what: str) -> Iterator[Callable[[int], None]]:
+    """Yield what is told how many more of ``total`` are done; silent where standard error is no terminal."""
+    if not watched():
+        yield lambda done: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    parts = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*parts, console=console(), transient=True) as shown:
+        task = shown.add_task("", total=total)
+        yield lambda done: shown.update(task, advance=done)
+
+
+@contextlib.contextmanager
+def fast_imports() -> Iterator[None]:
+    """Import PyTorch and what comes with it without Python's collector, which would look through it over and over.
+
+    What was imported is frozen, so that the collector does not look through it when the process ends either. Where
+    PyTorch has been imported already nothing is done: what is garbage when it is frozen would stay.
+    """
+    if "torch" in sys.modules:
+        yield
+        return
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+        gc.freeze()
+    finally:
+        if enabled:
+            gc.enable()

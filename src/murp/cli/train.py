@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from murp import display
-from murp.cli.imports import uncollected
 from murp.cli.settings import add_settings, given_settings
-from murp.cli.text import Commands, figure
+from murp.cli.text import Commands, fast_imports, figure
 from murp.commands import command
 from murp.config import Config
 from murp.errors import ConfigError
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from murp.runs import Run
 
 
-def add(commands: Commands, words: Sequence[str] = ()) -> None:
+def add(commands: Commands) -> None:
     """Every setting of :class:`Config` is an option of the same name."""
     command = commands.add_parser("train", help="train a model on a graph, or continue a run")
     command.add_argument("--out", metavar="RUN", help="run folder to make; default: a free name under runs/")
@@ -33,9 +32,12 @@ def add(commands: Commands, words: Sequence[str] = ()) -> None:
     command.add_argument("--json", action="store_true", help="one JSON object a line: every epoch, then the run")
     command.add_argument("--quiet", action="store_true", help="nothing on standard error but warnings and errors")
     command.add_argument("--recipe", metavar="NAME", help="settings by name; options override them (murp recipes)")
-    if words:
-        add_settings(command, words)
     command.set_defaults(run=run)
+
+
+def settings(command: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """An option for each setting of the run that ``words`` describe."""
+    add_settings(command, words)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -44,7 +46,7 @@ def run(options: argparse.Namespace) -> None:
     if options.resume is not None:
         _refuse_settings(options, given)
 
-    with uncollected():
+    with fast_imports():
         from murp.training import progress, resume, train
 
     if options.quiet:

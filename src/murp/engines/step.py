@@ -13,16 +13,21 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from murp import threads
 from murp.engines.task import Task
-from murp.models.model import Model, Rows
+from murp.errors import MurpError
+from murp.kernels import gathered
+from murp.models.model import Model, Query, Role, Rows, Table
 from murp.negatives import Drawn
 from murp.objectives import AllEntities, Labels, Sampled
 from murp.objectives.bernoulli import Bernoulli
 from murp.objectives.objective import one_label
-from murp.optimizers.optimizer import State
+from murp.optimizers.optimizer import TABLES, State
 from murp.regularizers import Batch
 
-STATE = "optimizer."  # begins the names of an optimizer's tables
+# A batch reads most rows if it reads MANY and a table has no more than FEW_ROWS times as many.
+MANY, FEW_ROWS = 2**15, 4
+A_BLOCK = 2**16  # numbers of a table that are updated at a time on the CPU: they stay in the cache
 
 
 @dataclass
@@ -43,11 +48,13 @@ class Gathered:
     shared: Read
     false_objects: Read | None = None  # (k) shared by the batch, or (B, k)
     false_subjects: Read | None = None  # (B, k)
+    relations: Read | None = None  # all of them, where the regularizer asks for that
 
     def reads(self) -> Iterator[Read]:
         """Each of them."""
-        every = (self.subject, self.relation, self.objects, self.shared, self.false_objects, self.false_subjects)
-        return (read for read in every if read is not None)
+        common = (self.subject, self.relation, self.objects, self.shared)
+        further = (self.false_objects, self.false_subjects, self.relations)
+        return (read for read in (*common, *further) if read is not None)
 
 
 def gather(task: Task, positives: Tensor, drawn: Drawn | None) -> Gathered:
@@ -55,11 +62,13 @@ def gather(task: Task, positives: Tensor, drawn: Drawn | None) -> Gathered:
     model = task.model
     subject, relation, objects = positives.unbind(1)
 
-    def read(role: str, where: Tensor) -> Read:
-        return Read(model.rows(role, where), where.flatten())  # type: ignore[arg-type]
+    def read(role: Role, where: Tensor) -> Read:
+        return Read(model.rows(role, where), where.flatten())
 
     common = {"subject": read("subject", subject), "relation": read("relation", relation)}
     common["shared"] = Read({name: values.clone() for name, values in model.rows("shared").items()}, None)
+    if task.regularizer.reads_relations:
+        common["relations"] = Read(dict(model.rows("relation")), None)
     if drawn is None:
         return Gathered(objects=Read(dict(model.rows("object")), None), **common)
     if drawn.subjects is None and drawn.objects.dim() == 2:
@@ -73,8 +82,8 @@ def gather(task: Task, positives: Tensor, drawn: Drawn | None) -> Gathered:
 def loss_of(task: Task, read: Gathered, labels: Labels | None) -> Tensor:
     """The loss of a batch as a function of the rows it reads, which is what the gradient is taken of."""
     model, objective, shared = task.model, task.objective, read.shared.rows
-    query = model.query(read.subject.rows, read.relation.rows, shared)
-    candidates = model.candidate(read.objects.rows, shared)
+    query = model.query(model.read(read.subject.rows), read.relation.rows, shared)
+    candidates = model.candidate(model.read(read.objects.rows), shared)
     if isinstance(objective, AllEntities):
         assert labels is not None
         loss = objective.loss(model, query, candidates, labels)
@@ -86,23 +95,108 @@ def loss_of(task: Task, read: Gathered, labels: Labels | None) -> Tensor:
             scores = torch.cat([scores, _apart(model, read, query)], 1)
         loss = objective.loss(scores)
         true = {name: values[:, 0] for name, values in read.objects.rows.items()}
-    term = task.regularizer.term(model, Batch(read.subject.rows, read.relation.rows, true, shared, query))
+    term = task.regularizer.term(model, _batch(read, true, query, labels if objective.grouped else None))
     return loss if term is None else loss + term
 
 
-def _apart(model: Model, read: Gathered, query: object) -> Tensor:
+def _batch(read: Gathered, true: Rows, query: Query, labels: Labels | None) -> Batch:
+    """What a regularizer sees."""
+    assert read.relation.where is not None
+    relations = None if read.relations is None else read.relations.rows
+    return Batch(
+        read.subject.rows, read.relation.rows, true, read.shared.rows, query, labels, relations, read.relation.where
+    )
+
+
+def _apart(model: Model, read: Gathered, query: Query) -> Tensor:
     """Scores (B, k) of false triples that do not stand beside the true ones."""
     assert read.false_objects is not None
-    shared = read.shared.rows
+    shared, objects = read.shared.rows, model.read(read.false_objects.rows)
     if read.false_subjects is None:
-        return model.meet(query, model.candidate(read.false_objects.rows, shared))  # type: ignore[arg-type]
-    rows = read.false_subjects.rows
+        return model.meet(query, model.candidate(objects, shared))
+    rows = model.read(read.false_subjects.rows)
     b, k = next(iter(rows.values())).shape[:2]
     subjects = {name: values.flatten(0, 1) for name, values in rows.items()}
     relations = {name: values.repeat_interleave(k, 0) for name, values in read.relation.rows.items()}
     asked = model.query(subjects, relations, shared)
-    answers = {name: values.flatten(0, 1).unsqueeze(1) for name, values in read.false_objects.rows.items()}
+    answers = {name: values.flatten(0, 1).unsqueeze(1) for name, values in objects.items()}
     return model.meet(asked, model.candidate(answers, shared)).view(b, k)
+
+
+def loss_of_tables(task: Task, tables: Rows, positives: Tensor, drawn: Drawn | None, labels: Labels | None) -> Tensor:
+    """The same loss as a function of whole tables: for batches that read so many rows that nearly all occur.
+
+    Gradients are then as large as the tables, and rows need not be copied to be scored.
+    """
+    model, objective = task.model, task.objective
+    subject, relation, objects = positives.unbind(1)
+
+    def rows(role: Role, where: Tensor) -> Rows:
+        return {
+            t.name: tables[t.name].index_select(0, where.flatten()).view(*where.shape, *tables[t.name].shape[1:])
+            for t in model.tables
+            if role in t.roles
+        }
+
+    shared = {t.name: tables[t.name][0] for t in model.tables if t.of == "shared"}
+    whole = {t.name: tables[t.name] for t in model.tables if "object" in t.roles}
+    read = Gathered(
+        Read(rows("subject", subject), subject),
+        Read(rows("relation", relation), relation),
+        Read(whole, None),
+        Read(shared, None),
+    )
+    if task.regularizer.reads_relations:
+        read.relations = Read({t.name: tables[t.name] for t in model.tables if "relation" in t.roles}, None)
+    if drawn is None:
+        return loss_of(task, read, labels)
+    assert isinstance(objective, Sampled)
+    assert drawn.subjects is None
+    asked = torch.cat([objects[:, None], drawn.objects], 1)
+    query = model.query(read.subject.rows, read.relation.rows, shared)
+    products, square = gathered.products(whole[model.point], asked, query.vectors)
+    numbers = {
+        name: values.index_select(0, asked.flatten()).view(asked.shape)
+        for name, values in whole.items()
+        if name != model.point
+    }
+    scores = model.ending(
+        products, {name: values.unsqueeze(-1) for name, values in query.numbers.items()}, {"square": square, **numbers}
+    )
+    loss = objective.loss(scores)
+    term = task.regularizer.term(model, _batch(read, rows("object", objects), query, None))
+    return loss if term is None else loss + term
+
+
+def reads_most(task: Task, positives: Tensor, drawn: Drawn | None) -> bool:
+    """Whether a batch reads so many rows that gradients as large as the tables cost less than those of its rows."""
+    model = task.model
+    if drawn is None:
+        return model.num_relations <= FEW_ROWS * len(positives)
+    plain = drawn.subjects is None and drawn.objects.dim() == 2
+    usual = model.products and type(model).candidate is Model.candidate and not model.entity_dropout
+    occurrences = len(positives) * (1 + drawn.objects.shape[-1])
+    many = occurrences >= MANY and model.num_entities <= FEW_ROWS * occurrences
+    return plain and usual and many and model.num_relations <= FEW_ROWS * len(positives)
+
+
+def table_gradients(
+    task: Task,
+    positives: Tensor,
+    drawn: Drawn | None,
+    labels: Labels | None = None,
+    loss: Callable[..., Tensor] = loss_of_tables,
+) -> tuple[Tensor, Rows]:
+    """The loss of one batch and the gradient of each table, as large as the table."""
+    if drawn is None and labels is None:
+        labels = one_label(positives[:, 2])
+    model = task.model
+    leaves = {t.name: model.parameters[t.name].detach().requires_grad_() for t in model.tables if t.trained}
+    with torch.enable_grad():
+        value = loss(task, {**model.parameters, **leaves}, positives, drawn, labels)
+        gradients = torch.autograd.grad(value, list(leaves.values()), allow_unused=True)
+    found = {name: gradient for name, gradient in zip(leaves, gradients, strict=True) if gradient is not None}
+    return value.detach(), found
 
 
 Touched = dict[str, list[tuple[Tensor | None, Tensor]]]
@@ -155,7 +249,8 @@ class Updater:
 
     Repeated rows are merged without sorting: every occurrence writes its position into
     ``claim[row]``, one of them stays, and all occurrences add their gradient at that position.
-    Every shape is fixed by the batch, so that the step can be captured in a CUDA graph.
+    Every shape is fixed by the batch, so that the step can be captured in a CUDA graph. The optimizer
+    steps every occurrence, and what it made of the one that holds the sum becomes row and state.
     """
 
     task: Task
@@ -164,14 +259,26 @@ class Updater:
     def __post_init__(self) -> None:
         model = self.task.model
         sizes = {"entity": model.num_entities, "relation": model.num_relations}
-        self.claim = {of: torch.zeros(rows, dtype=torch.int64, device=model.device) for of, rows in sizes.items()}
+        # 32 bits: with 64 they would be a third of what row-wise Adagrad needs beside the parameters.
+        self.claim = {of: torch.zeros(rows, dtype=torch.int32, device=model.device) for of, rows in sizes.items()}
         self.names: dict[str, dict[str, str]] = {}
+        self.blocked = model.device.type == "cpu"
         for table in model.tables:
             shapes = self.task.optimizer.state_shapes(table) if table.trained else {}
-            self.names[table.name] = {name: f"{STATE}{table.name}.{name}" for name in shapes}
+            self.names[table.name] = {name: f"{TABLES}{table.name}.{name}" for name in shapes}
             for name, shape in shapes.items():
-                kind = torch.zeros(model.rows_of(table), *shape, dtype=model.dtype, device=model.device)
-                self.state.setdefault(f"{STATE}{table.name}.{name}", kind)
+                self.state[f"{TABLES}{table.name}.{name}"] = self._zeros(model.rows_of(table), *shape)
+
+    def _zeros(self, *shape: int) -> Tensor:
+        model = self.task.model
+        try:
+            return torch.zeros(shape, dtype=model.dtype, device=model.device)
+        except (MemoryError, RuntimeError) as error:
+            raise MurpError(
+                f"no memory for a table of {' × '.join(f'{size:,}' for size in shape)} numbers that the optimizer "
+                f"{type(self.task.optimizer).__name__} keeps: choose a smaller --dim, or --optimizer row-adagrad, "
+                f"which keeps one number a row, or sgd, which keeps none ({str(error).splitlines()[0]})."
+            ) from error
 
     @torch.no_grad()
     def update(self, touched: Touched, lr: float | Tensor) -> None:
@@ -187,8 +294,8 @@ class Updater:
             where = _joined(*(index for index, _ in parts if index is not None))
             gradient = _joined(*(value for _, value in parts))
             claim = self.claim[table.of]
-            claim[where] = torch.arange(len(where), device=where.device)
-            owner = claim.index_select(0, where)
+            claim[where] = torch.arange(len(where), dtype=claim.dtype, device=where.device)
+            owner = claim.index_select(0, where).long()  # sums by 32-bit indices take four times as long on the CPU
             summed = torch.zeros_like(gradient).index_add_(0, owner, gradient)
             state = {short: self.state[name].index_select(0, where) for short, name in self.names[table.name].items()}
             moved = self._step(table.name, values.index_select(0, where), summed, state, lr)
@@ -196,6 +303,63 @@ class Updater:
             values.index_copy_(0, where, moved.index_select(0, owner))
             for short, name in self.names[table.name].items():
                 self.state[name].index_copy_(0, where, state[short].index_select(0, owner))
+
+    @torch.no_grad()
+    def update_tables(self, gradients: Rows, positives: Tensor, drawn: Drawn | None, lr: float | Tensor) -> None:
+        """Move the touched rows of every table, from gradients as large as the tables."""
+        model = self.task.model
+        for table in model.tables:
+            if table.name not in gradients:
+                continue
+            touched = self._touched(table, positives, drawn)
+            values = model.parameters[table.name].view(model.rows_of(table), -1)
+            gradient = gradients[table.name].reshape(values.shape)
+            if self.blocked:
+                self._move_in_blocks(table.name, values, gradient, touched, lr)
+            else:
+                self._move(table.name, values, gradient, touched, self._state(table.name, slice(None)), lr)
+
+    def _move_in_blocks(
+        self, name: str, values: Tensor, gradient: Tensor, touched: Tensor | None, lr: float | Tensor
+    ) -> None:
+        """:meth:`_move` on some rows at a time, which stay in the cache, and on several threads."""
+        length = max(1, A_BLOCK // values.shape[1])
+        blocks = iter([slice(start, start + length) for start in range(0, len(values), length)])
+
+        @torch.no_grad()
+        def move() -> None:
+            for block in blocks:
+                rows = None if touched is None else touched[block]
+                self._move(name, values[block], gradient[block], rows, self._state(name, block), lr)
+
+        threads.share_torch(move, min(threads.count(), -(-len(values) // length)))
+
+    def _state(self, name: str, rows: slice) -> State:
+        return {short: self.state[long][rows] for short, long in self.names[name].items()}
+
+    def _move(
+        self, name: str, values: Tensor, gradient: Tensor, touched: Tensor | None, kept: State, lr: float | Tensor
+    ) -> None:
+        """A step on rows (n, m) in place, where they are touched, and on their state."""
+        state = dict(kept)
+        moved = self._step(name, values, gradient, state, lr)
+        values.copy_(moved if touched is None else torch.where(touched, moved, values))
+        for short, old in kept.items():
+            old.copy_(state[short] if touched is None else torch.where(touched, state[short], old))
+
+    def _touched(self, table: Table, positives: Tensor, drawn: Drawn | None) -> Tensor | None:
+        """Which rows (n, 1) of a table a batch has read; None: all."""
+        if table.of == "shared" or (drawn is None and "object" in table.roles):
+            return None
+        found = torch.zeros(self.task.model.rows_of(table), 1, dtype=torch.bool, device=positives.device)
+        if table.of == "relation":
+            return found.index_fill_(0, positives[:, 1], True)
+        if "subject" in table.roles:
+            found.index_fill_(0, positives[:, 0], True)
+        if "object" in table.roles and drawn is not None:
+            found.index_fill_(0, positives[:, 2], True)
+            found.index_fill_(0, drawn.objects.flatten(), True)
+        return found
 
     def _whole(self, name: str, values: Tensor, parts: list[tuple[Tensor | None, Tensor]], lr: float | Tensor) -> None:
         """Move all rows of a table: of an objective that has every entity as a candidate, or of a shared table."""

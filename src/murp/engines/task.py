@@ -26,6 +26,7 @@ class Task:
     negatives: Negatives = field(default_factory=Uniform)
     optimizer: Optimizer = field(default_factory=SGD)
     regularizer: Regularizer = field(default_factory=Nothing)
+    compile_after: float = Config.compile_after
 
     @classmethod
     def of(cls, config: Config, model: Model) -> Task:
@@ -33,10 +34,12 @@ class Task:
         parts: dict[str, Any] = {kind: config.part(kind) for kind in ("objective", "optimizer", "regularizer")}
         if parts["objective"].sampled:
             parts["negatives"] = config.part("corruption")
-        return cls(model, **parts)
+        return cls(model, **parts, compile_after=config.compile_after)
 
     @property
     def as_published(self) -> bool:
-        """Whether all but the model is the paper's: what the fused engines know."""
+        """Whether all but the model's score is the paper's: what the fused engines know."""
+        if self.model.uses_chance:
+            return False
         parts = (self.objective, self.negatives, self.optimizer, self.regularizer)
         return [type(part) for part in parts] == [Bernoulli, Uniform, SGD, Nothing] and not self.optimizer.clip

@@ -23,7 +23,15 @@ from torch import Tensor
 from murp import threads
 from murp.engines.capture import collector_at_rest
 from murp.engines.engine import Chunk
-from murp.engines.step import Touched, Updater, loss_of, row_gradients
+from murp.engines.step import (
+    Touched,
+    Updater,
+    loss_of,
+    loss_of_tables,
+    reads_most,
+    row_gradients,
+    table_gradients,
+)
 from murp.engines.task import Task
 from murp.models.model import Model
 from murp.negatives import Drawn
@@ -32,9 +40,6 @@ from murp.objectives import Labels
 
 Step = Callable[[Tensor, "Drawn | None", "Labels | None", "float | Tensor"], Tensor]
 
-# Compiling takes about as long as so many steps: a run that has come that far may well go on as long again, and
-# one that has not would lose by it.
-COMPILE_AFTER = 50_000
 PIECE = 4  # steps on the CPU between two looks at the clock
 WORTH_A_THREAD = 2**22  # numbers of a step on the CPU
 A_GRAPH = 32  # steps on CUDA that are captured as one
@@ -44,22 +49,22 @@ WARM = 3  # steps on CUDA of each shape that are not
 class TorchEngine:
     """Steps by autograd over the gathered rows; see :mod:`murp.engines.step`.
 
-    On CUDA steps are replayed from a graph, and after ``compile_after`` steps of a full batch from a graph of
-    compiled kernels.
+    On CUDA steps are replayed from a graph, and after ``compile_after`` seconds, by default the task's, from a graph
+    of compiled kernels.
     """
 
     name = "torch"
 
-    def __init__(self, task: Task | Model, compile_after: int = COMPILE_AFTER) -> None:
+    def __init__(self, task: Task | Model, compile_after: float | None = None) -> None:
         self.task = task if isinstance(task, Task) else Task(task)
         self.model = self.task.model
         if not self.task.negatives.num_entities:
             self.task.negatives.num_entities = self.model.num_entities
-        self.compile_after = compile_after
+        self.compile_after = self.task.compile_after if compile_after is None else compile_after
+        self.began: float | None = None
         self.updater = Updater(self.task)
         self.graphs: dict[tuple[int, ...], CapturedSteps] = {}
         self.warm: dict[tuple[int, ...], int] = {}  # steps of a shape before it was captured
-        self.taken: dict[int, int] = {}  # steps by size of a batch
         self.shared = sum(math.prod(table.shape) for table in self.model.tables if table.of == "shared")
         self.rows_apart = not self.shared and self.task.objective.sampled and type(self.task.negatives) is Uniform
         self.choice = threads.Choice()
@@ -74,6 +79,10 @@ class TorchEngine:
     ) -> Tensor:
         """One step on positives (B, 3) and their negatives (B, k); the mean loss before it."""
         drawn = Drawn(negatives) if isinstance(negatives, Tensor) else negatives
+        if reads_most(self.task, positives, drawn):
+            loss, gradients = table_gradients(self.task, positives, drawn, labels)
+            self.updater.update_tables(gradients, positives, drawn, lr)
+            return loss
         loss, touched = row_gradients(self.task, positives, drawn, labels)
         self.updater.update(touched, lr)
         return loss
@@ -82,8 +91,14 @@ class TorchEngine:
         """:meth:`step` with its loss, its gradient and its update compiled for one shape."""
         loss = torch.compile(loss_of, dynamic=False)
         update: Callable[[Touched, float | Tensor], None] = torch.compile(self.updater.update, dynamic=False)
+        of_tables = torch.compile(loss_of_tables, dynamic=False)
+        update_tables = torch.compile(self.updater.update_tables, dynamic=False)
 
         def step(positives: Tensor, drawn: Drawn | None, labels: Labels | None, lr: float | Tensor) -> Tensor:
+            if reads_most(self.task, positives, drawn):
+                found, gradients = table_gradients(self.task, positives, drawn, labels, of_tables)
+                update_tables(gradients, positives, drawn, lr)
+                return found
             found, touched = row_gradients(self.task, positives, drawn, labels, loss)
             update(touched, lr)
             return found
@@ -159,14 +174,16 @@ class TorchEngine:
         """
         total = torch.zeros((), dtype=self.model.dtype, device=self.model.device)
         start = 0
+        self.began = time.monotonic() if self.began is None else self.began
         while start < len(positives):
-            compiled = self.taken.get(positives.shape[1], 0) >= self.compile_after
+            compiled = time.monotonic() - self.began >= self.compile_after
             many = A_GRAPH if len(positives) - start >= A_GRAPH else 1
             shape = (compiled, *_shapes(positives[:1], _at(drawn, slice(0, 1)), _labels_at(labels, slice(0, 1))))
             step = self._quick() if compiled else self._plain
             if self.warm.get(shape, 0) < WARM:
                 self.warm[shape] = self.warm.get(shape, 0) + 1
-                total += _aside(step, positives[start], _at(drawn, start), _labels_at(labels, start), lr)
+                rate = torch.full((), lr, dtype=self.model.dtype, device=self.model.device)
+                total += _aside(step, positives[start], _at(drawn, start), _labels_at(labels, start), rate)
                 many = 1
             else:
                 steps = slice(start, start + many)
@@ -175,7 +192,6 @@ class TorchEngine:
                     self.graphs[many, *shape] = CapturedSteps(self.model, step, some, false, true)
                 total += self.graphs[many, *shape].replay(some, false, true, lr)
             start += many
-            self.taken[positives.shape[1]] = self.taken.get(positives.shape[1], 0) + many
         return total
 
     def _plain(self, positives: Tensor, drawn: Drawn | None, labels: Labels | None, lr: float | Tensor) -> Tensor:
@@ -212,9 +228,8 @@ class CapturedSteps:
         return self.total.clone()
 
 
-def _aside(step: Step, positives: Tensor, drawn: Drawn | None, labels: Labels | None, lr: float) -> Tensor:
+def _aside(step: Step, positives: Tensor, drawn: Drawn | None, labels: Labels | None, rate: Tensor) -> Tensor:
     """A step on a stream of its own, as capturing asks for."""
-    rate = torch.full((), lr, device=positives.device)
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):

@@ -1,9 +1,9 @@
 """Filtered ranking under named protocols, bounded in memory."""
 
 from murp.evaluation.evaluate import evaluate
-from murp.evaluation.filter import KnownFacts
 from murp.evaluation.metrics import HITS, Metrics, Report
 from murp.evaluation.ranks import PROTOCOLS, Protocol, Ranks, Scorer, rank
+from murp.graph import KnownFacts
 
 __all__ = [
     "HITS",

@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murp.errors import ConfigError, DataError, NotFiniteError
-from murp.evaluation.filter import KnownFacts
 from murp.evaluation.metrics import Report
 from murp.evaluation.ranks import Protocol, Scorer, rank
-from murp.graph import SPLITS, KnowledgeGraph, Split, Triples
+from murp.graph import SPLITS, KnowledgeGraph, KnownFacts, Split, Triples
 from murp.models import Model
 
 

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from murp.evaluation.filter import Indices, KnownFacts
 from murp.geometry import Euclidean, PoincareBall
+from murp.graph import Indices, KnownFacts
 from murp.kernels.products import inner_products, squared_norms
 from murp.models import MultiRelational
 from murp.models.blocks import QUERIES

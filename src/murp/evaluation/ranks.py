@@ -13,8 +13,7 @@ from torch import Tensor
 
 from murp.errors import ConfigError, MurpError, NotFiniteError
 from murp.evaluation import fused
-from murp.evaluation.filter import Indices, KnownFacts
-from murp.graph import Triples
+from murp.graph import Indices, KnownFacts, Triples
 from murp.models import MultiRelational
 from murp.threads import torch_alone
 

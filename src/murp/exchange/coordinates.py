@@ -24,7 +24,7 @@ IN_WORDS = {
 
 def own_coordinates(model: Model) -> str:
     """Those the model holds its points in."""
-    return model.geometry.name
+    return str(model.geometry.name)
 
 
 def converted(model: Model, coordinates: Coordinates | None) -> dict[str, Tensor]:

@@ -1,13 +1,10 @@
 """A trained run in the browser: a JSON interface and one page.
 
 app.py         the routes, documented by OpenAPI
-quick.py       the question that is asked most, past the routes
+shortcut.py    the question that is asked most, answered past the routes
 answers.py     what each of them computes, plain functions
-collection.py  the runs shown, with their tables
+collection.py  what is shown: an Exhibit is one run with its tables, a Collection one or two of them on one graph
 names.py       looking entities and relations up
-stated.py      the facts already known
-scores.py      φ(s, r, ·) with the subject-free parts kept; numba_scores.py: its compiled pass
-projection.py  d dimensions to the disk
 refusals.py    what is said where there is no answer
 security.py    who may ask, and what a browser may do with the answer
 protocol.py    what one connection may take: bytes, time, a place

@@ -14,9 +14,9 @@ import murp
 from murp.evaluation import Report
 from murp.explorer.collection import LEVELS, Collection, Exhibit
 from murp.explorer.encoding import packed
-from murp.explorer.projection import Projection, question
-from murp.prediction.candidates import places_among_new
-from murp.prediction.nearest import distances_from
+from murp.graph import split_names
+from murp.prediction.nearest import nearest_to
+from murp.projection import Projection, question
 
 KINDS = ("true negative", "false positive", "false negative", "true positive")
 Answer = dict[str, Any]
@@ -92,15 +92,10 @@ def neighbours(collection: Collection, run: int, index: int, k: int) -> Answer:
     return {"run": run, "entity": collection.entities.reference(index), "neighbours": found}
 
 
-@torch.no_grad()
 def _nearest(collection: Collection, exhibit: Exhibit, index: int, k: int) -> list[Answer]:
-    distances = distances_from(exhibit.model, index)
-    distances[index] = torch.inf
-    best = torch.topk(distances, min(k, len(distances) - 1), largest=False)
-    found = zip(best.indices.tolist(), best.values.tolist(), strict=True)
     return [
         {"rank": rank, **collection.entities.reference(i), "distance": distance}
-        for rank, (i, distance) in enumerate(found, start=1)
+        for rank, (i, distance) in enumerate(nearest_to(exhibit.model, index, k), start=1)
     ]
 
 
@@ -111,22 +106,20 @@ def predict(collection: Collection, run: int, given: int, relation: int, k: int,
     """
     names = collection.entities
     row = relation + len(collection.relations) if heads else relation
-    apart = collection.without_loops[row]
-    k = min(k, len(names) - apart)
-    objects, scores = collection.exhibits[run - 1].scores.best(given, row, k, without_subject=apart)
-    known = collection.stated.splits(given, row, objects)
+    exhibit = collection.exhibits[run - 1]
+    best = exhibit.answers.to_one(given, row, k)
     ids, readable = names.ids, names.names
     query = {"relation": collection.relations.reference(relation), "tail" if heads else "head": names.reference(given)}
-    probabilities = torch.sigmoid(torch.from_numpy(scores))
-    found = zip(objects.tolist(), scores.tolist(), probabilities.tolist(), known, strict=True)
+    probabilities = torch.sigmoid(torch.from_numpy(best.scores))
+    columns = best.entities.tolist(), best.scores.tolist(), probabilities.tolist(), split_names(best.splits)
     predictions: list[Answer] = [
         {"rank": rank, "id": ids[i], "name": readable[i], "score": score, "probability": p, "known": split}
-        for rank, (i, score, p, split) in enumerate(found, start=1)
+        for rank, (i, score, p, split) in enumerate(zip(*columns, strict=True), start=1)
     ]
-    if (calibration := collection.exhibits[run - 1].calibration) is not None:
-        places = places_among_new(np.array([split is None for split in known], dtype=bool))
-        for prediction, calibrated in zip(predictions, calibration.probability(scores, places).tolist(), strict=True):
-            prediction["calibrated"] = calibrated
+    if (calibration := exhibit.calibration) is not None:
+        calibrated = calibration.probability(best.scores, best.places).tolist()
+        for prediction, probability in zip(predictions, calibrated, strict=True):
+            prediction["calibrated"] = probability
     return {"run": run, "query": query, "predictions": predictions}
 
 
@@ -169,16 +162,16 @@ def projection_in_words(exhibit: Exhibit, has_centre: bool) -> str:
 
 
 def asked(collection: Collection, run: int, given: int, relation: int, how: Projection, *, heads: bool) -> Answer:
-    """The paper's figure 5: subject and objects before and after the relation's transformation, in four colours."""
+    """The paper's figure 5: the given entity and its answers before and after the relation moves them, in colours."""
     exhibit = collection.exhibits[run - 1]
     row = relation + len(collection.relations) if heads else relation
     seen = question(exhibit.model, exhibit.points, given, row, how)
     known = np.zeros(len(collection.entities), dtype=bool)
-    known[collection.stated.objects(given, row)] = True
-    kinds = 2 * known + (exhibit.scores(given, row) >= 0)
+    known[collection.known.objects_of([given], [row])[1]] = True
+    kinds = 2 * known + (exhibit.answers.scores(given, row) >= 0)
     return {
         "run": run,
-        "subject": {"before": seen.subject_before.tolist(), "after": seen.subject_after.tolist()},
+        "given": {"before": seen.subject_before.tolist(), "after": seen.subject_after.tolist()},
         "before": packed(seen.before, "float32"),
         "after": packed(seen.after, "float32"),
         "kinds": packed(kinds[collection.shown], "uint8"),

@@ -21,9 +21,9 @@ from murp.explorer import answers, schema
 from murp.explorer.collection import Collection
 from murp.explorer.encoding import to_json
 from murp.explorer.names import SUGGESTIONS, Names
-from murp.explorer.quick import Quick
 from murp.explorer.refusals import REFUSALS, Refused, add_refusals
 from murp.explorer.security import Guard
+from murp.explorer.shortcut import PredictShortcut
 
 MOST = 1000  # answers to one question
 LONGEST = 500  # characters of a name
@@ -54,8 +54,8 @@ def create_app(collection: Collection, bound: str = "127.0.0.1") -> ASGIApp:
     _add_lookups(app, collection)
     _add_pictures(app, collection)
     _add_page(app)
-    quick = Quick(_with_head(app), collection, longest=LONGEST, most=MOST)
-    return Guard(quick, bound)  # outermost, so that nothing said in here goes without its headers
+    with_shortcut = PredictShortcut(_with_head(app), collection, longest=LONGEST, most=MOST)
+    return Guard(with_shortcut, bound)  # outermost, so that nothing said in here goes without its headers
 
 
 def _with_head(app: ASGIApp) -> ASGIApp:
@@ -128,14 +128,14 @@ def _add_pictures(app: FastAPI, collection: Collection) -> None:
         middle = None if centre is None else await find(collection.entities, centre)
         return _json(answers.project(collection, run, middle, k, points=points))
 
-    @app.get("/api/question", **_answers(schema.Asked), summary="a question's objects before and after the relation")
+    @app.get("/api/question", **_answers(schema.Asked), summary="a question's answers before and after the relation")
     async def question(
         relation: Relation,
         head: Head = None,
         tail: Tail = None,
         projection: Annotated[
             Literal["distances", "paper"],
-            Query(description="distances: true from the subject; paper: along the subject, and the rest"),
+            Query(description="distances: true from the given entity; paper: along its vector, and the rest"),
         ] = "paper",
         run: Which = 1,
     ) -> Response:

@@ -18,11 +18,9 @@ from murp.errors import NotFiniteError, RunError
 from murp.evaluation import Report
 from murp.explorer.encoding import packed
 from murp.explorer.names import Names
-from murp.explorer.projection import Points
-from murp.explorer.scores import Scores
-from murp.explorer.stated import StatedFacts
-from murp.graph import SPLITS, KnowledgeGraph, Split
-from murp.prediction.stated import loops
+from murp.graph import SPLITS, KnowledgeGraph, KnownFacts, Split
+from murp.prediction import Answers
+from murp.projection import Points
 from murp.runs import Run
 
 MOST_POINTS = 100_000  # drawn; of a larger graph the entities with the most facts
@@ -46,9 +44,9 @@ def one_thread() -> Iterator[None]:
 
 
 class Exhibit:
-    """One run, its scores, norms and biases; ``points`` are those drawn, ``home``: seen from the origin."""
+    """One run, what it answers, norms and biases; ``points`` are those drawn, ``home``: seen from the origin."""
 
-    def __init__(self, run: Run, shown: NDArray[np.int64]) -> None:
+    def __init__(self, run: Run, known: KnownFacts, shown: NDArray[np.int64]) -> None:
         for name, values in run.model.parameters.items():
             if not bool(torch.isfinite(values).all()):
                 raise NotFiniteError(
@@ -58,7 +56,7 @@ class Exhibit:
         self.run = run
         self.model = run.model
         self.calibration = run.calibration  # now: a training may put other weights, and theirs, into the folder
-        self.scores = Scores(run.model)
+        self.answers = Answers(run.model, run.graph, known, ready=True)
         entity = run.model.parameters["entity"]
         self.points = Points(run.model.geometry, entity if len(shown) == len(entity) else entity[shown])
         self.home = self.points.around(torch.zeros_like(entity[0]), near=None)
@@ -85,10 +83,9 @@ class Collection:
         degree = np.bincount(facts[:, [0, 2]].ravel(), minlength=graph.num_entities)
         self.entities = Names(graph.entities, degree)
         self.relations = Names(graph.relations, np.bincount(facts[:, 1], minlength=graph.num_relations))
-        self.stated = StatedFacts(graph)
-        self.without_loops = (~loops(graph)).tolist()
+        self.known = KnownFacts.of(graph)
         self.shown = np.sort(np.argsort(-degree, kind="stable")[:MOST_POINTS])
-        self.exhibits = [Exhibit(run, self.shown) for run in runs]
+        self.exhibits = [Exhibit(run, self.known, self.shown) for run in runs]
         self.edges = lru_cache(maxsize=RELATIONS_KEPT)(self._edges)
         self._reports: list[Future[Report]] = []
         self._evaluated_by = 0  # a process; a forked child has none of its parent's threads

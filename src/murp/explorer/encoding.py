@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murp.errors import NotFiniteError
+from murp.prediction.search import not_finite
 
 TYPES = {"float32": "<f4", "uint32": "<u4", "uint8": "u1"}
 _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
@@ -29,11 +29,3 @@ def packed(values: NDArray[Any], kind: str) -> dict[str, Any]:
     if kind == "float32" and not np.isfinite(rows).all():
         raise not_finite()
     return {"type": kind, "shape": list(rows.shape), "base64": base64.b64encode(rows.tobytes()).decode("ascii")}
-
-
-def not_finite() -> NotFiniteError:
-    """What to say where an answer would hold NaN or infinity."""
-    return NotFiniteError(
-        "the model answers with NaN or infinity. Its training diverged: train again with a lower learning rate, or use "
-        "another --checkpoint."
-    )

@@ -56,13 +56,13 @@ class Names:
         Equal to the text come first, then beginning with it, then the others; the most frequent first.
         Nothing typed yet: the most frequent of all.
         """
-        wanted = text.strip().lower()
+        typed = text.strip().lower()
         # 0 equal, 1 at the beginning, 2 inside, 3 nowhere
-        match = np.full(len(self), 3 if wanted else 0)
-        for column in self._columns if wanted else ():
-            position = pc.find_substring(column, wanted).to_numpy(False)
+        match = np.full(len(self), 3 if typed else 0)
+        for column in self._columns if typed else ():
+            position = pc.find_substring(column, typed).to_numpy(False)
             match = np.minimum(match, np.where(position < 0, 3, np.where(position == 0, 1, 2)))
-            match[pc.equal(column, wanted).to_numpy(False)] = 0
+            match[pc.equal(column, typed).to_numpy(False)] = 0
         found = np.flatnonzero(match < 3)
         order = np.lexsort((found, -self.weights[found], match[found]))
         return [int(i) for i in found[order[:k]]]

@@ -169,10 +169,10 @@ class Places(Strict):
 
 
 class Asked(Strict):
-    """Objects before and after the relation's transformation; kinds: 2 · known + (probability ≥ ½)."""
+    """The given entity and its answers before and after the relation moves them; kinds: 2 · known + (p ≥ ½)."""
 
     run: int
-    subject: Places
+    given: Places
     before: Packed
     after: Packed
     kinds: Packed

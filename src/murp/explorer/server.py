@@ -87,7 +87,7 @@ def serve(collection: Collection, bound: socket.socket, host: str) -> None:
     """Answer until Ctrl-C."""
     server = Server(configured(create_app(collection, host)))
     for exhibit in collection.exhibits:
-        exhibit.scores.best(0, 0, 1)  # compiles, before the first who asks has to wait for it
+        exhibit.answers.to_one(0, 0, 1)  # compiles, before the first who asks has to wait for it
     collection.evaluate()
     try:
         _run(server, bound)

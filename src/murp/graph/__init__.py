@@ -1,6 +1,17 @@
-"""Knowledge graphs: read, indexed, audited, split."""
+"""Knowledge graphs: read, indexed, audited, split; the facts they state, looked up."""
 
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph, Split, Triples
+from murp.graph.known_facts import Indices, KnownFacts, relations_with_loops, split_names
 from murp.graph.vocabulary import Vocabulary
 
-__all__ = ["SPLITS", "KnowledgeGraph", "Split", "Triples", "Vocabulary"]
+__all__ = [
+    "SPLITS",
+    "Indices",
+    "KnowledgeGraph",
+    "KnownFacts",
+    "Split",
+    "Triples",
+    "Vocabulary",
+    "relations_with_loops",
+    "split_names",
+]

@@ -36,12 +36,12 @@ class ComplEx(Paired, DotProduct):
         return (Table("entity", "entity", (self.dim,)), Table("relation", "relation", (self.dim,)))
 
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
-        return Query((times(subject["entity"], relation["relation"]),))
+        return Query((self.dropped(times(subject["entity"], relation["relation"])),))
 
     def converse(self, objects: Rows, relation: Rows) -> Tensor:
         """o r̄ (B, d), so that φ = ⟨s, o r̄⟩."""
         return times(objects["entity"], conjugate(relation["relation"]))
 
-    def factors(self, subject: Rows, relation: Rows, objects: Rows) -> tuple[Tensor, ...]:
+    def factors(self, subject: Rows, relation: Rows, objects: Rows) -> tuple[Tensor, tuple[Tensor, ...], Tensor]:
         """|s|, |r|, |o| (B, d/2): what N3 takes to the third power."""
-        return modulus(subject["entity"]), modulus(relation["relation"]), modulus(objects["entity"])
+        return modulus(subject["entity"]), (modulus(relation["relation"]),), modulus(objects["entity"])

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from murp.errors import ConfigError
+from murp.settings import Part
 
 
 def check_even(dim: int, model: type) -> None:
@@ -45,13 +46,14 @@ def unit(x: Tensor) -> Tensor:
     return x / torch.cat([length, length], -1)
 
 
-class Paired:
+class Paired(Part):
     """For models whose numbers are pairs: an odd dimension is refused, before anything is written and in Python."""
 
     dim: int
 
     @classmethod
     def refuse(cls, config: Any) -> None:
+        super().refuse(config)
         check_even(config.dim, cls)
 
     def half(self) -> int:

@@ -32,6 +32,7 @@ class ConvE(DotProduct):
     input_dropout: float = setting(0.2, "share of the inputs that a step of training drops", least=0, below=1)
     picture_dropout: float = setting(0.2, "share of the filters that a step of training drops", least=0, below=1)
     query_dropout: float = setting(0.3, "share of the query's numbers that a step of training drops", least=0, below=1)
+    keeps_statistics = True
     usual: ClassVar[Mapping[str, Any]] = {
         "objective": "k-vs-all",
         "label_smoothing": 0.1,
@@ -42,12 +43,12 @@ class ConvE(DotProduct):
 
     @classmethod
     def refuse(cls, config: Any) -> None:
+        super().refuse(config)
         picture(config.dim)
 
     def declare(self) -> tuple[Table, ...]:
         d, n = self.dim, self.channels
         self.height, self.width = picture(d)
-        self.uses_chance = max(self.input_dropout, self.picture_dropout, self.query_dropout) > 0
         self.of_input, self.of_picture = BatchNorm("input_norm", 1), BatchNorm("picture_norm", n)
         self.of_query = BatchNorm("query_norm", d)
         hidden = n * (2 * self.height - KERNEL + 1) * (self.width - KERNEL + 1)
@@ -63,6 +64,10 @@ class ConvE(DotProduct):
             *self.of_picture.tables(),
             *self.of_query.tables(),
         )
+
+    @property
+    def uses_chance(self) -> bool:
+        return self.entity_dropout > 0 or max(self.input_dropout, self.picture_dropout, self.query_dropout) > 0
 
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
         x = torch.cat([subject["entity"], relation["relation"]], -1).view(-1, 1, 2 * self.height, self.width)

@@ -32,12 +32,8 @@ class DistMult(DotProduct):
         return (Table("entity", "entity", (self.dim,)), Table("relation", "relation", (self.dim,)))
 
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
-        return Query((subject["entity"] * relation["relation"],))
+        return Query((self.dropped(subject["entity"] * relation["relation"]),))
 
     def converse(self, objects: Rows, relation: Rows) -> Tensor:
         """o r (B, d), so that φ = ⟨s, o r⟩."""
         return objects["entity"] * relation["relation"]
-
-    def factors(self, subject: Rows, relation: Rows, objects: Rows) -> tuple[Tensor, ...]:
-        """|s|, |r|, |o| (B, d): what N3 takes to the third power."""
-        return subject["entity"].abs(), relation["relation"].abs(), objects["entity"].abs()

@@ -16,6 +16,7 @@ class DotProduct(Model):
     """
 
     initial_scale = 0.1
+    drops_queries = True
 
     def candidate(self, entity: Rows, shared: Rows) -> Candidate:
         """The point v, and its numbers where it has some; |v|² is not needed."""

@@ -49,7 +49,7 @@ class HyboNet(DotProduct):
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
         y = applied(relation["matrix"], on_hyperboloid(subject["entity"])) + relation["offset"]
         time = LEAST_TIME + torch.sigmoid(y[:, :1]) * relation["log_scale"].exp()[:, None]
-        space = y[:, 1:]
+        space = self.dropped(y[:, 1:])  # the length that the time asks for follows
         length = (space.square().sum(-1, keepdim=True) + torch.finfo(y.dtype).tiny).sqrt()
         q = torch.cat([-time, (time * time - 1).sqrt() / length * space], -1)
         return Query((2 * q,), {"added": subject["subject_bias"] + 2})

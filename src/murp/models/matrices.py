@@ -28,6 +28,8 @@ class Matrix(Model):
     The query is x = M_r ⊗ e_s and r (B, d) each; the distance follows from inner products.
     """
 
+    drops_queries = True
+
     @abstractmethod
     def space(self) -> MobiusGeometry:
         """Where entities and translations live."""
@@ -47,7 +49,7 @@ class Matrix(Model):
 
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
         space, r = self.space(), relation["translation"]
-        x = space.exp0(applied(relation["matrix"], space.log0(subject["entity"])))
+        x = self.dropped(space.exp0(applied(relation["matrix"], space.log0(subject["entity"]))))
         numbers = {"xx": squared_norm(x), "rr": squared_norm(r), "xr": (x * r).sum(-1)}
         return Query((x, r), numbers | {"subject_bias": subject["subject_bias"]})
 

@@ -19,9 +19,11 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
+from torch.nn.functional import dropout
 
-from murp import threads
-from murp.geometry import Euclidean, Geometry
+from murp import registry, threads
+from murp.errors import ConfigError
+from murp.geometry import Euclidean, Geometry, PoincareBall
 from murp.kernels.products import inner_products, squared_norms
 from murp.models.blocks import QUERIES, block_length, filled
 from murp.settings import Part, setting
@@ -108,8 +110,15 @@ class Model(Part):
     initial_scale: float = setting(
         1e-3, "standard deviation of the initial entities and translations about the origin", above=0, most=1e3
     )
+    query_dropout: float = setting(
+        0.0, "share of a query's coordinates that a training step sets to 0 (dropout)", least=0, below=1
+    )
+    entity_dropout: float = setting(
+        0.0, "share of an entity's coordinates that a training step sets to 0 (dropout)", least=0, below=1
+    )
     products: bool = True
-    uses_chance: bool = False  # whether training draws random numbers of its own (dropout)
+    drops_queries: ClassVar[bool] = False  # whether query calls dropped on the vector that meets candidates
+    keeps_statistics: ClassVar[bool] = False  # whether training keeps statistics of queries (batch normalisation)
     usual: ClassVar[Mapping[str, Any]] = {}
     point: ClassVar[str] = "entity"  # the table whose rows are the candidates' vectors
 
@@ -129,6 +138,19 @@ class Model(Part):
         self.training = False  # in a training step: dropout and batch normalisation ask
         self.parameters: dict[str, Tensor] = {}
         self.tables: tuple[Table, ...] = tuple(self.declare())
+
+    @classmethod
+    def refuse(cls, config: Any) -> None:
+        if config.query_dropout and not cls.drops_queries:
+            able = registry.models_that(lambda model: model.drops_queries)
+            raise ConfigError(
+                f"model {config.model} has no dropout on its query: leave query_dropout at 0. Models that have: {able}."
+            )
+
+    @property
+    def uses_chance(self) -> bool:
+        """Whether training draws random numbers of its own."""
+        return self.query_dropout > 0 or self.entity_dropout > 0
 
     def __repr__(self) -> str:
         sizes = f"{self.num_entities:,} entities, {self.num_relations:,} relations with reciprocals"
@@ -160,6 +182,65 @@ class Model(Part):
         is small enough for a tensor (B, n, d).
         """
         raise NotImplementedError(f"{type(self).__name__} has no product form and defines no tile")
+
+    def linear(self, query: Query, candidate: Candidate) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None] | None:
+        """q (B, d), v (N, d), a (B) and c (N) with φ[b,n] = ⟨q_b,v_n⟩ + a_b + c_n; None for a score of another form.
+
+        ``candidate`` is shared by the queries. Objectives over all entities are quickest with this form.
+        """
+        return None
+
+    def converse(self, objects: Rows, relation: Rows) -> Tensor:
+        """What objects (B, …) become under the transposed relation: w (B, d) with φ(s, r, o) = ⟨s,w⟩ + ….
+
+        Only for models that have such a w; the regularizer DURA asks for it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} defines no converse")
+
+    def factors(self, subject: Rows, relation: Rows, objects: Rows) -> tuple[Tensor, tuple[Tensor, ...], Tensor]:
+        """The moduli (B, …) of a fact's factors, of subject, relation and object: what the regularizer N3 measures.
+
+        By default the absolute values of the entities' vectors and of the relation's vectors and matrices. A model with
+        complex numbers gives their moduli.
+        """
+        moduli = tuple(values.abs() for values in relation.values() if values.dim() > 1)
+        return self.vector(subject).abs(), moduli, self.vector(objects).abs()
+
+    def vector(self, entity: Rows) -> Tensor:
+        """Entities' points (…, d) as vectors: in a curved space as log₀(v), in the tangent space at the origin."""
+        point, space = entity[self.point], self.geometry
+        if space.is_flat:
+            return point
+        if isinstance(space, PoincareBall):
+            return space.log0(point)
+        origin = space.origin(point.shape[-1], point.dtype).to(point.device)
+        return space.log(origin, point)
+
+    def dropped(self, x: Tensor) -> Tensor:
+        """A query's vector x (B, d) as a training step has it: :meth:`thinned` by ``query_dropout``.
+
+        A model calls this in :meth:`query`, before it makes numbers such as |x|², and says so by ``drops_queries``.
+        """
+        return self.thinned(x, self.query_dropout)
+
+    def read(self, entity: Rows) -> Rows:
+        """Rows of entities as a training step has them: their points :meth:`thinned` by ``entity_dropout``."""
+        if not (self.training and self.entity_dropout):
+            return entity
+        return {**entity, self.point: self.thinned(entity[self.point], self.entity_dropout)}
+
+    def thinned(self, x: Tensor, share: float) -> Tensor:
+        """exp₀(D log₀(x)): D sets a ``share`` p of coordinates to 0 and divides the others by 1 - p.
+
+        Outside training, and where p = 0, x itself. In Euclid's space this is the usual dropout (Srivastava et al.
+        2014); in the ball the result is a point of the ball.
+        """
+        if not (self.training and share):
+            return x
+        space = self.geometry
+        if not isinstance(space, PoincareBall):
+            return dropout(x, share)
+        return space.exp0(dropout(space.log0(x), share))
 
     @property
     def geometry(self) -> Geometry:

@@ -34,6 +34,7 @@ class MultiRelational(Model):
         choices=tuple(TRANSFORMATIONS),
     )
     bias: str = setting("both", "what is added to minus the squared distance (the paper's table 2)", choices=BIASES)
+    drops_queries = True
 
     @property
     def parts(self) -> Transformation:
@@ -79,7 +80,7 @@ class MultiRelational(Model):
 
         Numbers: xx = |x|², rr = |r|², xr = ⟨x,r⟩, what is added for the subject.
         """
-        x = self.move_subject(subject["entity"], relation)
+        x = self.dropped(self.move_subject(subject["entity"], relation))
         numbers = {"xx": squared_norm(x)}
         vectors = [x]
         if self.parts.translate_object:
@@ -149,6 +150,23 @@ class MuRE(MultiRelational):
 
     def space(self) -> MobiusGeometry:
         return Euclidean()
+
+    def linear(self, query: Query, candidate: Candidate) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None] | None:
+        """-|y - v|² + b_s + b_o = 2⟨y,v⟩ - |y|² + b_s - |v|² + b_o with y = R e_s - r.
+
+        Not where objects are stretched, nor where norms stand in the place of biases.
+        """
+        if self.parts.stretch_object or self.bias in ("norm", "transformed-norm"):
+            return None
+        y, *r = query.vectors
+        if r:
+            y = y - r[0]
+        a, c = -squared_norm(y), -candidate.numbers["square"]
+        if "added" in query.numbers:
+            a = a + query.numbers["added"]
+        if "object_bias" in candidate.numbers:
+            c = c + candidate.numbers["object_bias"]
+        return 2 * y, candidate.vectors[0], a, c
 
 
 __all__ = ["Bias", "MuRE", "MuRP", "MultiRelational"]

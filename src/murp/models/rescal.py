@@ -35,7 +35,7 @@ class RESCAL(DotProduct):
         )
 
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
-        return Query((applied(relation["matrix"], subject["entity"]),))
+        return Query((self.dropped(applied(relation["matrix"], subject["entity"])),))
 
     def converse(self, objects: Rows, relation: Rows) -> Tensor:
         """M_rᵀ o (B, d), so that φ = ⟨s, M_rᵀ o⟩."""

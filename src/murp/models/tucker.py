@@ -32,6 +32,7 @@ class TuckER(DotProduct):
         0.4, "share of the relation's matrix that a step of training drops", least=0, below=1
     )
     query_dropout: float = setting(0.5, "share of the query's numbers that a step of training drops", least=0, below=1)
+    keeps_statistics = True
     usual: ClassVar[Mapping[str, Any]] = {
         "objective": "k-vs-all",
         "label_smoothing": 0.1,
@@ -42,7 +43,6 @@ class TuckER(DotProduct):
 
     def declare(self) -> tuple[Table, ...]:
         d, k = self.dim, self.relation_dim or self.dim
-        self.uses_chance = max(self.input_dropout, self.matrix_dropout, self.query_dropout) > 0
         self.before, self.after = BatchNorm("subject_norm", d), BatchNorm("query_norm", d)
         return (
             Table("entity", "entity", (d,), initial="xavier"),
@@ -51,6 +51,10 @@ class TuckER(DotProduct):
             *self.before.tables(),
             *self.after.tables(),
         )
+
+    @property
+    def uses_chance(self) -> bool:
+        return self.entity_dropout > 0 or max(self.input_dropout, self.matrix_dropout, self.query_dropout) > 0
 
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
         s = dropout(self.before(self, subject["entity"], shared), self.input_dropout, self.training)

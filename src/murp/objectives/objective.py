@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
+from murp.errors import ConfigError
 from murp.models.model import Candidate, Model, Query
 from murp.settings import Part
 
@@ -49,6 +50,15 @@ class AllEntities(Objective):
     """A loss over the scores of all entities, of which no batch × entities tensor is made."""
 
     sampled = False
+
+    @classmethod
+    def refuse(cls, config: Any) -> None:
+        if config.corruption != type(config).corruption:
+            raise ConfigError(
+                f"objective {config.objective} draws no false triples, since every entity is a candidate: leave out "
+                f"corruption = {config.corruption}, or choose an objective that draws some: bernoulli, "
+                "self-adversarial, softmax, margin."
+            )
 
     @abstractmethod
     def loss(self, model: Model, query: Query, everything: Candidate, labels: Labels) -> Tensor:

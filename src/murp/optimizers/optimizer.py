@@ -15,13 +15,14 @@ from murp.models.model import Table
 from murp.settings import Part, setting
 
 State = dict[str, Tensor]
+TABLES = "optimizer."  # begins the names of an optimizer's tables in a checkpoint
 
 
 class Optimizer(Part):
     """Moves rows (n, …) of a table against their gradients.
 
-    On a curved space the gradient is the Riemannian one, the step follows the geodesic (the exponential map), and what
-    is remembered of earlier gradients is transported along it.
+    On a curved space the gradient is the Riemannian one, the step follows the geodesic (the exponential map), and
+    vectors that are remembered of earlier gradients are carried along it (parallel transport).
     """
 
     lr: float = setting(
@@ -29,10 +30,14 @@ class Optimizer(Part):
         "learning rate; the paper, with SGD: 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs need less",
         above=0,
     )
-    clip: float = setting(0.0, "longest gradient of a row; a longer one is shortened to it; 0: any length", least=0)
+    clip: float = setting(
+        0.0,
+        "longest gradient of a row, in the metric of its space; a longer one is shortened to it; 0: any length",
+        least=0,
+    )
 
     def state_shapes(self, table: Table) -> dict[str, tuple[int, ...]]:
-        """What is kept of each row of a table: names and shapes; all begin at 0."""
+        """What is kept of each row of a table: names and shapes; all begin at 0. A row comes flat, as one vector."""
         return {}
 
     @abstractmethod
@@ -42,9 +47,10 @@ class Optimizer(Part):
         What is no vector (a matrix, a number) comes as rows too.
         """
 
-    def clipped(self, gradient: Tensor) -> Tensor:
-        """Gradients (n, d) no longer than ``clip``, measured in coordinates."""
+    def clipped(self, geometry: Geometry, x: Tensor, gradient: Tensor) -> Tensor:
+        """Euclidean gradients (n, d), shortened where the Riemannian ones at x are longer than ``clip``."""
         if not self.clip:
             return gradient
-        length = gradient.square().sum(-1, keepdim=True).sqrt()
+        g = geometry.riemannian_gradient(x, gradient)
+        length = geometry.inner(x, g, g).sqrt()
         return gradient * (self.clip / length.clamp(min=self.clip))

@@ -12,4 +12,4 @@ class SGD(Optimizer):
     """θ ← exp_θ(-η ∇_R L); in flat space θ ← θ - η ∇L (Bonnabel 2013)."""
 
     def step(self, geometry: Geometry, x: Tensor, gradient: Tensor, state: State, lr: float | Tensor) -> Tensor:
-        return geometry.step(x, self.clipped(gradient), lr)
+        return geometry.step(x, self.clipped(geometry, x, gradient), lr)

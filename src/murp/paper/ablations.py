@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from murp.paper.blocks import Block, Heading, Table, Text
+from murp.paper.document import Block, Heading, Table, Text
 from murp.paper.evidence import NAMES, Evidence, Spread, counted, decimals, seeds_of, signed
-from murp.paper.lab import published
-from murp.paper.tried import again, scale_of
+from murp.paper.experiments import published
+from murp.paper.trials_report import scale_of, trials_of
 
 FAR = 0.02  # an ablation whose MRR is further from the paper's needs an account
 
@@ -71,7 +71,7 @@ def _far(evidence: Evidence, cells: list[dict[str, Any]], paper: dict[str, Any])
     for cell in cells:
         ours, theirs = evidence.spread(cell, "mrr", "paper"), paper[cell["kind"]][cell["part"]]
         gap = ours.mean - theirs[2 * list(NAMES).index(cell["model"])]
-        if ours.n == ours.wanted and abs(gap) <= FAR:
+        if ours.n == ours.planned and abs(gap) <= FAR:
             continue
         runs = evidence.runs(cell)
         where = f"{signed(gap)} at {runs[0]['settings']['lr']:g}" if runs else "diverged at every rate"
@@ -80,7 +80,7 @@ def _far(evidence: Evidence, cells: list[dict[str, Any]], paper: dict[str, Any])
         reason = REASONS.get((cell["model"], cell["part"]), "")
         text = f"**{NAMES[cell['model']]} {cell['part']}**: {where}. Rates tried: {_tried(evidence, cell)}."
         found.append(Text(f"{text}{epochs} {reason}".strip()))
-        found += again(evidence, cell, theirs[2 * list(NAMES).index(cell["model"])], FAR)
+        found += trials_of(evidence, cell, theirs[2 * list(NAMES).index(cell["model"])], FAR)
     if not found:
         return [Text(f"Every seed reached its end, and every MRR is within {decimals(FAR)} of the paper's.")]
     return [Text(f"Further than {decimals(FAR)} from the paper's MRR, or with seeds that diverged:"), *found]

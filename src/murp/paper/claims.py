@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from murp.paper.blocks import Block, Heading, Table, Text
 from murp.paper.claims_on_models import ablated, balanced, convergence, correlated, norm_biases, relation_claims
+from murp.paper.document import Block, Heading, Table, Text
 from murp.paper.evidence import NAMES, Evidence, Spread, decimals
-from murp.paper.lab import published
-from murp.paper.rates import choices
+from murp.paper.experiments import published
+from murp.paper.learning_rates import choices
 from murp.paper.verdicts import listed, noted, verdict
 
 Row = list[str]

@@ -12,7 +12,7 @@ from murp.analysis import spearman
 from murp.analysis.correlation import mean_ranks
 from murp.paper.convergence import best_on_valid, epochs, first_at, near, validated_every
 from murp.paper.evidence import NAMES, Evidence, Spread, correlations, counted, decimals, number, signed, signed_spread
-from murp.paper.lab import published
+from murp.paper.experiments import published
 from murp.paper.relations import leads_by_relation
 from murp.paper.verdicts import listed, verdict
 

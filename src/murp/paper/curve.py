@@ -11,20 +11,20 @@ from murp.errors import RunError
 from murp.evaluation import PROTOCOLS
 from murp.files import fields, write_text
 from murp.graph import Split
-from murp.paper.lab import Lab, read, rounded
-from murp.paper.wanted import Wanted
+from murp.paper.experiments import Experiments, read, rounded
+from murp.paper.planned_run import PlannedRun
 from murp.runs import folder
 from murp.training.start import resume, train
 
 SPLITS: tuple[Split, ...] = ("train", "valid")
 
 
-def curve(lab: Lab, wanted: Wanted, epochs: list[int]) -> dict[str, Any]:
+def curve(experiments: Experiments, planned: PlannedRun, epochs: list[int]) -> dict[str, Any]:
     """MRR of train and valid after each of ``epochs``; what is measured is kept, so that it can be interrupted."""
-    path = lab.work(f"curve-{wanted.name}")
+    path = experiments.work(f"curve-{planned.name}")
     file = path.with_suffix(".json")
-    config = lab.config(wanted).replace(validate_every=0)
-    begun = lab.begun(path, config, ignoring=("epochs",))
+    config = experiments.config(planned).replace(validate_every=0)
+    begun = experiments.begun(path, config, ignoring=("epochs",))
     points = _points(file) if begun and file.exists() else []
     if begun and [point["epoch"] for point in points] != epochs[: len(points)]:
         # The weights of an epoch that has passed are gone.
@@ -32,10 +32,10 @@ def curve(lab: Lab, wanted: Wanted, epochs: list[int]) -> dict[str, Any]:
         begun, points = False, []
     for epoch in epochs[len(points) :]:
         if begun:
-            run = resume(path, epochs=epoch, progress=lab.progress)
+            run = resume(path, epochs=epoch, progress=experiments.progress)
         else:
-            settings = {**lab.training, **wanted.settings(), "validate_every": 0, "epochs": epoch}
-            run = train(lab.graph(wanted.data), out=path, progress=lab.progress, **settings)
+            settings = {**experiments.training, **planned.settings(), "validate_every": 0, "epochs": epoch}
+            run = train(experiments.graph(planned.data), out=path, progress=experiments.progress, **settings)
             begun = True
         mrr = {f"{split}_{p}": run.evaluate(split, p).mrr for split in SPLITS for p in PROTOCOLS}
         points.append({"epoch": epoch, **rounded(mrr)})

@@ -5,28 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 from murp.errors import RunError
-from murp.paper.lab import Lab, stored, stored_run
+from murp.paper.experiments import Experiments, stored, stored_run
 
 
-def is_done(lab: Lab, item: str) -> bool:
-    """Whether an item is stored with the lab's settings, and in each cell with at least as many seeds as it asks for.
+def is_done(experiments: Experiments, item: str) -> bool:
+    """Whether an item is stored with these settings, and in each cell with at least as many seeds as they ask for.
 
     An item stored before its runs' settings changed, or whose runs are gone, is not done.
     """
-    content = stored(lab.out, item)
-    if content is None or content.get("settings") != lab.settings[item]:
+    content = stored(experiments.out, item)
+    if content is None or content.get("settings") != experiments.settings[item]:
         return False
     try:
         cells, names = content.get("cells", []), set(every_name(content))
-        records = [stored_run(lab.out, name) for name in names if (lab.out / "runs" / f"{name}.json").exists()]
-        training = {**lab.settings["training"], **lab.settings[item].get("training", {})}
+        records = [
+            stored_run(experiments.out, name) for name in names if (experiments.out / "runs" / f"{name}.json").exists()
+        ]
+        training = {**experiments.settings["training"], **experiments.settings[item].get("training", {})}
         alike = [record["settings"].items() >= training.items() for record in records]
         whole = len(records) == len(names) and bool(cells or not names)  # an older figure has runs and no cells
-        return whole and all(alike) and all(len(cell["runs"]) >= lab.seeds for cell in cells)
+        return whole and all(alike) and all(len(cell["runs"]) >= experiments.seeds for cell in cells)
     except (AttributeError, LookupError, TypeError) as error:
         raise RunError(
-            f"{lab.out / item}.json, or a run it rests on, is not as `murp paper run` stores it ({error!r}). Remove "
-            "the file you changed and run the item again."
+            f"{experiments.out / item}.json, or a run it rests on, is not as `murp paper run` stores it ({error!r}). "
+            "Remove the file you changed and run the item again."
         ) from error
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from murp.paper.experiments import read_settings, stored, stored_run
 from murp.paper.history import read as read_history
-from murp.paper.lab import read_settings, stored, stored_run
 
 METRICS = ("mrr", "hits@10", "hits@3", "hits@1")  # in the paper's order
 NAMES = {"mure": "MuRE", "murp": "MuRP"}
@@ -19,7 +19,7 @@ NAMES = {"mure": "MuRE", "murp": "MuRP"}
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean and sample deviation of one figure over ``n`` of ``wanted`` seeds; the others diverged.
+    """Mean and sample deviation of one figure over ``n`` of ``planned`` seeds; the others diverged.
 
     A single seed has no deviation, and none no mean.
     """
@@ -27,14 +27,14 @@ class Spread:
     mean: float
     deviation: float | None
     n: int
-    wanted: int
+    planned: int
 
     @classmethod
-    def of(cls, values: Sequence[float], wanted: int | None = None) -> Spread:
-        """Over what the runs that reached their end have; ``wanted`` is how many there should be."""
+    def of(cls, values: Sequence[float], planned: int | None = None) -> Spread:
+        """Over what the runs that reached their end have; ``planned`` is how many there should be."""
         mean = float(np.mean(values)) if values else math.nan
         deviation = float(np.std(values, ddof=1)) if len(values) > 1 and math.isfinite(mean) else None
-        return cls(mean, deviation, len(values), len(values) if wanted is None else wanted)
+        return cls(mean, deviation, len(values), len(values) if planned is None else planned)
 
     def less(self, other: Spread | float) -> Spread:
         """The difference of two independent figures: deviations add in squares, and it rests on the fewer runs.
@@ -42,19 +42,19 @@ class Spread:
         A plain number, as the paper prints them, has no deviation to add.
         """
         if not isinstance(other, Spread):
-            return Spread(self.mean - other, self.deviation, self.n, self.wanted)
+            return Spread(self.mean - other, self.deviation, self.n, self.planned)
         known = self.deviation is not None and other.deviation is not None
         deviation = math.hypot(self.deviation or 0.0, other.deviation or 0.0) if known else None
-        return Spread(self.mean - other.mean, deviation, min(self.n, other.n), max(self.wanted, other.wanted))
+        return Spread(self.mean - other.mean, deviation, min(self.n, other.n), max(self.planned, other.planned))
 
     def __neg__(self) -> Spread:
-        return Spread(-self.mean, self.deviation, self.n, self.wanted)
+        return Spread(-self.mean, self.deviation, self.n, self.planned)
 
     @property
     def seeds(self) -> str:
         """``3``; ``2 of 3, 1 diverged``."""
-        lost = self.wanted - self.n
-        return f"{self.n} of {self.wanted}, {lost} diverged" if lost else str(self.n)
+        lost = self.planned - self.n
+        return f"{self.n} of {self.planned}, {lost} diverged" if lost else str(self.n)
 
     def __str__(self) -> str:
         if self.n == 0:

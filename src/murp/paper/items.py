@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -12,103 +11,99 @@ from murp.analysis import relation_edges, relation_profiles, spearman
 from murp.analysis.embedding import entity_norms
 from murp.evaluation import PROTOCOLS, KnownFacts, Metrics, rank
 from murp.graph import KnowledgeGraph
-from murp.graph.audit import audit_source
+from murp.graph.audit import Audit, Finding, audit_source
 from murp.graph.keys import fact_keys
 from murp.paper.curve import curve
-from murp.paper.lab import Lab, valid_mrr
+from murp.paper.experiments import Experiments, valid_mrr
+from murp.paper.planned_run import MODELS, PlannedRun
 from murp.paper.trials import trials
-from murp.paper.wanted import MODELS, Wanted
 from murp.plots import ask
 from murp.runs import Run, folder
 
 WRONG = ("false positive", "false negative")
 
 
-def table1(lab: Lab) -> None:
+def table1(experiments: Experiments) -> None:
     """Link prediction: the learning rate chosen on valid from the grid, then every cell with several seeds."""
-    items = lab.settings["table1"]
+    items = experiments.settings["table1"]
     grid, chosen, cells = [], {}, []
     for data in items["data"]:
         for model in MODELS:
-            tried = [Wanted(data, model, items["grid_dim"], lr) for lr in items["grid"]]
-            scores = [valid_mrr(result) for result in lab.results(tried)]
+            tried = [PlannedRun(data, model, items["grid_dim"], lr) for lr in items["grid"]]
+            scores = [valid_mrr(result) for result in experiments.results(tried)]
             grid.append({"data": data, "model": model, "dim": items["grid_dim"], "runs": [run.name for run in tried]})
             chosen[data, model] = tried[int(np.argmax(scores))].lr
     for data in items["data"]:
         for dim in items["dims"]:
             for model in MODELS:
-                runs = [Wanted(data, model, dim, chosen[data, model], seed) for seed in range(lab.seeds)]
-                lab.results(runs)
-                cells.append({"data": data, "model": model, "dim": dim, "runs": [run.name for run in runs]})
-    lab.store("table1", {"settings": items, "training": lab.settings["training"], "grid": grid, "cells": cells})
+                runs = experiments.train_seeds(PlannedRun(data, model, dim, chosen[data, model]))
+                cells.append({"data": data, "model": model, "dim": dim, "runs": runs})
+    experiments.store(
+        "table1", {"settings": items, "training": experiments.settings["training"], "grid": grid, "cells": cells}
+    )
 
 
-def figure3a(lab: Lab) -> None:
+def figure3a(experiments: Experiments) -> None:
     """MRR by dimension."""
-    items = lab.settings["figure3a"]
+    items = experiments.settings["figure3a"]
     cells = []
     for dim in items["dims"]:
         for model in MODELS:
-            runs = [Wanted(items["data"], model, dim, items["lr"], seed) for seed in range(lab.seeds)]
-            lab.results(runs)
-            cells.append({"model": model, "dim": dim, "runs": [run.name for run in runs]})
-    lab.store("figure3a", {"settings": items, "cells": cells})
+            runs = experiments.train_seeds(PlannedRun(items["data"], model, dim, items["lr"]))
+            cells.append({"model": model, "dim": dim, "runs": runs})
+    experiments.store("figure3a", {"settings": items, "cells": cells})
 
 
-def figure3b(lab: Lab) -> None:
+def figure3b(experiments: Experiments) -> None:
     """MRR by epoch on train and valid: a run that stops to be evaluated and goes on."""
-    items = lab.settings["figure3b"]
+    items = experiments.settings["figure3b"]
     curves, cells = {}, []
     for model in MODELS:
-        chosen = Wanted(items["data"], model, items["dim"], items["lr"])
-        curves[model] = curve(lab, chosen, items["epochs"])
-        runs = [dataclasses.replace(chosen, seed=seed) for seed in range(lab.seeds)]
-        lab.results(runs)
-        cells.append({"model": model, "runs": [run.name for run in runs]})
-    lab.store("figure3b", {"settings": items, "curves": curves, "cells": cells})
+        chosen = PlannedRun(items["data"], model, items["dim"], items["lr"])
+        curves[model] = curve(experiments, chosen, items["epochs"])
+        cells.append({"model": model, "runs": experiments.train_seeds(chosen)})
+    experiments.store("figure3b", {"settings": items, "curves": curves, "cells": cells})
 
 
-def table2(lab: Lab) -> None:
+def table2(experiments: Experiments) -> None:
     """Ablations: another relational transformation, or another bias."""
-    items = lab.settings["table2"]
+    items = experiments.settings["table2"]
     cells = []
     variants = [("transformations", (part, "both")) for part in items["transformations"]]
     variants += [("biases", ("published", part)) for part in items["biases"]]
     for kind, parts in variants:
         for model in MODELS:
             for lr in items["lr"]:
-                where = (items["data"], model, items["dim"], lr)
-                runs = [Wanted(*where, seed, parts) for seed in range(lab.seeds)]
-                if not all("failed" in result for result in lab.results(runs)):
+                runs = experiments.seeded(PlannedRun(items["data"], model, items["dim"], lr, parts=parts))
+                if not all("failed" in result for result in experiments.results(runs)):
                     break
             name = parts[0] if kind == "transformations" else parts[1]
             cells.append({"kind": kind, "part": name, "model": model, "runs": [run.name for run in runs]})
-    lab.store("table2", {"settings": items, "cells": cells})
+    experiments.store("table2", {"settings": items, "cells": cells})
 
 
-def table3(lab: Lab) -> None:
+def table3(experiments: Experiments) -> None:
     """Hits@10 by relation, with what each relation looks like as a graph; and the flat graph's statistics."""
-    items = lab.settings["table3"]
+    items = experiments.settings["table3"]
     cells = []
     for model in MODELS:
-        runs = [Wanted(items["data"], model, items["dim"], items["lr"], seed) for seed in range(lab.seeds)]
-        lab.results(runs)
-        cells.append({"model": model, "runs": [run.name for run in runs]})
-    graph = _hierarchy(lab.graph(items["data"]))
-    flat = {"data": items["flat"], **_flatness(_hierarchy(lab.graph(items["flat"])))}
-    lab.store("table3", {"settings": items, "cells": cells, "relations": graph, "flat": flat})
+        planned = PlannedRun(items["data"], model, items["dim"], items["lr"])
+        cells.append({"model": model, "runs": experiments.train_seeds(planned)})
+    graph = _hierarchy(experiments.graph(items["data"]))
+    flat = {"data": items["flat"], **_flatness(_hierarchy(experiments.graph(items["flat"])))}
+    experiments.store("table3", {"settings": items, "cells": cells, "relations": graph, "flat": flat})
 
 
-def figure4(lab: Lab) -> None:
+def figure4(experiments: Experiments) -> None:
     """Norms against biases; the correlations are over all entities, a sample is stored to be drawn."""
-    items = lab.settings["figure4"]
+    items = experiments.settings["figure4"]
     models, cells = {}, []
     for model in MODELS:
-        wanted = [Wanted(items["data"], model, items["dim"], items["lr"], seed) for seed in range(lab.seeds)]
-        runs = lab.open(*wanted)
+        planned = experiments.seeded(PlannedRun(items["data"], model, items["dim"], items["lr"]))
+        runs = experiments.open(*planned)
         pairs = [(entity_norms(run), run.model.parameters["subject_bias"].double().cpu().numpy()) for run in runs]
         found = {"spearman": [spearman(*pair).rho for pair in pairs]}
-        cells.append({"model": model, "runs": [run.name for run in wanted], **found})
+        cells.append({"model": model, "runs": [run.name for run in planned], **found})
         norms, biases = pairs[0]
         chosen = np.random.default_rng(0).permutation(len(norms))[: items["points"]]
         models[model] = {
@@ -117,24 +112,24 @@ def figure4(lab: Lab) -> None:
             "norms": [float(f"{value:.4g}") for value in norms[chosen]],
             "biases": [float(f"{value:.4g}") for value in biases[chosen]],
         }
-    lab.store("figure4", {"settings": items, "models": models, "cells": cells})
+    experiments.store("figure4", {"settings": items, "models": models, "cells": cells})
 
 
-def figure5(lab: Lab) -> None:
+def figure5(experiments: Experiments) -> None:
     """One question before and after the relation's transformation, and the wrong answers by name.
 
     The names are the first seed's; of the others it is stored how many they were.
     """
-    items = lab.settings["figure5"]
-    graph = lab.graph(items["data"])
+    items = experiments.settings["figure5"]
+    graph = experiments.graph(items["data"])
     subject, relation = graph.entities.find(items["subject"]), graph.relations.find(items["relation"])
     models, cells = {}, []
     for model in MODELS:
-        wanted = [Wanted(items["data"], model, items["dim"], items["lr"], seed) for seed in range(lab.seeds)]
-        runs = lab.open(*wanted)
+        planned = experiments.seeded(PlannedRun(items["data"], model, items["dim"], items["lr"]))
+        runs = experiments.open(*planned)
         every = [ask(run.model, graph, subject, relation, others=items["others"]) for run in runs]
         counts = {kind: [int(one.answers()[kind].sum()) for one in every] for kind in WRONG}
-        cells.append({"model": model, "runs": [run.name for run in wanted], "counts": counts})
+        cells.append({"model": model, "runs": [run.name for run in planned], "counts": counts})
         asked = every[0]
         answers = {kind: [asked.names[i] for i in np.flatnonzero(which)] for kind, which in asked.answers().items()}
         models[model] = {
@@ -150,47 +145,57 @@ def figure5(lab: Lab) -> None:
             **{kind: answers[kind] for kind in (*WRONG, "true positive")},
         }
     where = {"subject": graph.entities.name(subject), "relation": graph.relations.name(relation)}
-    lab.store("figure5", {"settings": items, **where, "models": models, "cells": cells})
+    experiments.store("figure5", {"settings": items, **where, "models": models, "cells": cells})
 
 
-def nell(lab: Lab) -> None:
+def nell(experiments: Experiments) -> None:
     """The appendix' table, and by how much the graphs' leaks move it."""
-    items = lab.settings["nell"]
+    items = experiments.settings["nell"]
     cells, flaws = [], {}
     for data in items["data"]:
         for dim in items["dims"]:
             for model in MODELS:
-                runs = [Wanted(data, model, dim, items["lr"], seed) for seed in range(lab.seeds)]
-                lab.results(runs)
-                cells.append({"data": data, "model": model, "dim": dim, "runs": [run.name for run in runs]})
-        flaws[data] = _without_leaks(*lab.open(Wanted(data, "murp", items["dims"][0], items["lr"])))
-    lab.store("nell", {"settings": items, "cells": cells, "flaws": flaws})
+                runs = experiments.train_seeds(PlannedRun(data, model, dim, items["lr"]))
+                cells.append({"data": data, "model": model, "dim": dim, "runs": runs})
+        flaws[data] = _without_leaks(*experiments.open(PlannedRun(data, "murp", items["dims"][0], items["lr"])))
+    experiments.store("nell", {"settings": items, "cells": cells, "flaws": flaws})
 
 
-def hierarchy(lab: Lab) -> None:
+def hierarchy(experiments: Experiments) -> None:
     """The Krackhardt score and path lengths of every relation."""
-    items = lab.settings["hierarchy"]
-    lab.store("hierarchy", {"settings": items, "graphs": {d: _hierarchy(lab.graph(d)) for d in items["data"]}})
+    items = experiments.settings["hierarchy"]
+    experiments.store(
+        "hierarchy", {"settings": items, "graphs": {d: _hierarchy(experiments.graph(d)) for d in items["data"]}}
+    )
 
 
-def flaws(lab: Lab) -> None:
+def flaws(experiments: Experiments) -> None:
     """What is wrong with the data: every finding of `murp data audit`."""
-    items = lab.settings["flaws"]
+    items = experiments.settings["flaws"]
+    audits = {data: audit_source(experiments.graph(data).source or data) for data in items["data"]}
     found = {
         data: [
-            {"check": finding.check, "where": finding.where, "text": finding.text}
-            for finding in audit_source(lab.graph(data).source or data).findings
+            {"check": finding.check, "where": finding.where, "text": _finding_text(audit, finding)}
+            for finding in audit.findings
             if finding.count
         ]
-        for data in items["data"]
+        for data, audit in audits.items()
     }
-    lab.store("flaws", {"settings": items, "found": found})
+    experiments.store("flaws", {"settings": items, "found": found})
 
 
-ITEMS: dict[str, Callable[[Lab], None]] = {
+ITEMS: dict[str, Callable[[Experiments], None]] = {
     item.__name__: item
     for item in (table1, figure3a, figure3b, table2, trials, table3, figure4, figure5, nell, hierarchy, flaws)
 }
+
+
+def _finding_text(audit: Audit, finding: Finding) -> str:
+    """In words that can be read alone: of triples with unseen entities the audit speaks in two lines."""
+    if finding.check != "triples_with_unseen_entities":
+        return finding.text
+    among = f"{finding.count:,} of {audit.counts[finding.where]:,} {finding.where} triples"
+    return f"{among} hold entities that training never saw"
 
 
 def _weights(run: Run) -> dict[str, Any]:

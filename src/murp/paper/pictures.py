@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from murp import plots
-from murp.paper.blocks import Block, Heading, Picture, Table, Text
 from murp.paper.convergence import epochs, near, validated_every
+from murp.paper.document import Block, Heading, Picture, Table, Text
 from murp.paper.evidence import NAMES, Evidence, Spread, correlations, counted, seeds_of, signed_spread
-from murp.paper.lab import published
+from murp.paper.experiments import published
 from murp.paper.relations import papers_order
 from murp.paper.wrong_answers import wrong_answers
 

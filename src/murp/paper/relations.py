@@ -5,9 +5,9 @@ from __future__ import annotations
 from statistics import fmean
 from typing import Any
 
-from murp.paper.blocks import Block, Heading, Table, Text
+from murp.paper.document import Block, Heading, Table, Text
 from murp.paper.evidence import NAMES, Evidence, Spread, below_one, decimals, seeds_of, signed, signed_spread
-from murp.paper.lab import published
+from murp.paper.experiments import published
 
 
 def table3(evidence: Evidence) -> list[Block]:

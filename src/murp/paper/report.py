@@ -7,8 +7,8 @@ from pathlib import Path
 from murp.commands import command
 from murp.errors import RunError
 from murp.files import write_text
-from murp.paper import ablations, account, claims, history, pictures, relations, tables
-from murp.paper.blocks import Block, Heading, markdown, page
+from murp.paper import ablations, claims, history, methods, pictures, relations, tables
+from murp.paper.document import Block, Heading, markdown, page
 from murp.paper.evidence import Evidence
 from murp.provenance import ROOT
 
@@ -46,7 +46,7 @@ def blocks(evidence: Evidence, figures: Path) -> list[Block]:
     """Everything that is stored, in the paper's order, and then what it means."""
     return [
         Heading(TITLE, 1),
-        *account.method(evidence),
+        *methods.method(evidence),
         *claims.claims(evidence),
         *tables.table1(evidence),
         *pictures.figure3a(evidence, figures),
@@ -59,7 +59,7 @@ def blocks(evidence: Evidence, figures: Path) -> list[Block]:
         *tables.nell(evidence),
         *pictures.figure6(evidence, figures),
         *relations.hierarchy(evidence),
-        *account.subject_removed(evidence),
-        *account.flaws(evidence),
-        *account.origins(evidence),
+        *methods.subject_removed(evidence),
+        *methods.flaws(evidence),
+        *methods.origins(evidence),
     ]

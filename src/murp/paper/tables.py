@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from murp.paper.blocks import Block, Heading, Table, Text
+from murp.paper.document import Block, Heading, Table, Text
 from murp.paper.evidence import METRICS, NAMES, Evidence, decimals, signed
-from murp.paper.lab import published
-from murp.paper.rates import grid
+from murp.paper.experiments import published
+from murp.paper.learning_rates import grid
 
 CLOSE = {"table1": 0.005, "nell": 0.008}  # how far from the paper's MRR a cell may be
 COLUMNS = "On test, protocol `paper` but for the last MRR; the difference is ours less the paper's."

@@ -31,8 +31,8 @@ def verdict(leads: Sequence[Spread]) -> str:
 
 def noted(lead: Spread) -> str:
     """``+.049 ± .009 (2 of 3 seeds, 1 diverged)``; the remark only where seeds are missing."""
-    lost = lead.wanted - lead.n
-    remark = f" ({lead.n} of {lead.wanted} seeds, {lost} diverged)" if lead.n and lost else ""
+    lost = lead.planned - lead.n
+    remark = f" ({lead.n} of {lead.planned} seeds, {lost} diverged)" if lead.n and lost else ""
     return signed_spread(lead) + remark
 
 

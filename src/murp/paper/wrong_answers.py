@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from murp.paper.blocks import Block, Heading, Table, Text
+from murp.paper.document import Block, Heading, Table, Text
 from murp.paper.evidence import NAMES, Evidence, decimals
+from murp.paper.experiments import published
 from murp.paper.items import WRONG
-from murp.paper.lab import published
 
 THRESHOLD = 0.5
 NEAR = 0.1  # a probability this close to the threshold could fall on its other side with another seed

@@ -1,4 +1,4 @@
-"""A question (subject, relation, ?) as a model answers it, before and after the relation moves it (figure 5)."""
+"""A question (head, relation, ?) as a model answers it, before and after the relation moves it (figure 5)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import torch
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 from numpy.typing import NDArray
-from torch import Tensor
 
-from murp.graph import KnowledgeGraph
+from murp import projection
+from murp.graph import KnowledgeGraph, KnownFacts
 from murp.models import MultiRelational
 from murp.plots.labels import write_names
 from murp.plots.layout import entity_points, finite, reach
 from murp.plots.style import BLUE, GREEN, INK, NORMAL, ORANGE, PAGE, PAPER, PURPLE, VERMILION, light, new_figure, tidy
+from murp.projection import Points
 from murp.widths import shortened
 
 # What the model says of an object and what the graph knows: colour and size, the later drawn above the earlier.
@@ -66,25 +67,11 @@ def judged(probabilities: NDArray[np.float64], known: NDArray[np.bool_]) -> dict
     }
 
 
-def project(points: Tensor, subject: Tensor) -> Tensor:
-    """The paper's projection (appendix 'Dimensionality reduction method'): points (N, d), subject (d,) → (N, 2).
-
-        x = ⟨e_s/|e_s|, e_i⟩,   y = √(|e_i|² - x²)
-
-    Norms, and distances to the subject, which lands on (|e_s|, 0), are those of the d dimensions, in the ball too;
-    distances between objects are not.
-    """
-    along = subject / torch.linalg.vector_norm(subject).clamp(min=torch.finfo(subject.dtype).tiny)
-    x = points @ along
-    rest = points - x[:, None] * along  # as a difference of squares it would lose its digits
-    return torch.stack([x, torch.linalg.vector_norm(rest, dim=-1)], dim=-1)
-
-
 @torch.no_grad()
 def ask(
     model: MultiRelational, graph: KnowledgeGraph, subject: int, relation: int, *, others: int = 1500, seed: int = 0
 ) -> Question:
-    """The question (subject, relation, ?) put to a model.
+    """The question (head, relation, ?) put to a model.
 
     Shown are every known and every predicted object and, drawn by ``seed``, at most ``others`` of the rest; the
     subject itself is no object. Norms are in units of the ball's radius.
@@ -99,35 +86,27 @@ def ask(
     shown[np.random.default_rng(seed).permutation(rest)[:others]] = True
     chosen = np.flatnonzero(shown)
 
-    rows, entities = model.rows("relation", r), entity_points(model)
-    objects = entities[torch.from_numpy(chosen).to(model.device)]
-    curvature = None if model.geometry.is_flat else model.geometry.c
-    scale = 1.0 if curvature is None else curvature**0.5
-    stages = {
-        "before": (entities[subject], objects),
-        "after": (finite(model.move_subject(entities[s], rows))[0], finite(model.move_object(objects, rows))),
-    }
-    planes = {stage: project(scale * o, scale * e).cpu().numpy() for stage, (e, o) in stages.items()}
-    lengths = {stage: scale * float(torch.linalg.vector_norm(e)) for stage, (e, _) in stages.items()}
+    points = Points(model.geometry, entity_points(model)[torch.from_numpy(chosen).to(model.device)])
+    seen = projection.question(model, points, subject, relation, "paper")
+    finite(torch.from_numpy(np.concatenate([seen.before, seen.after])))
     return Question(
         subject=graph.entities.name(subject),
         relation=graph.relations.name(relation),
         names=tuple(graph.entities.name(int(i)) for i in chosen),
-        before=planes["before"],
-        after=planes["after"],
-        subject_before=lengths["before"],
-        subject_after=lengths["after"],
+        before=seen.before,
+        after=seen.after,
+        subject_before=float(seen.subject_before[0]),
+        subject_after=float(seen.subject_after[0]),
         probabilities=probabilities[chosen],
         known=known[chosen],
-        disk=curvature is not None,
+        disk=not model.geometry.is_flat,
     )
 
 
 def known_objects(graph: KnowledgeGraph, subject: int, relation: int) -> NDArray[np.bool_]:
     """Which entities (N,) the graph states as objects of (subject, relation, ·) in any split."""
-    facts = graph.facts()
     known = np.zeros(graph.num_entities, dtype=bool)
-    known[facts[(facts[:, 0] == subject) & (facts[:, 1] == relation), 2]] = True
+    known[KnownFacts.of_question(graph, subject, relation).objects] = True
     return known
 
 
@@ -157,14 +136,14 @@ def _panel(axes: Any, name: str, asked: Question) -> None:
         axes.add_patch(Circle((0, 0), 1, facecolor=PAPER, edgecolor=INK, linewidth=1.0, zorder=0))
     for known, colour in ((False, BLUE), (True, VERMILION)):
         x, y = asked.before[asked.known == known].T
-        label = "true object, before" if known else "other object, before"
+        label = "true tail, before" if known else "other tail, before"
         axes.scatter(x, y, s=12 if known else 3, c=light(colour), label=label, linewidths=0, zorder=1 + known)
     for level, (answer, chosen) in enumerate(asked.answers().items()):
         colour, area = ANSWERS[answer]
         axes.scatter(*asked.after[chosen].T, s=area, c=colour, label=answer, linewidths=0, zorder=3 + 0.1 * level)
     star = {"marker": "*", "linewidths": 0, "zorder": 5}
-    axes.scatter([asked.subject_before], [0], s=70, c=light(SUBJECT, 0.5), label="subject, before", **star)
-    axes.scatter([asked.subject_after], [0], s=70, c=SUBJECT, label="subject, after", **star)
+    axes.scatter([asked.subject_before], [0], s=70, c=light(SUBJECT, 0.5), label="head, before", **star)
+    axes.scatter([asked.subject_after], [0], s=70, c=SUBJECT, label="head, after", **star)
     seen = np.concatenate([asked.before, asked.after, [[asked.subject_before, 0], [asked.subject_after, 0]]])
     left, right, top = seen[:, 0].min(), seen[:, 0].max(), seen[:, 1].max()
     rim = asked.disk and reach(seen) == 1
@@ -174,5 +153,5 @@ def _panel(axes: Any, name: str, asked: Question) -> None:
     width, middle = 1.06 * max(right - left, top), (left + right) / 2
     axes.set(xlim=(middle - width / 2, middle + width / 2), ylim=(-0.08 * top, 1.04 * top), aspect="equal")
     title = f"{name}: ({shortened(asked.subject)}, {shortened(asked.relation)}, ?)"
-    along = "along the subject" + ("; the rim is not shown" if asked.disk and not rim else "")
+    along = "along the head" + ("; the rim is not shown" if asked.disk and not rim else "")
     tidy(axes, x=along, y="the rest", title=title, grid="none")

@@ -1,4 +1,4 @@
-"""The answers to one question in the disk, as the question's subject sees them."""
+"""The answers to one question in the disk, as the question's head sees them."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def view(model: MultiRelational, graph: KnowledgeGraph, subject: int, relation: 
     entities = entity_points(model)
     centre, objects = finite(model.move_subject(entities[s], rows)), finite(model.move_object(entities, rows))
     return View(
-        positions=in_unit_disk(model.geometry, around(model.geometry, objects, centre)),
+        positions=in_unit_disk(model.geometry, around(model.geometry, objects, centre[0])),
         probabilities=torch.sigmoid(model.score_objects(s, r)[0].double()).cpu().numpy(),
         known=known_objects(graph, subject, relation),
     )
 
 
 def answers_disk(run: Run, subject: int, relation: int, *, labels: int = 40) -> Figure:
-    """The picture of the question (subject, relation, ?), the subject at the centre."""
+    """The picture of the question (head, relation, ?), the head at the centre."""
     graph = run.graph
     seen = view(run.model, graph, subject, relation)
     asked = f"({shortened(graph.entities.label(subject))}, {shortened(graph.relations.name(relation))}, ?)"
@@ -60,7 +60,7 @@ def answers_disk(run: Run, subject: int, relation: int, *, labels: int = 40) -> 
         x, y = seen.positions[chosen].T
         many = answer == "true negative"
         axes.scatter(x, y, s=area, c=colour, label=label, linewidths=0, zorder=1 + 0.1 * level, rasterized=many)
-    label = f"subject: {shortened(graph.entities.name(subject), 24)}"
+    label = f"head: {shortened(graph.entities.name(subject), 24)}"
     axes.scatter([0], [0], s=90, c=SUBJECT, marker="*", linewidths=0, label=label, zorder=4)
     figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=NORMAL, labelcolor=INK, markerscale=1.2)
     shown = worth_a_name(seen.probabilities, seen.known)
@@ -70,6 +70,6 @@ def answers_disk(run: Run, subject: int, relation: int, *, labels: int = 40) -> 
     return figure
 
 
-def draw(run: Run, *, subject: str, relation: str, path: Path) -> None:
+def draw(run: Run, *, head: str, relation: str, path: Path) -> None:
     """Write the picture of one question, its parts by id or name, to ``path`` (.png, .svg or .pdf)."""
-    save(answers_disk(run, run.graph.entities.find(subject), run.graph.relations.find(relation)), path)
+    save(answers_disk(run, run.graph.entities.find(head), run.graph.relations.find(relation)), path)

@@ -15,10 +15,10 @@ from torch import Tensor
 from murp.errors import ConfigError
 from murp.graph import KnowledgeGraph
 from murp.models import MultiRelational
-from murp.plots.answers import SUBJECT, project
+from murp.plots.answers import SUBJECT
 from murp.plots.arcs import arcs
 from murp.plots.labels import write_names
-from murp.plots.layout import around, described, entity_points, in_unit_disk, new_disk, scale_note
+from murp.plots.layout import along, around, described, entity_points, in_unit_disk, new_disk, scale_note
 from murp.plots.style import BLUE, GREEN, GREY, INK, NORMAL, ORANGE, PURPLE, SKY, SMALL, VERMILION
 from murp.runs import Run
 from murp.widths import shortened
@@ -43,7 +43,7 @@ def entities_disk(
 
     ``edges``: the relation whose facts are drawn as geodesics of the picture. ``projection``: distances from the
     centre kept (:func:`murp.plots.layout.around`; with d = 2 this is the model itself), or the paper's, along the
-    centre's own vector (:func:`murp.plots.answers.project`). A point's area grows with the entity's bias, of the
+    centre's own vector (:func:`murp.plots.layout.along`). A point's area grows with the entity's bias, of the
     subject where there are two.
     """
     model, graph, geometry = run.model, run.graph, run.model.geometry
@@ -51,7 +51,10 @@ def entities_disk(
     if projection == "paper":
         if centre is None:
             raise ConfigError("the paper's projection is relative to an entity: name it with --centre.")
-        plane, note = project(points, points[centre]), "the paper's projection: along the centre's vector, and the rest"
+        plane, note = (
+            along(geometry, points, points[centre]),
+            "the paper's projection: along the centre's vector, and the rest",
+        )
         if geometry.is_flat:
             note += "; x drawn at x/(1 + |x|)"
     else:

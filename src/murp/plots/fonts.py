@@ -14,7 +14,7 @@ FIRST = "DejaVu Sans"  # comes with matplotlib
 MISSING = "\N{REPLACEMENT CHARACTER}"
 
 
-def dress(text: Text) -> None:
+def set_fonts(text: Text) -> None:
     """Take ``text`` literally, not as a formula, and give it fonts that have its characters.
 
     A character that no installed font has becomes �, as matplotlib would put a box there and warn of every one.

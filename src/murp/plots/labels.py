@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from murp.plots.fonts import dress
+from murp.plots.fonts import set_fonts
 from murp.plots.style import INK, SMALL, literal
 from murp.widths import shortened
 
@@ -61,7 +61,7 @@ def write_names(axes: Any, names: Sequence[str], points: Array, *, limit: int, d
             continue
         style: Any = {"fontsize": SMALL, "color": INK, "zorder": 6, "in_layout": False}
         text = axes.annotate(shortened(name), point, xytext=(0, 0), textcoords="offset points", **style)
-        dress(text)
+        set_fonts(text)
         size = text.get_window_extent(renderer)
         extent = np.array([size.width, size.height])
         for offset, side, height, far in _places():

@@ -15,9 +15,8 @@ from murp.errors import NotFiniteError
 from murp.geometry import MobiusGeometry
 from murp.models import MultiRelational
 from murp.plots.style import INK, PAGE, PAPER, SMALL, new_figure, tidy, wrapped
+from murp.projection import Points
 from murp.runs import Run
-
-NEAREST = 200  # whose directions choose the plane
 
 
 def entity_points(model: MultiRelational) -> Tensor:
@@ -38,22 +37,16 @@ def finite(points: Tensor) -> Tensor:
 def around(geometry: MobiusGeometry, points: Tensor, centre: Tensor) -> Tensor:
     """Points (N, d) as seen from ``centre`` (d,), in the geometry of the same kind in two dimensions: (N, 2).
 
-    An isometry brings the centre to 0. Distances from it stay what they are, and with d = 2 so does everything else;
-    with more dimensions the angle is that of the point's direction, projected to the plane that holds most of the
-    directions of the nearest points.
+    Distances from the centre stay what they are, and with d = 2 so does everything else: see :mod:`murp.projection`.
     """
-    moved = geometry.recentre(points, centre)
-    if moved.shape[1] == 2:
-        return moved
-    if moved.shape[1] == 1:
-        return torch.cat([moved, torch.zeros_like(moved)], dim=1)
-    norm = torch.linalg.vector_norm(moved, dim=1, keepdim=True)
-    direction = moved / norm.clamp(min=1e-12)
-    near = direction[torch.topk(norm[:, 0], min(len(norm), NEAREST), largest=False).indices]
-    plane = direction @ torch.linalg.svd(near - near.mean(0), full_matrices=False).Vh[:2].T
-    angle = torch.atan2(plane[:, 1], plane[:, 0])
-    placed: Tensor = norm * torch.stack([angle.cos(), angle.sin()], dim=1)
-    return placed
+    seen = torch.from_numpy(Points(geometry, points).around(centre).positions).to(points)
+    return seen / geometry.c**0.5 if not geometry.is_flat else seen
+
+
+def along(geometry: MobiusGeometry, points: Tensor, subject: Tensor) -> Tensor:
+    """The paper's projection of points (N, d) along a subject (d,), in the same units: (N, 2)."""
+    seen = torch.from_numpy(Points(geometry, points).along(subject)).to(points)
+    return seen / geometry.c**0.5 if not geometry.is_flat else seen
 
 
 def in_unit_disk(geometry: MobiusGeometry, points: Tensor) -> NDArray[np.float64]:

@@ -22,7 +22,7 @@ from matplotlib.ticker import FuncFormatter
 
 from murp.errors import MurpError
 from murp.files import replacing
-from murp.plots.fonts import dress, tell_missing
+from murp.plots.fonts import set_fonts, tell_missing
 from murp.widths import columns, shortened
 
 # Okabe and Ito's palette: told apart by readers of every kind of colour vision.
@@ -187,4 +187,4 @@ def _settled(figure: Figure) -> Iterator[None]:
 def literal(figure: Figure) -> None:
     """No text of the figure is read as a formula, and each has fonts for its characters."""
     for text in figure.findobj(Text):
-        dress(text)
+        set_fonts(text)

@@ -13,14 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murp.errors import DataError, NotFiniteError
-from murp.evaluation import KnownFacts
-from murp.evaluation.filter import Indices
-from murp.graph import SPLITS, KnowledgeGraph, Split
+from murp.graph import SPLITS, Indices, KnowledgeGraph, KnownFacts, Split, Triples, relations_with_loops
 from murp.models import Model
-from murp.prediction.corruptions import facts_of, score
 from murp.prediction.probability import Floats
-from murp.prediction.stated import loops, states
-from murp.prediction.top import top_objects
+from murp.prediction.search import score, top_objects
 
 BEST = 100  # of each question: these are taken one by one
 DRAWN = 20  # of each question from all that is left; each stands for many
@@ -60,13 +56,20 @@ class Questions:
     answers: KnownFacts
 
 
+def facts_of(graph: KnowledgeGraph, split: Split) -> Triples:
+    """The facts of a split; it is an error if there are none."""
+    facts = graph.split(split)
+    if len(facts) == 0:
+        raise DataError(f"{graph.name}: the {split} split has no triples. Add some to its file.")
+    return facts
+
+
 def questions_of(graph: KnowledgeGraph, split: Split, draw: np.random.Generator) -> Questions:
     """The questions of a split, both directions, that have an answer to be found; of very many a part is drawn."""
-    earlier = np.concatenate([graph.split(name) for name in SPLITS[: SPLITS.index(split)]])
-    known = KnownFacts(graph.with_reciprocals(earlier), graph.num_relations)
+    known = KnownFacts.of(graph, SPLITS[: SPLITS.index(split)])
     facts = graph.with_reciprocals(facts_of(graph, split)).astype(np.int64)
-    stated = states(known, facts[:, 0], facts[:, 1], facts[:, 2:])[:, 0]
-    answers = KnownFacts(facts[~stated].astype(np.int32), graph.num_relations)
+    earlier = known.states(facts[:, 0], facts[:, 1], facts[:, 2:])[:, 0]
+    answers = KnownFacts(facts[~earlier].astype(np.int32), graph.num_relations)
     asked = answers.keys
     if len(asked) == 0:
         raise DataError(f"{graph.name}: earlier splits state every fact of {split}, so there is nothing to find in it.")
@@ -87,7 +90,7 @@ def candidates(model: Model, graph: KnowledgeGraph, split: Split, seed: int) -> 
     draw = np.random.default_rng(seed)
     asked = questions_of(graph, split, draw)
     query = asked.subjects, asked.relations
-    apart = ~loops(graph)[asked.relations]
+    apart = ~relations_with_loops(graph)[asked.relations]
     best = top_objects(model, *query, BEST, without=asked.known, without_subject=apart)
     there = best.entities >= 0
     best_row, best_object = np.nonzero(there)[0], best.entities[there]
@@ -107,7 +110,7 @@ def candidates(model: Model, graph: KnowledgeGraph, split: Split, seed: int) -> 
         raise NotFiniteError("the model gives scores that are not finite. Train again with a lower learning rate.")
     weights = np.concatenate([np.ones(len(best_row) + deep.sum()), weight])
     places = _places(np.concatenate([best_row, below_row]), scores, weights)
-    among_best = states(asked.answers, *query, best.entities)[there]
+    among_best = asked.answers.states(*query, best.entities)[there]
     true = np.concatenate([among_best, np.ones(deep.sum(), bool), np.zeros(len(row), bool)])
     return Candidates(scores, places, true, weights, len(apart))
 

@@ -12,12 +12,24 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from murp.evaluation.filter import Indices
-from murp.graph import KnowledgeGraph
+from murp.errors import DataError
+from murp.graph import Indices, KnowledgeGraph, KnownFacts, Split
 from murp.models import Model
-from murp.prediction.corruptions import Judged, judge, score
+from murp.prediction.candidates import facts_of
 from murp.prediction.probability import Floats
-from murp.prediction.tables import ids
+from murp.prediction.results import ids
+from murp.prediction.search import score
+
+_TRIES = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Scores (n) with whether each is that of a fact (n), and of which relation 0 … R-1 (n)."""
+
+    scores: Floats
+    true: NDArray[np.bool_]
+    relations: Indices
 
 
 @dataclass(frozen=True)
@@ -102,3 +114,38 @@ def verdicts(model: Model, graph: KnowledgeGraph, triples: Indices, thresholds: 
 
 def _accuracy(right: NDArray[np.bool_]) -> Accuracy:
     return Accuracy(float(right.mean()), len(right))
+
+
+def corrupt(subjects: Indices, relations: Indices, entities: int, known: KnownFacts, seed: int) -> Indices:
+    """An object for each (subject, relation) drawn uniformly from those not known, -1 where none was found; (n) → (n).
+
+    Relations from R on are reciprocals, so a head is replaced as the object of its reciprocal fact.
+    """
+    draw = np.random.default_rng(seed)
+    drawn = np.full(len(subjects), -1)
+    left = np.arange(len(subjects))
+    for _ in range(_TRIES):
+        proposed = draw.integers(0, entities, len(left))
+        fresh = ~known.states(subjects[left], relations[left], proposed[:, None])[:, 0]
+        drawn[left[fresh]] = proposed[fresh]
+        left = left[~fresh]
+        if len(left) == 0:
+            break
+    return drawn
+
+
+def judge(model: Model, graph: KnowledgeGraph, split: Split, seed: int) -> Judged:
+    """For each fact (s, r, o) of a split φ(s, r, o), and that of one corruption, of its head or its tail by lot."""
+    facts = facts_of(graph, split).astype(np.int64)
+    swap = np.random.default_rng([seed, 1]).random(len(facts)) < 0.5
+    facts[swap] = facts[swap, ::-1] + [0, graph.num_relations, 0]
+    objects = corrupt(facts[:, 0], facts[:, 1], graph.num_entities, KnownFacts.of(graph), seed)
+    false = np.column_stack([facts[:, :2], objects])[objects >= 0]
+    if len(false) == 0:
+        raise DataError(f"{graph.name}: every entity is a known answer to every question; nothing is false here.")
+    # As many of both kinds: a fact that could not be corrupted is left out with its corruption.
+    triples = np.concatenate([facts[objects >= 0], false])
+    true = np.arange(len(triples)) < len(false)
+    back = triples[:, 1] >= graph.num_relations
+    triples[back] = triples[back, ::-1] - [0, graph.num_relations, 0]
+    return Judged(score(model, triples), true, triples[:, 1])

@@ -10,17 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from murp.errors import ConfigError
-from murp.evaluation import KnownFacts
-from murp.evaluation.filter import Indices
-from murp.graph import KnowledgeGraph
+from murp.graph import Indices, KnowledgeGraph, KnownFacts
 from murp.models import Model
+from murp.prediction.answers import Answers
 from murp.prediction.calibration import Calibration
 from murp.prediction.probability import Floats, sigmoid
-from murp.prediction.stated import loops
-from murp.prediction.tables import ids, names
-from murp.prediction.top import top_objects
+from murp.prediction.results import ids, names
 
-Subjects = Literal["seen", "all"]
+Heads = Literal["seen", "all"]
 
 _CELLS_AT_ONCE = 2**20
 
@@ -36,7 +33,7 @@ class Discoveries:
     places: Indices
 
 
-def subjects_of(graph: KnowledgeGraph, relation: int, which: Subjects) -> Indices:
+def heads_of(graph: KnowledgeGraph, relation: int, which: Heads) -> Indices:
     """The entities that are asked about: every one, or those some split states as a head of the relation."""
     if which == "all":
         return np.arange(graph.num_entities)
@@ -50,36 +47,34 @@ def discover(
     relation: int,
     k: int = 100,
     *,
-    subjects: Subjects = "seen",
+    heads: Heads = "seen",
     known: KnownFacts | None = None,
     memory: int | None = None,
     advance: Callable[[int], None] = lambda done: None,
 ) -> Discoveries:
-    """The ``k`` best-scored facts (s, relation, o) that no split states, over the chosen subjects and all objects.
+    """The ``k`` best-scored facts (s, relation, o) that no split states, over the chosen heads and all tails.
 
     A fact of an entity with itself is left out unless the relation has such facts. All pairs are scored, a batch at a
     time, and only the best so far are kept. ``known`` saves preparing the facts again, ``advance`` is told how many
-    more subjects are done.
+    more heads are done.
     """
     if k < 1:
         raise ConfigError(f"k must be at least 1, not {k}.")
-    known = known or KnownFacts.of(graph)
-    apart = not loops(graph)[relation]
-    asked = subjects_of(graph, relation, subjects)
+    answers = Answers(model, graph, known)
+    asked = heads_of(graph, relation, heads)
     size = max(1, _CELLS_AT_ONCE // min(k, graph.num_entities))
-    heads, tails, places, scores = *np.zeros((3, 0), np.int64), np.zeros(0)
+    found_heads, tails, places, scores = *np.zeros((3, 0), np.int64), np.zeros(0)
     for start in range(0, len(asked), size):
         batch = asked[start : start + size]
-        of = np.full_like(batch, relation)
-        best = top_objects(model, batch, of, k, without=known, without_subject=apart, memory=memory)
+        best = answers.best(batch, np.full_like(batch, relation), k, new_only=True, memory=memory)
         there = best.entities >= 0
         row, place = np.nonzero(there)
-        heads, places = np.append(heads, batch[row]), np.append(places, place + 1)
+        found_heads, places = np.append(found_heads, batch[row]), np.append(places, place + 1)
         tails, scores = np.append(tails, best.entities[there]), np.append(scores, best.scores[there])
-        kept = np.lexsort((tails, heads, -scores))[:k]
-        heads, tails, places, scores = heads[kept], tails[kept], places[kept], scores[kept]
+        kept = np.lexsort((tails, found_heads, -scores))[:k]
+        found_heads, tails, places, scores = found_heads[kept], tails[kept], places[kept], scores[kept]
         advance(len(batch))
-    return Discoveries(relation, heads, tails, scores, places)
+    return Discoveries(relation, found_heads, tails, scores, places)
 
 
 def schema(*, calibrated: bool) -> pa.Schema:

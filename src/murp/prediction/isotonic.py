@@ -1,4 +1,4 @@
-"""Isotonic regression: the non-decreasing function nearest to some numbers, by pooling adjacent violators."""
+"""Isotonic regression: the non-decreasing function nearest to some numbers."""
 
 from __future__ import annotations
 
@@ -34,36 +34,17 @@ class Steps:
         return np.asarray(np.interp(x, self.places, self.values), dtype=np.float64)
 
 
-def pool_adjacent_violators(y: Floats, weights: Floats) -> Floats:
-    """argmin Σ wᵢ(fᵢ - yᵢ)² over f₁ ≤ … ≤ fₙ; (n), (n) → (n).
-
-    Neighbouring blocks that fall are merged into their mean until none falls.
-    """
-    means: list[float] = []
-    masses: list[float] = []
-    sizes: list[int] = []
-    for value, weight in zip(y.tolist(), weights.tolist(), strict=True):
-        size = 1
-        while means and means[-1] >= value:
-            mass = masses.pop()
-            value = (mass * means.pop() + weight * value) / (mass + weight)
-            weight += mass
-            size += sizes.pop()
-        means.append(value)
-        masses.append(weight)
-        sizes.append(size)
-    return np.repeat(means, sizes)
-
-
 def isotonic(scores: Floats, true: NDArray[np.bool_], weights: Floats) -> Steps:
     """The share of the true as a non-decreasing function of the score, weighted least squares.
 
     Equal scores count as one place. Values are kept 1/(n₋ + 2) from 0 and 1/(n₊ + 2) from 1, since so many false and
     true cases cannot show more than that. Only the two ends of each level are stored.
     """
+    from scipy.optimize import isotonic_regression  # what reads a fitted map need not wait for it
+
     places, group = np.unique(scores, return_inverse=True)
     masses = np.bincount(group, weights=weights).astype(np.float64)
-    values = pool_adjacent_violators(np.bincount(group, weights=weights * true) / masses, masses)
+    values = isotonic_regression(np.bincount(group, weights=weights * true) / masses, weights=masses).x
     positives = (weights * true).sum()
     values = values.clip(1 / (weights.sum() - positives + 2), (positives + 1) / (positives + 2))
     level = np.diff(values) == 0

@@ -11,7 +11,8 @@ from murp.errors import NotFiniteError
 from murp.graph import KnowledgeGraph
 from murp.models import MultiRelational
 from murp.models.blocks import by_row
-from murp.prediction.arguments import count, identifier
+from murp.prediction.answers import identifier
+from murp.prediction.search import count
 
 
 @dataclass(frozen=True)
@@ -32,19 +33,28 @@ def distances_from(model: MultiRelational, entity: int) -> Tensor:
 
 
 @torch.no_grad()
+def nearest_to(model: MultiRelational, entity: int, k: int) -> list[tuple[int, float]]:
+    """The ``k`` entities at the smallest distance, itself left out, or all there are: each with its distance."""
+    distances = distances_from(model, entity)
+    if not distances.isfinite().all():
+        raise NotFiniteError(
+            "distances are NaN or infinite. The model's training diverged: train again with a lower learning rate, or "
+            "use another checkpoint."
+        )
+    distances[entity] = torch.inf
+    best = torch.topk(distances, min(k, len(distances) - 1), largest=False)
+    return list(zip(best.indices.tolist(), best.values.tolist(), strict=True))
+
+
 def nearest(model: MultiRelational, graph: KnowledgeGraph, entity: str, k: int = 10) -> list[Neighbour]:
     """The ``k`` entities at the smallest distance from ``entity``, itself left out."""
     k = count("k", k)
     centre = graph.entities.find(identifier("entity", entity))
-    distances = distances_from(model, centre)
-    if not distances.isfinite().all():
-        raise NotFiniteError(
-            f"distances from {graph.entities.label(centre)} are NaN or infinite. The model's training diverged: "
-            "train again with a lower learning rate, or use another checkpoint."
-        )
-    distances[centre] = torch.inf
-    best = torch.topk(distances, min(k, len(distances) - 1), largest=False)
+    try:
+        found = nearest_to(model, centre, k)
+    except NotFiniteError as error:
+        raise NotFiniteError(f"{graph.entities.label(centre)}: {error}") from None
     return [
         Neighbour(rank=rank, id=graph.entities.id(i), name=graph.entities.name(i), distance=distance)
-        for rank, (distance, i) in enumerate(zip(best.values.tolist(), best.indices.tolist(), strict=True), start=1)
+        for rank, (i, distance) in enumerate(found, start=1)
     ]

@@ -10,10 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from murp.errors import NotFiniteError
 from murp.prediction.probability import Floats, sigmoid
 
-# Every choice of features (φ, ln place), the constant apart, and the sign that each must have.
-_CHOICES: tuple[list[int], ...] = ([0, 1], [0], [1], [])
-_SIGNS = np.array([1, -1])
-
 
 @dataclass(frozen=True)
 class Platt:
@@ -32,43 +28,33 @@ def fit(scores: Floats, places: Floats, true: NDArray[np.bool_]) -> Platt:
     """The a, c ≥ 0 and b that minimise the log loss of σ(aφ - c ln(place) + b).
 
     As Platt does, the targets are (n₊ + 1)/(n₊ + 2) for facts and 1/(n₋ + 2) for the others, so that the minimum exists
-    where the scores part the two completely. The loss is convex: the best of what the signs allow is the best with
-    some features left out, and there are four ways to do that.
+    where the scores part the two completely.
     """
+    from scipy.optimize import minimize  # what reads a fitted map need not wait for it
+
     positives, negatives = true.sum(), (~true).sum()
     targets = np.where(true, (positives + 1) / (positives + 2), 1 / (negatives + 2))
-    features = np.column_stack([scores, np.log(places)])
-    # Standardised, the Hessian is well conditioned.
+    features = np.column_stack([scores, -np.log(places)])
+    # Standardised, the loss is well conditioned.
     mean = features.mean(0)
     spread = features.std(0)
     spread[spread == 0] = 1.0
-    features = (features - mean) / spread
-    fits = ((choice, *logistic(features[:, choice], targets)) for choice in _CHOICES)
-    allowed = [(loss, choice, found) for choice, found, loss in fits if (found[:-1] * _SIGNS[choice] >= 0).all()]
-    _, choice, found = min(allowed, key=lambda one: one[0])
-    weights = np.zeros(2)
-    weights[choice] = found[:-1] / spread[choice]
-    return Platt(float(weights[0]), float(-weights[1]), float(found[-1] - weights @ mean))
+    x = np.column_stack([(features - mean) / spread, np.ones(len(features))])
+
+    def loss_and_gradient(weights: Floats) -> tuple[float, Floats]:
+        z = x @ weights
+        return float(np.mean(np.logaddexp(0, z) - targets * z)), x.T @ (sigmoid(z) - targets) / len(z)
+
+    bounds = [(0, None), (0, None), (None, None)]
+    options = {"ftol": 0.0, "gtol": 1e-10}  # the gradient decides: near the minimum the loss itself is rounding
+    found = minimize(loss_and_gradient, np.zeros(3), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    if not _is_minimum(found.x, found.jac):
+        raise NotFiniteError("no probabilities can be fitted to these scores. Use another checkpoint, or train again.")
+    slope, fall = (found.x[:2] / spread).tolist()
+    return Platt(slope, fall, float(found.x[2] - np.array([slope, fall]) @ mean))
 
 
-def logistic(features: Floats, targets: Floats) -> tuple[Floats, float]:
-    """The weights (d + 1), the constant last, that minimise the mean log loss, by Newton's method; and that loss."""
-    x = np.column_stack([features, np.ones(len(features))])
-
-    def loss(of: Floats) -> float:
-        z = x @ of
-        return float(np.mean(np.logaddexp(0, z) - targets * z))
-
-    weights = np.zeros(x.shape[1])
-    for _ in range(100):
-        p = sigmoid(x @ weights)
-        gradient = x.T @ (p - targets) / len(p)
-        hessian = (x * (p * (1 - p))[:, None]).T @ x / len(p) + 1e-12 * np.eye(x.shape[1])
-        step = np.linalg.solve(hessian, gradient)
-        before, size = loss(weights), 1.0
-        while loss(weights - size * step) > before and size > 1e-10:
-            size /= 2
-        weights = weights - size * step
-        if np.abs(size * step).max() < 1e-9:
-            return weights, loss(weights)
-    raise NotFiniteError("no probabilities can be fitted to these scores. Use another checkpoint, or train again.")
+def _is_minimum(weights: Floats, gradient: Floats) -> bool:
+    """Whether the loss falls in no allowed direction, but for rounding: at its bound a weight may only grow."""
+    falls = np.where((np.arange(3) < 2) & (weights == 0), np.minimum(gradient, 0), gradient)
+    return bool(np.abs(falls).max() < 1e-6)

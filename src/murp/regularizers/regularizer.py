@@ -3,27 +3,54 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
 from murp.models.model import Model, Query, Rows
-from murp.settings import Part
+from murp.objectives.objective import Labels
+from murp.settings import Part, setting
 
 
 @dataclass
 class Batch:
-    """What a step has read of its true triples: rows (B, …) of subjects, relations and objects, and the query."""
+    """What a step has read of its true triples: rows (B, …) of subjects, relations and objects, and the query.
+
+    Where a step asks B questions with all their answers, ``objects`` are the L answers, and ``labels`` say whose.
+    """
 
     subject: Rows
     relation: Rows
     objects: Rows
     shared: Rows
     query: Query
+    labels: Labels | None = None
+    relations: Rows | None = None  # of all relations, for a regularizer that reads them
+    asked: Tensor | None = None  # (B): which relations the questions have
+
+    def mean(self, of_question: Tensor, of_object: Tensor) -> Tensor:
+        """The mean over the true triples of a value (B) of their questions plus one (B), or (L), of their objects."""
+        if self.labels is None:
+            return (of_question + of_object).mean()
+        weight = self.labels.weight
+        return (weight * (self.of_fact(of_question) + of_object)).sum() / weight.sum()
+
+    def of_fact(self, of_question: Tensor) -> Tensor:
+        """Of each true triple the value (B, …) of its question."""
+        return of_question if self.labels is None else of_question.index_select(0, self.labels.rows)
 
 
 class Regularizer(Part):
     """A term in what a batch has read."""
 
+    reads_relations: ClassVar[bool] = False  # whether it reads the rows of all relations
+
     def term(self, model: Model, batch: Batch) -> Tensor | None:
         """The mean over the batch, its weight included; None: nothing is added."""
         raise NotImplementedError
+
+
+class Weighted(Regularizer):
+    """λ times the mean of something over the true triples of a batch."""
+
+    regularizer_weight: float = setting(0.01, "λ: how much the regularizer counts beside the loss", above=0)

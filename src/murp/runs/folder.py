@@ -5,7 +5,7 @@ config.toml        every setting; `murp train --config` repeats the run. Those t
 environment.json   format of the folder, versions, digest of the code, device and time of start
 graph/             the integer-coded graph with its names
 metrics.jsonl      a line for every epoch
-last.safetensors   newest weights and the state of training
+last.safetensors   newest weights, the optimizer's tables and the state of training
 best.safetensors   weights of the best validation, where there was one
 last.previous.safetensors, best.previous.safetensors
                    the checkpoints before those, for when they are damaged

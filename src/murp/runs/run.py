@@ -17,13 +17,13 @@ from murp.evaluation import Protocol, Report, evaluate
 from murp.files import write_text
 from murp.graph import KnowledgeGraph, Split
 from murp.models import Model
+from murp.optimizers.optimizer import TABLES
 from murp.prediction import Calibration, Neighbour, Prediction, calibrate, nearest, predict
 from murp.prediction.calibration import Method
 from murp.runs import checkpoint, folder
 from murp.runs.settings import checked
 
 Checkpoint = Literal["best", "last"]
-OPTIMIZER = "optimizer."  # begins the names of its tables
 
 
 class Run:
@@ -121,7 +121,7 @@ def load_model(path: Path, config: Config, graph: KnowledgeGraph) -> tuple[Model
 def load_trained(path: Path, config: Config, graph: KnowledgeGraph) -> tuple[Model, dict[str, Any], dict[str, Tensor]]:
     """The same with the optimizer's tables."""
     stored, state = checkpoint.load(path)
-    optimizer = {name: values for name, values in stored.items() if name.startswith(OPTIMIZER)}
+    optimizer = {name: values for name, values in stored.items() if name.startswith(TABLES)}
     tables = {name: values for name, values in stored.items() if name not in optimizer}
     state = checked(state, config, path, path.with_name(folder.CONFIG))
     model = models.from_config(config, graph.num_entities, graph.num_relations)

@@ -42,11 +42,8 @@ def checked(state: dict[str, Any], config: Config, file: Path, settings: Path) -
 
 
 def _deciding(config: Config) -> dict[str, Any]:
-    values = config.to_dict()
-    free = set(config.free())
-    if config.lr_schedule != "constant":
-        free.discard("epochs")  # the learning rate of every step depends on it
-    return {name: value for name, value in values.items() if name not in free}
+    free = config.free()
+    return {name: value for name, value in config.to_dict().items() if name not in free}
 
 
 def _shown(values: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ keeps the finished runs and goes on with those that were interrupted or failed.
 from __future__ import annotations
 
 import contextlib
+import copy
 import itertools
 import json
 import os
@@ -29,7 +30,7 @@ from murp.runs import Run, checkpoint, folder
 from murp.runs.lock import locked
 from murp.runs.run import load
 from murp.runs.settings import checked
-from murp.training.lane import Lane
+from murp.training.job import Job
 from murp.training.loop import WRITERS, finished, fit
 from murp.training.progress import Named, Silent, for_terminal
 from murp.training.start import configure, new_model, resume
@@ -118,13 +119,13 @@ def _train_group(
         for one in group:
             results |= _train_group([one], graph, progress)
         return results
-    lanes = []
+    jobs = []
     for path, config in group:
         try:
-            lanes.append(Lane(path, config, graph, new_model(config, graph), State()))
+            jobs.append(Job(path, config, graph, new_model(config, graph), State()))
         except MurpError as error:
             results[path] = _told(error)
-    return results | (_train_together(lanes, graph, progress) if lanes else {})
+    return results | (_train_together(jobs, graph, progress) if jobs else {})
 
 
 def _shares_a_launch(config: Config, graph: KnowledgeGraph) -> bool:
@@ -135,28 +136,28 @@ def _shares_a_launch(config: Config, graph: KnowledgeGraph) -> bool:
         return False  # each of them will say why it cannot even be built
 
 
-def _train_together(lanes: Sequence[Lane], graph: KnowledgeGraph, progress: Silent) -> dict[Path, Run | MurpError]:
+def _train_together(jobs: Sequence[Job], graph: KnowledgeGraph, progress: Silent) -> dict[Path, Run | MurpError]:
     try:
-        engine = engines.build(lanes[0].config.engine, [lane.task for lane in lanes])
+        engine = engines.build(jobs[0].config.engine, [job.task for job in jobs])
 
-        def create(lane: Lane, like: Path | None = None) -> None:
-            folder.create(lane.path, lane.config, graph, lane.model, lane.state.to_dict(), engine.name, like=like)
+        def create(job: Job, like: Path | None = None) -> None:
+            folder.create(job.path, job.config, graph, job.model, job.state.to_dict(), engine.name, like=like)
 
-        create(lanes[0])
+        create(jobs[0])
         with ThreadPoolExecutor(WRITERS) as disk:
-            list(disk.map(create, lanes[1:], itertools.repeat(lanes[0].path)))
+            list(disk.map(create, jobs[1:], itertools.repeat(jobs[0].path)))
         with contextlib.ExitStack() as locks:
-            for lane in lanes:
-                locks.enter_context(locked(lane.path))
-            fit(lanes, engine, progress if len(lanes) > 1 else Named(progress, lanes[0].path))
+            for job in jobs:
+                locks.enter_context(locked(job.path))
+            fit(jobs, engine, progress if len(jobs) > 1 else Named(progress, jobs[0].path))
     except MurpError as error:
-        return {lane.path: _told(lane.failure or error) for lane in lanes}
+        return {job.path: _told(job.failure or error) for job in jobs}
 
-    def result(lane: Lane) -> Run | MurpError:
-        return _told(lane.failure) if lane.failure else _loaded(lane.path, lane.config, graph)
+    def result(job: Job) -> Run | MurpError:
+        return _told(job.failure) if job.failure else _loaded(job.path, job.config, graph)
 
     with ThreadPoolExecutor(WRITERS) as disk:
-        return {lane.path: found for lane, found in zip(lanes, disk.map(result, lanes), strict=True)}
+        return {job.path: found for job, found in zip(jobs, disk.map(result, jobs), strict=True)}
 
 
 def _go_on(path: Path, config: Config, graph: KnowledgeGraph, progress: Silent) -> Run | MurpError:
@@ -180,7 +181,7 @@ def _loaded(path: Path, config: Config, graph: KnowledgeGraph) -> Run | MurpErro
 
 def _told(error: MurpError) -> MurpError:
     """The same without the frames it came through, which would keep the run's model in memory."""
-    return type(error)(str(error))
+    return copy.copy(error)
 
 
 def _check_same(path: Path, config: Config, graph: KnowledgeGraph) -> None:

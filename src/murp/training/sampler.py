@@ -41,16 +41,25 @@ class Answers:
         self.counts = torch.from_numpy(np.diff(np.append(starts, len(facts)))).to(device)
 
     def labels(self, asked: Tensor) -> Labels:
-        """Of questions (S, B), given by number: labels (S, L), filled up to the longest step with weight 0."""
+        """Of questions (S, B), given by number: labels (S, L), filled up with weight 0.
+
+        L is that of the longest step, rounded up to one of few lengths: each is a shape that a GPU captures.
+        """
         counts = self.counts[asked]
         before = counts.cumsum(1) - counts
-        longest = int(counts.sum(1).max())
-        place = torch.arange(longest, device=asked.device).expand(len(asked), -1).contiguous()
+        length = _rounded_up(int(counts.sum(1).max()))
+        place = torch.arange(length, device=asked.device).expand(len(asked), -1).contiguous()
         rows = torch.searchsorted(before, place, right=True) - 1
         within = place - before.gather(1, rows)
         real = within < counts.gather(1, rows)
         found = (self.starts[asked.gather(1, rows)] + within).clamp(max=len(self.objects) - 1)
         return Labels(rows, self.objects[found], real.to(torch.get_default_dtype()))
+
+
+def _rounded_up(length: int) -> int:
+    """To three binary digits, which adds a quarter at most."""
+    step = 1 << max(0, length.bit_length() - 3)
+    return -(-length // step) * step
 
 
 class Sampler:

@@ -21,7 +21,7 @@ from murp.recipes import completed
 from murp.runs import Run, checkpoint, folder
 from murp.runs.lock import locked
 from murp.runs.run import load, load_trained, resolve_device
-from murp.training.lane import Lane
+from murp.training.job import Job
 from murp.training.loop import finished, fit, stopped_early
 from murp.training.progress import Silent, for_terminal
 from murp.training.state import State
@@ -45,12 +45,12 @@ def train(
     """
     graph, config = configure(graph, dict(settings))
     model = new_model(config, graph)
-    lane = Lane(Path(out), config, graph, model, State())
-    engine = engines.build(config.engine, [lane.task])
-    folder.create(lane.path, config, graph, model, lane.state.to_dict(), engine.name)
-    with locked(lane.path):
-        fit([lane], engine, progress or for_terminal())
-    return load(lane.path, device=config.device)
+    job = Job(Path(out), config, graph, model, State())
+    engine = engines.build(config.engine, [job.task])
+    folder.create(job.path, config, graph, model, job.state.to_dict(), engine.name)
+    with locked(job.path):
+        fit([job], engine, progress or for_terminal())
+    return load(job.path, device=config.device)
 
 
 def resume(
@@ -77,7 +77,7 @@ def _resume(path: Path, changes: dict[str, Any], progress: Silent) -> Config:
     """Train a locked run to its end; its settings."""
     stored, graph = folder.read_config(path), folder.read_graph(path)
     config = stored.replace(**changes)
-    if config.epochs != stored.epochs and config.lr_schedule != "constant":
+    if config.epochs != stored.epochs and "epochs" not in config.free():
         raise ConfigError(
             f"the number of epochs cannot change on resuming: the {config.lr_schedule} schedule depends on it."
         )
@@ -92,25 +92,42 @@ def _resume(path: Path, changes: dict[str, Any], progress: Silent) -> Config:
     if checkpoint.exists(path / folder.BEST):
         checkpoint.recover(path / folder.BEST)
     model.to(resolve_device(config.device))
-    lane = Lane(path, config, graph, model, state)
-    engine = engines.build(config.engine, [lane.task])
-    _restore(engine.states[0], optimizer, path / folder.LAST)
+    job = Job(path, config, graph, model, state)
+    engine = engines.build(config.engine, [job.task])
+    begun = optimizer or state.epoch or state.chunk  # before that there are no tables
+    if begun and not finished(config, state):
+        _restore(engine.states[0], optimizer, path / folder.LAST)
     folder.rewind_metrics(path, state.epoch)
     if config != stored:
         folder.write_config(path, config)
     if not finished(config, state):
-        fit([lane], engine, progress)
+        fit([job], engine, progress)
     return config
 
 
 def _restore(state: dict[str, Tensor], stored: dict[str, Tensor], file: Path) -> None:
-    """Put the optimizer's tables of a checkpoint in place."""
-    expected = {name: tuple(values.shape) for name, values in state.items()}
-    found = {name: tuple(values.shape) for name, values in stored.items()}
-    if expected != found:
-        raise RunError(f"{file} does not fit its run: expected tables of the optimizer {expected}, found {found}.")
+    """Put the optimizer's tables of a checkpoint in place of those that begin at 0."""
+    older = checkpoint.previous(file)
+    advice = (
+        "Without these training cannot go on. Put back a checkpoint that has them"
+        f"{f' ({older.name} may be one)' if older.exists() else ''}, or train a new run with the same settings "
+        "(`murp train --config`). To evaluate and predict they are not needed."
+    )
+    if state and not stored:
+        raise RunError(
+            f"{file} has no tables of the optimizer ({', '.join(state)}): only {folder.LAST} of a run that was trained "
+            f"here keeps them, {folder.BEST}, exports and imported runs do not. {advice}"
+        )
+    expected = {name: (values.dtype, tuple(values.shape)) for name, values in state.items()}
+    found = {name: (values.dtype, tuple(values.shape)) for name, values in stored.items()}
+    wrong = [name for name in expected | found if expected.get(name) != found.get(name)]
+    wrong += [name for name in stored if name not in wrong and not bool(stored[name].isfinite().all())]
+    if wrong:
+        raise RunError(
+            f"{file}: the optimizer's tables do not fit the run, or hold NaN or infinity: {', '.join(wrong)}. {advice}"
+        )
     for name, values in stored.items():
-        state[name].copy_(values)
+        state[name] = values.to(state[name].device)
 
 
 def ended_early(path: Path, config: Config, state: State, **changes: int) -> str:

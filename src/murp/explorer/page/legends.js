@@ -19,13 +19,13 @@ export function questionLegend(counts) {
     const numbers = counts.map((of) => count(of[kind])).join(" / ");
     return element("li", {}, element("i", { class: `kind-${n}` }), `${kind}: ${numbers}`);
   });
-  $("legend").replaceChildren(element("li", {}, element("span", { class: "star", "aria-hidden": "true" }, "★"), "subject"), ...kinds);
+  $("legend").replaceChildren(element("li", {}, element("span", { class: "star", "aria-hidden": "true" }, "★"), "the entity asked about"), ...kinds);
 }
 
 export function questionNote(projection) {
   return projection === "paper"
-    ? `The paper's projection: across, the component along the subject; up, all the rest. ${POSITIVE}`
-    : `The distance from the middle is the true distance from the subject, the angle is projected. ${POSITIVE}`;
+    ? `The paper's projection: across, the component along the entity asked about; up, all the rest. ${POSITIVE}`
+    : `The distance from the middle is the true distance from the entity asked about, the angle is projected. ${POSITIVE}`;
 }
 
 // What a drag has done to the picture of a run.

@@ -1,4 +1,4 @@
-// The question view, the paper's figure 5: one subject and one relation, before and after it, in four colours.
+// The question view, the paper's figure 5: one entity and one relation, before and after it, in four colours.
 
 import { $ } from "./dom.js";
 import { questionLegend, questionNote } from "./legends.js";
@@ -26,7 +26,7 @@ export async function showQuestion(glide, panel) {
   disks.forEach((disk, i) => {
     const { before, after } = shared.questions[i];
     const asked = answers[i].query.head ?? answers[i].query.tail;
-    disk.subject = { ...asked, point: place.get(asked.id), ...found[i].subject };
+    disk.subject = { ...asked, point: place.get(asked.id), ...found[i].given };
     disk.ranked = answers[i].predictions.map((p) => place.get(p.id)).filter((point) => point !== undefined);
     disk.moment = 1;
     const picture = { points: after.slice(), classes: unpack(found[i].kinds), kinds: true };

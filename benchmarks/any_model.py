@@ -1,0 +1,168 @@
+"""Steps of models and objectives beyond the paper's, against plain PyTorch of the same mathematics.
+
+    MURP_DATA=… python benchmarks/any_model.py --out results/cpu_any_model.json
+    MURP_DATA=… python benchmarks/any_model.py --device cuda --out results/gpu_any_model.json
+
+Two steps: rotation, stretch and translation on a ball of learned curvature with self-adversarial negatives and Adam
+(WN18RR), and a matrix for each relation, all entities as candidates, Adagrad and DURA (FB15k-237). And a step with Adam
+and with row-wise Adagrad at few and at ten million entities, with the memory it takes. What is compared takes turns.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy, softplus
+
+from measure import Works, finish, in_turns, parser, ratio, result, store, toy_graph
+from murp.config import Config
+from murp.engines import Chunk, Task, TorchEngine
+from murp.graph import KnowledgeGraph
+from murp.models import Model, from_config
+from murp.recipes import completed
+from murp.regularizers import Batch
+from murp.training.sampler import Sampler
+
+STEPS = {
+    "rotation and stretch, self-adversarial": {"data": "WN18RR", "model": "roth-stretch", "regularizer": "none"},
+    "matrices, 1-vs-all, DURA": {"data": "FB15k-237", "model": "rescal", "regularizer_weight": 0.05},
+}
+STATES = {"adam": 1e-3, "row-adagrad": 0.1}
+RELATIONS = 22
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = parser(__doc__)
+    options.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    options.add_argument("--entities", type=int, nargs="+", default=[40_943, 10_000_000])
+    options.add_argument("--only", nargs="+", choices=("steps", "state"), default=["steps", "state"])
+    chosen = options.parse_args(arguments)
+    device = torch.device(chosen.device)
+    figures: dict[str, Any] = {}
+    if "steps" in chosen.only:
+        figures["steps"] = {name: compared(name, settings, device, chosen.quick) for name, settings in STEPS.items()}
+    if "state" in chosen.only:
+        sizes = [60, 120] if chosen.quick else chosen.entities
+        figures["state"] = {name: by_entities(name, lr, sizes, device, chosen.quick) for name, lr in STATES.items()}
+    what = "a training step by the engine torch and by plain PyTorch, float32; a step by number of entities"
+    store(result(what, {"steps": STEPS, "state": STATES, "dim": 40}, figures, device), chosen.out)
+
+
+def compared(name: str, settings: dict[str, Any], device: torch.device, quick: bool) -> dict[str, Any]:
+    """Seconds of a step of ours and of plain PyTorch, and of a GPU the memory that each takes beside the model."""
+    own = {key: value for key, value in settings.items() if key != "data"}
+    graph = toy_graph() if quick else KnowledgeGraph.load(settings["data"])
+    config = Config(**completed({**own, "dim": 40}))
+    size = 16 if quick else config.batch_size
+    triples = graph.with_reciprocals(graph.train)
+    negatives = getattr(config, "negatives", 0)
+    sampler = Sampler(triples, graph.num_entities, batch_size=size, negatives=negatives, seed=0, device=device)
+    chunk = sampler.chunk(0, 0)
+    many = 2 if quick else 8 if device.type == "cpu" else 256
+    chunk = dataclasses.replace(chunk, positives=chunk.positives[:many])
+    few = dataclasses.replace(chunk, positives=chunk.positives[: 2 if device.type == "cpu" else 16])
+
+    def model() -> Model:
+        return from_config(config, graph.num_entities, graph.num_relations).initialise(0).to(device)
+
+    engine = TorchEngine(Task.of(config, model()), compile_after=0)
+    plain = plain_step(Task.of(config, model()), config)
+    works: Works = {
+        "ours": (lambda: engine.run([chunk], [config.lr]), float(chunk.steps)),
+        "plain PyTorch": (lambda: [plain(batch) for batch in few.positives], float(few.steps)),
+    }
+    times = in_turns(works, repeats=2 if quick else 7, device=device)
+    figures: dict[str, Any] = {"seconds_a_step": times, "times_faster": ratio(times, "plain PyTorch", "ours")}
+    figures["settings"] = {**config.to_dict(), "data": graph.name}
+    if device.type == "cuda":
+        figures["peak_bytes"] = {kind: _peak(work[0]) for kind, work in works.items()}
+        figures["batch_by_entities_bytes"] = size * graph.num_entities * 4
+    return figures
+
+
+def _peak(work: Callable[[], object]) -> int:
+    """Bytes of GPU memory that work takes beside what is there."""
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    work()
+    torch.cuda.synchronize()
+    return torch.cuda.max_memory_allocated() - before
+
+
+def plain_step(task: Task, config: Config) -> Callable[[Tensor], Tensor]:
+    """The same mathematics as anyone would write it in PyTorch: dense gradients, its own optimizer and losses."""
+    model = task.model
+    tables = {name: values.clone().requires_grad_() for name, values in model.parameters.items()}
+    kind = {"adam": torch.optim.Adam, "adagrad": torch.optim.Adagrad}[config.optimizer]
+    optimizer = kind(tables.values(), lr=config.lr)
+
+    def rows(role: str, where: Tensor | None = None) -> dict[str, Tensor]:
+        names = [table.name for table in model.tables if role in table.roles]
+        return {name: tables[name] if where is None else tables[name][where] for name in names}
+
+    def step(positives: Tensor) -> Tensor:
+        subject, relation, objects = positives.unbind(1)
+        s, r = rows("subject", subject), rows("relation", relation)
+        query = model.query(s, r, {})
+        if config.objective == "one-vs-all":
+            scores = model.meet(query, model.candidate(rows("object"), {}))
+            loss = cross_entropy(scores, objects)
+        else:
+            false = torch.randint(model.num_entities, (len(positives), config.negatives), device=positives.device)
+            candidates = rows("object", torch.cat([objects[:, None], false], 1))
+            scores = model.meet(query, model.candidate(candidates, {}))
+            weight = torch.softmax(config.temperature * scores[:, 1:].detach(), -1)
+            loss = (softplus(-scores[:, 0]) + (weight * softplus(scores[:, 1:])).sum(-1)).mean() / 2
+        batch = Batch(s, r, rows("object", objects), {}, query, None, None, relation)
+        term = task.regularizer.term(model, batch)
+        loss = loss if term is None else loss + term
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return step
+
+
+def by_entities(optimizer: str, lr: float, sizes: Sequence[int], device: torch.device, quick: bool) -> dict[str, Any]:
+    """A step of MuRE at few and at many entities, and of a GPU what it takes against the parameters."""
+    figures: dict[str, Any] = {}
+    steps = 2 if quick else 32 if device.type == "cpu" else 1024
+    for count in sizes:
+        draw = torch.Generator(device).manual_seed(0)
+        heads, tails = torch.randint(count, (2, steps, 128), generator=draw, device=device)
+        kinds = torch.randint(RELATIONS, heads.shape, generator=draw, device=device)
+        chunk = Chunk(torch.stack([heads, kinds, tails], -1), count, 50, seed=0)
+        finish(device)
+        before = 0
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+            before = torch.cuda.memory_allocated()
+        config = Config(model="mure", optimizer=optimizer, dim=40)
+        model = from_config(config, count, RELATIONS // 2).initialise(0).to(device)
+        engine = TorchEngine(Task.of(config, model), compile_after=0)
+        work: Works = {"step": (lambda e=engine, c=chunk: e.run([c], [lr]), float(steps))}
+        times = in_turns(work, repeats=2 if quick else 5, device=device)
+        parameters = sum(table.numel() * table.element_size() for table in model.parameters.values())
+        kept = sum(table.numel() * table.element_size() for table in engine.updater.state.values())
+        claims = sum(claim.numel() * claim.element_size() for claim in engine.updater.claim.values())
+        peak = torch.cuda.max_memory_allocated() - before if device.type == "cuda" else parameters + kept + claims
+        figures[f"{count}"] = {
+            "seconds_a_step": times["step"],
+            "parameter_bytes": parameters,
+            "memory_over_parameters": peak / parameters,
+            "memory_is": "peak allocated" if device.type == "cuda" else "parameters, state and claims",
+        }
+        del model, engine, work, chunk
+    few, *_, most = (figures[f"{count}"]["seconds_a_step"]["median"] for count in sizes)
+    return {"by": figures, "ratio": most / few}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""``murp plot`` and ``explore``: pictures of a run, and a run in the browser."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from murp.cli.text import Commands, add_run, fast_imports, whole
+from murp.display import show
+from murp.errors import ConfigError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from murp.runs import Run
+
+# Each kind with the options it heeds; the others would be ignored, so they are refused.
+KINDS = {
+    "disk": ("head", "relation", "centre", "edges", "colour", "projection"),
+    "spheres": ("centre",),
+    "question": ("head", "relation"),
+    "convergence": (),
+    "norms": (),
+    "relations": ("split", "protocol"),
+    "reliability": (),
+}
+SEVERAL = ("question", "convergence", "norms", "relations")
+_EXPLAINED = (
+    "disk: all entities, or a question's answers around its head; spheres: spheres of influence; "
+    "question: the paper's figure 5; convergence: loss and MRR by epoch; norms: norm against bias; "
+    "relations: hits@10 by relation; reliability: what calibrated probabilities are worth. "
+    f"{', '.join(SEVERAL)} take several runs"
+)
+
+
+def add_plot(commands: Commands) -> None:
+    """Declare the command."""
+    command = commands.add_parser("plot", help="a picture of a run: the disk, spheres, a question, curves, bars")
+    add_run(command, several=True)
+    command.add_argument("kind", choices=tuple(KINDS), help=_EXPLAINED)
+    command.add_argument("--head", metavar="X", help="id or name of a question's head (disk, question)")
+    command.add_argument("--relation", metavar="R", help="id or name of a question's relation (disk, question)")
+    command.add_argument("--centre", metavar="X", help="entity to move to the centre (disk, spheres)")
+    command.add_argument("--edges", metavar="R", help="relation whose facts are drawn as geodesics (disk)")
+    command.add_argument("--colour", choices=("norm", "depth", "relation"), help="of the points (disk); default: norm")
+    command.add_argument(
+        "--projection",
+        choices=("distances", "paper"),
+        help="of more than two dimensions (disk): distances from the centre kept, or the paper's; default: distances",
+    )
+    command.add_argument("--split", choices=("test", "valid", "train"), help="to evaluate (relations); default: test")
+    command.add_argument("--protocol", choices=("standard", "paper"), help="to rank by (relations); default: standard")
+    command.add_argument("--out", metavar="FILE", help=".png, .svg or .pdf; default: KIND.png in the run folder")
+    command.add_argument("--force", action="store_true", help="replace an --out that exists")
+    command.set_defaults(run=run_plot)
+
+
+def run_plot(options: argparse.Namespace) -> None:
+    """Draw and say where the picture is."""
+    _check(options)
+    with fast_imports():
+        from murp.plots.style import picture_path, save
+        from murp.prediction.results import check_place
+        from murp.runs import load
+
+    path = picture_path(Path(options.out) if options.out else Path(options.path[0]) / f"{options.kind}.png")
+    if options.out:
+        check_place(path, force=options.force)
+    runs = [load(folder, checkpoint=options.checkpoint, device=options.device) for folder in options.path]
+    save(_draw(runs, options), path)
+    print(f"picture: {path}")
+
+
+def _check(options: argparse.Namespace) -> None:
+    kind = options.kind
+    for option in sorted(set().union(*KINDS.values())):
+        if getattr(options, option) is not None and option not in KINDS[kind]:
+            kinds = " and ".join(name for name, heeded in KINDS.items() if option in heeded)
+            raise ConfigError(f"--{option} is for {kinds}, not for {kind}: leave it out.")
+    if len(options.path) > 1 and kind not in SEVERAL:
+        raise ConfigError(f"{kind} shows one run, not {len(options.path)}: draw a picture of each.")
+    if (options.head is None) != (options.relation is None) or (kind == "question" and options.head is None):
+        raise ConfigError("a question has two parts: give both --head and --relation.")
+    if options.head is not None and (options.centre or options.edges or options.colour):
+        raise ConfigError("a question has its head at the centre: leave out --centre, --edges and --colour.")
+
+
+def _draw(runs: list[Run], options: argparse.Namespace) -> Figure:
+    from murp.plots import disk, entities, run_charts, spheres
+
+    if options.kind == "convergence":
+        return run_charts.convergence_of(runs)
+    if options.kind == "norms":
+        return run_charts.norms_of(runs)
+    if options.kind == "relations":
+        return run_charts.relations_of(runs, options.split or "test", options.protocol or "standard")
+    if options.kind == "reliability":
+        return run_charts.reliability_of(runs[0])
+    if options.kind == "question" or (options.head is not None and options.projection == "paper"):
+        return run_charts.question_of(runs, options.head, options.relation)
+    graph = runs[0].graph
+    if options.head is not None:
+        return disk.answers_disk(runs[0], graph.entities.find(options.head), graph.relations.find(options.relation))
+    centre = None if options.centre is None else graph.entities.find(options.centre)
+    if options.kind == "spheres":
+        return spheres.spheres(runs[0], centre=centre)
+    return entities.entities_disk(
+        runs[0],
+        centre=centre,
+        edges=None if options.edges is None else graph.relations.find(options.edges),
+        colour=options.colour or "norm",
+        projection=options.projection or "distances",
+    )
+
+
+def add_explore(commands: Commands) -> None:
+    """Declare the command."""
+    command = commands.add_parser("explore", help="a run in the browser: the disk, search, predictions, figures")
+    command.add_argument("path", metavar="RUN", help="run folder that `murp train` made")
+    command.add_argument("second", metavar="RUN2", nargs="?", help="a second run on the same graph, side by side")
+    command.add_argument(
+        "--checkpoint", choices=("best", "last"), help="weights of the best validation, or the newest; default: best"
+    )
+    command.add_argument("--port", type=whole(least=0), default=8000, metavar="N", help="default: 8000; 0: a free one")
+    command.add_argument("--host", default="127.0.0.1", help="address to bind to; default: 127.0.0.1, this machine")
+    command.add_argument(
+        "--export", metavar="FILE", help="write one self-contained page with the disk and the search instead"
+    )
+    command.set_defaults(run=run_explore)
+
+
+def run_explore(options: argparse.Namespace) -> None:
+    """Serve until Ctrl-C, or write the page and say where it is."""
+    with fast_imports():
+        import torch
+
+        from murp.errors import MurpError
+        from murp.runs import load
+
+    # Answers take a millisecond: threads would cost more than they bring.
+    torch.set_num_threads(1)
+    if options.port > 65535:
+        raise MurpError(f"--port {options.port}: ports end at 65535.")
+    paths = [path for path in (options.path, options.second) if path is not None]
+    if options.export is not None:
+        from murp.explorer.export import write_page
+
+        if len(paths) > 1:
+            raise MurpError("--export writes the page of one run: give one run folder.")
+        page = Path(options.export)
+        write_page(load(options.path, checkpoint=options.checkpoint, device="cpu"), page)
+        print(f"page: {page}")
+        return
+
+    from murp.explorer.collection import Collection
+    from murp.explorer.server import address_of, bind, serve, warning
+
+    bound = bind(options.host, options.port)
+    collection = Collection([load(path, checkpoint=options.checkpoint, device="cpu") for path in paths])
+    if (told := warning(options.host)) is not None:
+        print(f"murp: {told}", file=sys.stderr)
+    # Whoever asked for a server gets one, be the address read or not.
+    show(f"explorer: {address_of(bound)}  (Ctrl-C ends it)", sys.stdout)
+    serve(collection, bound, options.host)

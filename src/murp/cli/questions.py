@@ -1,0 +1,239 @@
+"""``murp predict``, ``discover`` and ``nearest``: questions to a run, answered as a table, as JSON or in a file."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from murp.cli.text import Commands, add_run, bar, fast_imports, figure, table, whole
+from murp.errors import ConfigError
+
+if TYPE_CHECKING:
+    from murp.runs import Run
+
+_QUERIES = """file of questions: .tsv, .csv, .jsonl or .parquet, a row of head and relation each; with a header
+(head, relation, tail) also relation and tail, or three columns with ? for what is asked"""
+
+
+def add_predict(commands: Commands) -> None:
+    """Declare the command."""
+    command = commands.add_parser("predict", help="the most probable tails of a head, or heads of a tail")
+    add_run(command)
+    given = command.add_mutually_exclusive_group(required=True)
+    given.add_argument("--head", metavar="X", help="id or name; predict tails")
+    given.add_argument("--tail", metavar="X", help="id or name; predict heads")
+    given.add_argument("--queries", metavar="FILE", help=_QUERIES)
+    command.add_argument("--relation", metavar="R", help="id or name of the relation, with --head or --tail")
+    command.add_argument("-k", type=whole(least=1), default=10, metavar="N", help="how many; default: 10")
+    command.add_argument("--new-only", action="store_true", help="leave out facts that the graph states")
+    command.add_argument("--out", metavar="FILE", help="with --queries: .parquet, .csv or .jsonl, a row an answer")
+    command.add_argument("--force", action="store_true", help="replace an --out that exists")
+    command.add_argument(
+        "--memory", type=whole(least=1), metavar="MIB", help="with --queries: bound on the memory of the scores, in MiB"
+    )
+    command.add_argument("--json", action="store_true", help="one JSON object")
+    command.set_defaults(run=run_predict)
+
+
+def run_predict(options: argparse.Namespace) -> None:
+    """Predict and print one table, or one JSON object; or fill a file."""
+    with fast_imports():
+        from murp.runs import load
+
+    _check_question(options)
+    if options.queries is not None:
+        from murp.prediction.results import check_output
+
+        check_output(Path(options.out), force=options.force)
+    result = load(options.path, checkpoint=options.checkpoint, device=options.device)
+    if options.queries is None:
+        _print_answers(options, result)
+    else:
+        _fill_file(options, result)
+
+
+def _check_question(options: argparse.Namespace) -> None:
+    from_file = options.queries is not None
+    needed, foreign = (
+        ("out",) if from_file else ("relation",),
+        ("relation",) if from_file else ("out", "force", "memory"),
+    )
+    question = "--queries" if from_file else "--head" if options.head is not None else "--tail"
+    for name in needed:
+        if not getattr(options, name):
+            raise ConfigError(f"{question} needs --{name}.")
+    for name in foreign:
+        if getattr(options, name):
+            raise ConfigError(f"--{name} does not go with {question}. Leave it out.")
+
+
+def _print_answers(options: argparse.Namespace, result: Run) -> None:
+    from murp.cli.evaluate import note
+
+    answers = result.predict(
+        relation=options.relation, head=options.head, tail=options.tail, k=options.k, new_only=options.new_only
+    )
+    if options.json:
+        query = {"head": options.head, "relation": options.relation, "tail": options.tail}
+        print(json.dumps({**query, "predictions": [dataclasses.asdict(a) for a in answers]}, ensure_ascii=False))
+        return
+    origin = note(result)
+    print(f"({options.head or '?'}, {options.relation}, {options.tail or '?'})\n")
+    rows = [
+        [
+            *(a.rank, a.name, a.id, figure(a.probability)),
+            *([] if origin is None else [figure(a.calibrated)]),
+            "new" if a.known is None else f"known ({a.known})",
+        ]
+        for a in answers
+    ]
+    calibrated = [] if origin is None else ["calibrated"]
+    print(table(["", "name", "id", "probability", *calibrated, ""], rows, right=(0, *range(3, 4 + len(calibrated)))))
+    if origin is not None:
+        print(f"\n{origin}")
+
+
+def _fill_file(options: argparse.Namespace, result: Run) -> None:
+    import time
+
+    from murp.cli.evaluate import note
+    from murp.prediction import count_queries, predict_file
+
+    queries, out = Path(options.queries), Path(options.out)
+    total = count_queries(queries, result.graph)
+    begun = time.monotonic()
+    # The first questions wait for files to open and loops to compile: the speed is that of the others.
+    warm: list[tuple[float, int]] = []
+    with bar(total, "questions") as shown:
+
+        def advance(done: int) -> None:
+            shown(done)
+            if not warm:
+                warm.append((time.monotonic(), done))
+
+        rows = predict_file(
+            result.model,
+            result.graph,
+            queries,
+            out,
+            k=options.k,
+            new_only=options.new_only,
+            calibration=result.calibration,
+            force=options.force,
+            memory=None if options.memory is None else options.memory * 2**20,
+            advance=advance,
+        )
+    ended = time.monotonic()
+    origin = note(result)
+    if options.json:
+        print(json.dumps({"out": str(out), "queries": total, "rows": rows, "seconds": ended - begun}))
+        return
+    since, first = warm[0]
+    speed = f" ({(total - first) / (ended - since):,.0f} questions/s)" if total > first else ""
+    questions = "1 question" if total == 1 else f"{total:,} questions"
+    answers = "1 answer" if rows == 1 else f"{rows:,} answers"
+    print(f"wrote {answers} to {questions} into {out}{speed}")
+    if origin is not None:
+        print(origin)
+
+
+def add_discover(commands: Commands) -> None:
+    """Declare the command."""
+    command = commands.add_parser("discover", help="the most probable new facts of the whole graph, by relation")
+    add_run(command)
+    command.add_argument("--relation", metavar="R", help="id or name; default: every relation")
+    command.add_argument("-k", type=whole(least=1), default=100, metavar="N", help="how many a relation; default: 100")
+    command.add_argument(
+        "--heads",
+        choices=("seen", "all"),
+        default="seen",
+        help="ask about the heads some fact of the relation states, or about every entity; default: seen",
+    )
+    # The name of --heads in earlier versions.
+    command.add_argument("--subjects", dest="heads", choices=("seen", "all"), help=argparse.SUPPRESS)
+    command.add_argument("--out", metavar="FILE", help=".parquet, .csv or .jsonl, a row a fact; default: print them")
+    command.add_argument("--force", action="store_true", help="replace an --out that exists")
+    command.add_argument("--json", action="store_true", help="one JSON object a line for each fact")
+    command.set_defaults(run=run_discover)
+
+
+def run_discover(options: argparse.Namespace) -> None:
+    """Score all pairs, relation by relation, and print or write the best new ones."""
+    with fast_imports():
+        from murp.cli.evaluate import note
+        from murp.graph import KnownFacts
+        from murp.prediction.discovery import discover, heads_of, schema, table_of
+        from murp.prediction.results import check_output, distinct_names, json_lines, writing
+        from murp.runs import load
+
+    out = None if options.out is None else Path(options.out)
+    if out is not None:
+        check_output(out, force=options.force)
+    result = load(options.path, checkpoint=options.checkpoint, device=options.device)
+    graph, calibration = result.graph, result.calibration
+    relations = range(graph.num_relations) if options.relation is None else [graph.relations.find(options.relation)]
+    asked = sum(len(heads_of(graph, relation, options.heads)) for relation in relations)
+    scores = asked * graph.num_entities
+    questions = "1 question" if asked == 1 else f"{asked:,} questions"
+    print(f"{questions} × {graph.num_entities:,} entities: {scores:,} scores", file=sys.stderr)
+    known = KnownFacts.of(graph)
+    with bar(asked, "questions") as advance:
+        found = [
+            discover(result.model, graph, relation, options.k, heads=options.heads, known=known, advance=advance)
+            for relation in relations
+        ]
+    tables = [table_of(graph, facts, calibration) for facts in found]
+    origin = note(result)
+    if out is not None:
+        with writing(out, schema(calibrated=calibration is not None)) as write:
+            for part in tables:
+                write(part)
+        print(f"wrote {sum(map(len, tables)):,} new facts into {out}")
+    elif options.json:
+        for part in tables:
+            print(json_lines(part).decode(), end="")
+        return
+    else:
+        extra = [] if calibration is None else ["calibrated"]
+        header = ["", "head", "relation", "tail", "probability", *extra]
+        shown = [distinct_names(graph.entities, ends) for facts in found for ends in (facts.heads, facts.tails)]
+        for part, heads, tails in zip(tables, shown[::2], shown[1::2], strict=True):
+            rows = [
+                [r["rank"], head, r["relation"], tail, *(figure(r[name]) for name in ("probability", *extra))]
+                for r, head, tail in zip(part.to_pylist(), heads, tails, strict=True)
+            ]
+            if rows:
+                print(table(header, rows, right=(0, 4, 5)), end="\n\n")
+        if empty := [graph.relations.id(facts.relation) for facts in found if len(facts.heads) == 0]:
+            print(f"no new facts of {', '.join(empty)}")
+    if origin is not None:
+        print(origin)
+
+
+def add_nearest(commands: Commands) -> None:
+    """Declare the command."""
+    command = commands.add_parser("nearest", help="the entities nearest to one, by distance in the geometry")
+    add_run(command)
+    command.add_argument("entity", metavar="X", help="id or name")
+    command.add_argument("-k", type=whole(least=1), default=10, metavar="N", help="how many; default: 10")
+    command.add_argument("--json", action="store_true", help="one JSON object")
+    command.set_defaults(run=run_nearest)
+
+
+def run_nearest(options: argparse.Namespace) -> None:
+    """Search and print one table, or one JSON object."""
+    with fast_imports():
+        from murp.runs import load
+
+    result = load(options.path, checkpoint=options.checkpoint, device=options.device)
+    found = result.nearest(options.entity, options.k)
+    if options.json:
+        neighbours = [dataclasses.asdict(n) for n in found]
+        print(json.dumps({"entity": options.entity, "neighbours": neighbours}, ensure_ascii=False))
+        return
+    rows = [[n.rank, n.name, n.id, figure(n.distance)] for n in found]
+    print(table(["", "name", "id", f"{result.model.geometry.name} distance"], rows, right=(0, 3)))

@@ -1,0 +1,18 @@
+"""Negatives that a whole batch shares."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from murp.negatives.negatives import Drawn, Negatives
+
+
+class Shared(Negatives):
+    """k false objects for all true triples of a batch, any entities, each as likely.
+
+    A batch reads k rows instead of B·k, and its scores are one matrix product: many more negatives cost the same.
+    """
+
+    def draw(self, positives: Tensor, generator: torch.Generator | None) -> Drawn:
+        return Drawn(self.uniform((*positives.shape[:-2], self.negatives), positives.device, generator))

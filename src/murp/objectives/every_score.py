@@ -1,0 +1,75 @@
+"""Means over the scores of B questions against all N entities, without a tensor of B × N."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from murp.kernels.all_entities import Kind, blocked_reduction, mean_log_sum_exp, mean_softplus
+from murp.models.model import Candidate, Model, Query
+
+
+class EveryScore:
+    """The scores φ[b,n] of queries (B, …) with candidates (N, …): each method is one number that has a gradient.
+
+    A model whose scores are of the form ⟨q,v⟩ + a + c says so (:meth:`Model.linear`) and has the fused kernels. Any
+    other is scored a block of candidates at a time.
+    """
+
+    def __init__(self, model: Model, query: Query, everything: Candidate) -> None:
+        self.model, self.query, self.everything = model, query, everything
+        self.form = model.linear(query, everything)
+
+    @property
+    def questions(self) -> int:
+        """B."""
+        return len(self.query.vectors[0])
+
+    @property
+    def entities(self) -> int:
+        """N."""
+        return len(self.everything.vectors[0])
+
+    def log_sum_exp(self) -> Tensor:
+        """1/B Σ_b log Σ_n exp φ[b,n]."""
+        return self._blocked("log_sum_exp") if self.form is None else mean_log_sum_exp(*self.form)
+
+    def softplus(self) -> Tensor:
+        """1/BN Σ_b Σ_n log(1 + exp φ[b,n])."""
+        return self._blocked("softplus") if self.form is None else mean_softplus(*self.form)
+
+    def mean(self) -> Tensor:
+        """1/BN Σ_b Σ_n φ[b,n]."""
+        if self.form is None:
+            return self._blocked("softplus") - self._blocked("softplus", negated=True)  # softplus(φ) - softplus(-φ) = φ
+        q, v, a, c = self.form
+        found = q.mean(0) @ v.mean(0)
+        for own in (a, c):
+            if own is not None:
+                found = found + own.mean()
+        return found
+
+    def _blocked(self, kind: Kind, negated: bool = False) -> Tensor:
+        """The mean, a block of candidates at a time; of -φ where ``negated``."""
+        query, everything = self.query, self.everything
+
+        def scores(asked: Sequence[Tensor], block: Sequence[Tensor]) -> Tensor:
+            found = self.model.meet(
+                Query(*_again(asked, query.vectors, query.numbers)),
+                Candidate(*_again(block, everything.vectors, everything.numbers)),
+            )
+            return -found if negated else found
+
+        asked = [*query.vectors, *query.numbers.values()]
+        entities = [*everything.vectors, *everything.numbers.values()]
+        value: Tensor = blocked_reduction(scores, asked, entities, kind)
+        return value
+
+
+def _again(
+    parts: Sequence[Tensor], vectors: Sequence[Tensor], numbers: dict[str, Tensor]
+) -> tuple[tuple[Tensor, ...], dict[str, Tensor]]:
+    """Vectors and numbers by name, from all of them in a row."""
+    count = len(vectors)
+    return tuple(parts[:count]), dict(zip(numbers, parts[count:], strict=True))

@@ -1,0 +1,33 @@
+"""False triples weighted by how likely the model finds them."""
+
+from __future__ import annotations
+
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from murp.objectives.objective import Sampled
+from murp.settings import setting
+
+
+class SelfAdversarial(Sampled):
+    """½ [softplus(-φ⁺) + Σ_k w_k softplus(φ_k⁻)], the mean over the batch.
+
+    The weights w = softmax(α φ⁻) of a true triple's false ones sum to 1 and are constants of the gradient. So a hard
+    false triple counts for more than an easy one. With α = 0 all count the same.
+
+    The factor ½ makes true and false sides together weigh 1, as in the authors' code. There is no margin γ: models
+    here have biases, or scores that are no distances.
+
+    Sun, Deng, Nie, Tang: RotatE, ICLR 2019, equations 4 and 5.
+    """
+
+    temperature: float = setting(
+        0.5, "α: how much more a false triple counts the higher it is scored; 0: all count the same", least=0
+    )
+
+    def loss(self, scores: Tensor) -> Tensor:
+        true, false = scores[:, 0], scores[:, 1:]
+        weights = (self.temperature * false.detach()).softmax(1)
+        # From 40 on softplus(φ) is φ: see Bernoulli.
+        of_false = (weights * softplus(false, threshold=40)).sum(1)
+        return (softplus(-true, threshold=40) + of_false).mean() / 2

@@ -1,0 +1,39 @@
+"""Adagrad: every number has a learning rate of its own, which falls with the gradients it has seen."""
+
+from __future__ import annotations
+
+import math
+
+from torch import Tensor
+
+from murp.geometry import Geometry
+from murp.models.model import Table
+from murp.optimizers.optimizer import Optimizer, State
+from murp.settings import setting
+
+
+class Adagrad(Optimizer):
+    """Adagrad by element (Duchi, Hazan and Singer 2011), on a curved space by row.
+
+        s ← s + g²,   θ ← θ - η g / (√s + ε)
+
+    On a curved space elements mean nothing: g is the Riemannian gradient, s the sum of its squared lengths in the
+    metric at θ, one number a row (one for each part of a product), and θ ← exp_θ(-η g / (√s + ε)), along the
+    exponential map (Bécigneul and Ganea 2019). A length needs no transport.
+    """
+
+    lr = 0.1
+    eps: float = setting(1e-10, "added to the root of the summed squares, which it is divided by", above=0)
+
+    def state_shapes(self, table: Table) -> dict[str, tuple[int, ...]]:
+        return {"sum": table.geometry.component_shape((math.prod(table.shape),))}
+
+    def squares(self, geometry: Geometry, x: Tensor, gradient: Tensor) -> Tensor:
+        """What is summed up of Euclidean gradients (n, d)."""
+        return geometry.component_inner(x, geometry.riemannian_gradient(x, gradient))
+
+    def step(self, geometry: Geometry, x: Tensor, gradient: Tensor, state: State, lr: float | Tensor) -> Tensor:
+        gradient = self.clipped(geometry, x, gradient)
+        state["sum"] = state["sum"] + self.squares(geometry, x, gradient)
+        # The Riemannian gradient is linear in the Euclidean one, which may as well be divided first.
+        return geometry.step(x, gradient / (state["sum"].sqrt() + self.eps), lr)

@@ -1,0 +1,55 @@
+"""Adam, row by row, in flat and in curved spaces."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from murp.geometry import Geometry
+from murp.models.model import Table
+from murp.optimizers.optimizer import Optimizer, State
+from murp.settings import setting
+
+
+class Adam(Optimizer):
+    """Adam (Kingma and Ba 2015); on a curved space Riemannian Adam (Bécigneul and Ganea 2019).
+
+        m ← β₁ m + (1 - β₁) g,   v ← β₂ v + (1 - β₂) g²,
+        u = (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + ε),   θ' = θ - η u
+
+    On a curved space g is the Riemannian gradient, g² its squared length in the metric at θ, one number a row (one for
+    each part of a product), θ' = exp_θ(-η u) by the exponential map, and m is carried from θ to θ' by parallel
+    transport along that geodesic.
+
+    Only rows with a gradient move, and t counts the steps of a row: a row that is seen for the first time in the last
+    epoch is corrected as in its first step, and nothing fades in the meantime. The state has the precision of the
+    parameters; float32 counts to 16 million, where 1 - βᵗ has long been 1.
+    """
+
+    lr = 1e-3
+    beta1: float = setting(0.9, "how much of the mean gradient a step of Adam keeps", least=0, below=1)
+    beta2: float = setting(0.999, "how much of the mean squared gradient a step of Adam keeps", least=0, below=1)
+    eps: float = setting(1e-8, "added to the root of the mean squared gradient, which it is divided by", above=0)
+
+    def state_shapes(self, table: Table) -> dict[str, tuple[int, ...]]:
+        row = (math.prod(table.shape),)
+        return {"mean": row, "square": table.geometry.component_shape(row), "steps": (1,)}
+
+    def step(self, geometry: Geometry, x: Tensor, gradient: Tensor, state: State, lr: float | Tensor) -> Tensor:
+        g = geometry.riemannian_gradient(x, self.clipped(geometry, x, gradient))
+        steps = state["steps"] + 1
+        mean = torch.lerp(state["mean"], g, 1 - self.beta1)
+        square = torch.lerp(state["square"], geometry.component_inner(x, g), 1 - self.beta2)
+        root = (square / _correction(self.beta2, steps)).sqrt()
+        direction = mean / (_correction(self.beta1, steps) * (root + self.eps))
+        moved = geometry.project(geometry.exp(x, -lr * direction))
+        carried = geometry.project_tangent(moved, geometry.transport(x, moved, mean))
+        state.update(mean=carried, square=square, steps=steps)
+        return moved
+
+
+def _correction(beta: float, steps: Tensor) -> Tensor:
+    """1 - βᵗ to rounding, also where βᵗ is nearly 1."""
+    return -torch.expm1(steps * math.log(beta)) if beta else torch.ones_like(steps)

@@ -1,0 +1,147 @@
+"""The most probable answers to (head, relation, ?) and (?, relation, tail); known facts are left out, or marked.
+
+Every command that answers questions does so here: one question, a file of them, all questions of a relation, and the
+explorer. Heads are asked for through the reciprocal relation, as in training and evaluation: a query is a subject
+s and a relation 0 … 2R-1, and (?, r, t) is (t, r + R, ?).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from murp.errors import ConfigError, NotFiniteError
+from murp.graph import Indices, KnowledgeGraph, KnownFacts, Split, relations_with_loops, split_names
+from murp.models import Model
+from murp.prediction.calibration import Calibration
+from murp.prediction.candidates import places_among_new
+from murp.prediction.search import Best, Scores, count, top_objects
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking(Best):
+    """Answers best first, of one question (k) or of Q (Q, k), and which split states each: its place, or -1."""
+
+    splits: NDArray[np.int8]
+
+    @property
+    def places(self) -> Indices:
+        """The place of each answer among those that no split states; for a known one, the place it would have."""
+        return places_among_new(self.splits < 0)
+
+
+class Answers:
+    """What a model answers to questions about a graph.
+
+    The entity asked about is no answer unless the relation has facts of an entity with itself. ``known`` saves
+    preparing the facts again. ``ready`` keeps what single questions share, for who asks many one after the other
+    (:class:`murp.prediction.search.Scores`).
+    """
+
+    def __init__(
+        self, model: Model, graph: KnowledgeGraph, known: KnownFacts | None = None, *, ready: bool = False
+    ) -> None:
+        self.model, self.graph = model, graph
+        self.known = KnownFacts.of(graph) if known is None else known
+        self.scores = Scores(model, ready=ready)
+        self._without_loops = ~relations_with_loops(graph)
+        self._is_without_loops: list[bool] = self._without_loops.tolist()
+
+    def best(
+        self, subjects: Indices, relations: Indices, k: int, *, new_only: bool = False, memory: int | None = None
+    ) -> Ranking:
+        """The ``k`` best answers to each of many questions: (Q), (Q) → (Q, k); see :func:`top_objects`."""
+        without = self.known if new_only else None
+        apart = self._without_loops[relations]
+        found = top_objects(self.model, subjects, relations, k, without=without, without_subject=apart, memory=memory)
+        if new_only:
+            return Ranking(found.entities, found.scores, np.full(found.entities.shape, -1, np.int8))
+        return Ranking(found.entities, found.scores, self.known.split_of(subjects, relations, found.entities))
+
+    def to_one(self, subject: int, relation: int, k: int, *, new_only: bool = False) -> Ranking:
+        """The ``k`` best answers to one question, or as many as there are: (k)."""
+        apart = [subject] if self._is_without_loops[relation] else []
+        left_out = np.array(apart, np.int32)
+        if new_only:
+            left_out = np.union1d(left_out, self.known.objects_of([subject], [relation])[1]).astype(np.int32)
+        entities, scores = self.scores.best(
+            subject, relation, min(k, self.model.num_entities - len(left_out)), left_out
+        )
+        return Ranking(entities, scores, self.known.splits_of(subject, relation, entities))
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One answer: the entity, its score φ, the probability σ(φ), and the split that already states the fact.
+
+    ``calibrated`` is the probability by the run's calibration, where it has one.
+    """
+
+    rank: int
+    id: str
+    name: str
+    score: float
+    probability: float
+    known: Split | None
+    calibrated: float | None = None
+
+
+def predict(
+    model: Model,
+    graph: KnowledgeGraph,
+    *,
+    relation: str,
+    head: str | None = None,
+    tail: str | None = None,
+    k: int = 10,
+    new_only: bool = False,
+    calibration: Calibration | None = None,
+) -> list[Prediction]:
+    """The ``k`` best-scored entities for the open place, best first; names or ids are looked up in the graph.
+
+    With ``new_only`` those of facts that the graph states are left out, and always the given entity itself unless the
+    relation has facts of an entity with itself.
+    """
+    if head is None and tail is None:
+        raise ConfigError("give a head or a tail: the other one is what is predicted.")
+    if head is not None and tail is not None:
+        raise ConfigError("give either a head or a tail, not both: the other one is what is predicted.")
+    k = count("k", k)
+    r = graph.relations.find(identifier("relation", relation))
+    given = graph.entities.find(identifier("tail", tail) if head is None else identifier("head", head))
+    row = r if head is not None else r + graph.num_relations
+    answers = Answers(model, graph, KnownFacts.of_question(graph, given, row))
+    try:
+        found = answers.to_one(given, row, k, new_only=new_only)
+    except NotFiniteError:
+        raise NotFiniteError(
+            f"the model gives NaN or infinite scores to ({graph.entities.label(given)}, {relation}). It diverged: "
+            "train again with a lower learning rate, or use another checkpoint."
+        ) from None
+    calibrated: list[float | None] = [None] * len(found.entities)
+    if calibration is not None:
+        calibrated = calibration.probability(found.scores, found.places).tolist()
+    columns = zip(found.entities.tolist(), found.scores.tolist(), split_names(found.splits), calibrated, strict=True)
+    return [
+        Prediction(
+            rank=rank,
+            id=graph.entities.id(entity),
+            name=graph.entities.name(entity),
+            score=score,
+            probability=float(torch.sigmoid(torch.tensor(score, dtype=torch.float64))),
+            known=split,
+            calibrated=probability,
+        )
+        for rank, (entity, score, split, probability) in enumerate(columns, start=1)
+    ]
+
+
+def identifier(name: str, value: Any) -> str:
+    """An id or a name, which is a text even where it looks like a number; anything else is refused."""
+    if not isinstance(value, str):
+        raise ConfigError(f"{name} must be an id or a name, which is a text, not {value!r}.")
+    return value

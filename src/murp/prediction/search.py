@@ -1,0 +1,230 @@
+"""The search for the best objects of a query among all entities: of many queries, or of one after another.
+
+:func:`top_objects` takes many queries at once, in batches whose memory is bounded. :class:`Scores` takes one question
+after another and keeps ready what they share. Both leave out what they are told to; which entities that are is decided
+in :mod:`murp.prediction.answers`.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from murp.errors import ConfigError, MurpError, NotFiniteError
+from murp.evaluation import fused
+from murp.evaluation.ranks import batch_size, default_memory
+from murp.geometry.poincare import set_back_radius
+from murp.graph import Indices, KnownFacts
+from murp.models import Model, MultiRelational
+from murp.threads import torch_alone
+
+# The compiled loop sorts by insertion: beyond so many it would be slower than a partial sort.
+MOST_KEPT = 128
+_TRIPLES = 2**14  # scored at once
+READY = 256 * 2**20  # bytes of products that single questions keep ready
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """Entities (Q, k) and their scores (Q, k), best first; where fewer than k are left, entity -1 and score -∞."""
+
+    entities: Indices
+    scores: Floats
+
+
+def count(name: str, value: Any) -> int:
+    """A whole number of at least 1, of Python's or of NumPy's; anything else is refused by the argument's name."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ConfigError(f"{name} must be a whole number, not {value!r}.") from None
+    if number < 1:
+        raise ConfigError(f"{name} must be at least 1, not {number}.")
+    return number
+
+
+@torch.no_grad()
+def top_objects(
+    model: Model,
+    subjects: Indices,
+    relations: Indices,
+    k: int,
+    *,
+    without: KnownFacts | None = None,
+    without_subject: bool | NDArray[np.bool_] = False,
+    memory: int | None = None,
+) -> Best:
+    """The ``k`` best-scored objects of Q queries (subject, relation), relations 0 … 2R-1; (Q), (Q) → (Q, k).
+
+    Left out are the objects of the facts in ``without`` and, if ``without_subject`` (of all, or of each), the subject
+    itself. ``memory`` bounds the bytes of batch × entities work, as in :func:`murp.evaluation.ranks.rank`.
+    """
+    k = min(count("k", k), model.num_entities)
+    if memory is None:
+        memory = default_memory(model.num_entities, model.device)
+    size = batch_size(model.num_entities, model.device, memory)
+    apart = np.where(without_subject, subjects, -1)
+    entities, scores = np.empty((len(subjects), k), np.int64), np.empty((len(subjects), k), np.float64)
+    # Queries of one relation stand together, so that a batch of the fused path needs few products.
+    order = np.argsort(relations, kind="stable")
+    rows: fused.Rows | None = None
+    if model.device.type == "cpu" and fused.kernel_for(model) is not None and k <= MOST_KEPT:
+        from murp.prediction.numba_top import Top
+
+        assert isinstance(model, MultiRelational)
+        size = fused.batch_size(model, memory)
+        rows = fused.Rows(Top(k), model, min(size, len(order)))
+    with torch_alone():
+        for start in range(0, len(order), size):
+            places = order[start : start + size]
+            query = (subjects[places], relations[places], apart[places])
+            best = _scored(model, *query, k, without) if rows is None else _fused(rows, *query, without)
+            _refuse_unsought(best)
+            entities[places], scores[places] = best[..., 0], best[..., 1]
+    unordered = (entities == -2) | ((entities >= 0) & ~np.isfinite(scores))
+    if unordered.any():
+        row = int(unordered.any(1).argmax())
+        raise NotFiniteError(
+            f"the model gives NaN or infinite scores to (subject {subjects[row]}, relation {relations[row]}): "
+            "its training diverged. Train again with a lower learning rate, or use another checkpoint."
+        )
+    return Best(entities, scores)
+
+
+def _refuse_unsought(best: Floats) -> None:
+    """What was never looked for must not become an answer."""
+    if np.isnan(best[..., 0]).any():
+        raise MurpError(
+            "a part of the search did not run. This is a fault of murp or of a library below it; please report it. "
+            "Try again with --threads 1."
+        )
+
+
+def _fused(
+    rows: fused.Rows, subjects: Indices, relations: Indices, apart: Indices, without: KnownFacts | None
+) -> Floats:
+    """(B, k, 2) of B queries by the compiled loop; it leaves out the subject's bias, which a row shares."""
+    starts, ends = without.ranges(subjects, relations) if without else (np.zeros_like(subjects),) * 2
+    objects = without.objects if without else np.zeros(0, np.int32)
+    table = torch.from_numpy(np.stack([subjects, relations, apart, apart, starts, ends]))
+    best: Floats = rows.through_kernel(table, relations, torch.from_numpy(objects)).numpy()
+    best[..., 1] += rows.model.parameters["subject_bias"].numpy()[subjects][:, None]
+    return best
+
+
+def _scored(
+    model: Model, subjects: Indices, relations: Indices, apart: Indices, k: int, without: KnownFacts | None
+) -> Floats:
+    """The same by the model's own scores, for any model on any device."""
+    query = (torch.from_numpy(of).to(model.device) for of in (subjects, relations))
+    scores = model.score_objects(*query)
+    unordered = scores.amax(1).isnan()
+    left_out: list[tuple[Indices, Indices]] = [(np.flatnonzero(apart >= 0), apart[apart >= 0])]
+    if without is not None:
+        left_out.append(without.objects_of(subjects, relations))
+    for cells in left_out:
+        row, entity = (torch.from_numpy(of).to(model.device) for of in cells)
+        scores[row, entity] = -torch.inf
+    found = torch.topk(scores, k)
+    entities: Tensor = torch.where(found.values == -torch.inf, -1, found.indices)
+    entities[unordered] = -2
+    return torch.stack([entities.double(), found.values.double()], -1).cpu().numpy()
+
+
+def score(model: Model, triples: Indices) -> Floats:
+    """φ of triples (n, 3), a batch at a time."""
+    scores = np.empty(len(triples))
+    for start in range(0, len(triples), _TRIPLES):
+        batch = torch.from_numpy(triples[start : start + _TRIPLES].copy()).to(model.device)
+        scores[start : start + _TRIPLES] = model.score(*batch.T).double().cpu().numpy()
+    return scores
+
+
+class Scores:
+    """φ(s, r, ·) for one question after another: the scores of :meth:`Model.score_objects`.
+
+    With ``ready`` the published model answers several times as fast: what questions share is computed once, |v|² of
+    every object v, and ⟨v,r⟩ once a relation; the rest is one compiled pass. Other models, and all without
+    ``ready``, are asked themselves, which needs no compiler and nothing prepared.
+    """
+
+    def __init__(self, model: Model, *, ready: bool) -> None:
+        self._model = model
+        kernel = fused.kernel_for(model) if ready and model.device.type == "cpu" else None
+        self._compiled: Any = None
+        if kernel is None:
+            return
+        from murp.kernels.elementary import FORMATS
+        from murp.prediction import numba_scores, numba_top
+
+        assert isinstance(model, MultiRelational)
+        self._compiled, self._top = numba_scores, numba_top
+        self._tables: dict[str, Any] = {name: values.numpy() for name, values in model.parameters.items()}
+        self._geometry, self._set_back = model.geometry, set_back_radius(model.dtype)
+        self._columns = np.ascontiguousarray(self._tables["entity"].T)
+        self._form = FORMATS[self._columns.dtype]
+        self._entities = fused.Rows(kernel, model, 1).entities.numpy()
+        size = model.num_entities * model.dtype.itemsize
+        self._with_relation = lru_cache(maxsize=max(8, READY // size))(self._relation_products)
+
+    def __call__(self, subject: int, relation: int) -> Floats:
+        """Indices s and r, reciprocals included → scores (N)."""
+        if self._compiled is None:
+            query = (torch.tensor([index], device=self._model.device) for index in (subject, relation))
+            return self._model.score_objects(*query)[0].double().cpu().numpy()
+        return self._with_bias(self._without_bias(subject, relation), subject)
+
+    def best(self, subject: int, relation: int, k: int, left_out: NDArray[np.int32]) -> tuple[Indices, Floats]:
+        """The ``k`` best objects (k) with their scores (k), best first; ``left_out`` ascend and leave k or more."""
+        if self._compiled is None or not 0 < k <= MOST_KEPT:
+            scores = self(subject, relation)
+            if not np.isfinite(scores).all():
+                raise not_finite()
+            scores[left_out] = -np.inf
+            found = torch.topk(torch.from_numpy(scores), k)
+            return found.indices.numpy(), found.values.numpy()
+        best = np.empty((k, 2))
+        query = np.array([0, -1, 0, len(left_out)])
+        self._top.clear(best)
+        self._top.keep_best(self._without_bias(subject, relation), 0, query, left_out, 0, best)
+        if best[-1, 0] < 0:
+            raise not_finite()
+        return best[:, 0].astype(np.int64), self._with_bias(best[:, 1], subject)
+
+    def _with_bias(self, scores: Any, subject: int) -> Floats:
+        with np.errstate(over="ignore"):  # what is made of the answer refuses infinity
+            found: Floats = scores + np.float64(self._tables["subject_bias"][subject])
+        return found
+
+    def _without_bias(self, subject: int, relation: int) -> Any:
+        """Scores less the subject's bias, which all objects share."""
+        tables, geometry = self._tables, self._geometry
+        point, stretch = tables["entity"][subject], tables["subject_stretch"][relation]
+        r = tables["translation"][relation]
+        if geometry.is_flat:
+            return self._compiled.flat(point, stretch, r, self._columns, self._entities)
+        vr = self._with_relation(relation)
+        return self._compiled.ball(
+            point, stretch, r, vr, self._columns, self._entities, geometry.c, self._set_back, self._form
+        )
+
+    def _relation_products(self, relation: int) -> Any:
+        """⟨v,r⟩ of every object (N)."""
+        return self._compiled.products(self._tables["translation"][relation], self._columns)
+
+
+def not_finite() -> NotFiniteError:
+    """What to say where an answer would hold NaN or infinity."""
+    return NotFiniteError(
+        "the model answers with NaN or infinity. Its training diverged: train again with a lower learning rate, or use "
+        "another --checkpoint."
+    )

@@ -1,0 +1,43 @@
+"""The regularizer of dual models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from murp import registry
+from murp.errors import ConfigError
+from murp.models.model import Model
+from murp.regularizers.regularizer import Batch, Weighted
+
+
+class DURA(Weighted):
+    """λ (|s|² + |o|² + |s R|² + |o Rᵀ|²), the mean over the batch's true triples.
+
+    s R is the query, which meets o; o Rᵀ is what the object becomes under the transposed relation, which meets s
+    (:meth:`Model.converse`). So the four vectors of the score ⟨s R, o⟩ = ⟨s, o Rᵀ⟩ are kept short. It is for models
+    whose score is such a product.
+
+    Zhang, Cai, Wang: Duality-induced regularizer for tensor factorization based knowledge graph completion,
+    NeurIPS 2020.
+    """
+
+    @classmethod
+    def refuse(cls, config: Any) -> None:
+        model = registry.find("model", config.model)
+        if model.converse is Model.converse:
+            able = registry.models_that(lambda other: other.converse is not Model.converse)
+            raise ConfigError(
+                f"regularizer dura needs a model whose score is a product with the transposed relation, and "
+                f"{config.model} is none. Models that are: {able}. Regularizers for any model: l2, n3."
+            )
+
+    def term(self, model: Model, batch: Batch) -> Tensor:
+        of_question = model.vector(batch.subject).square().sum(-1)
+        for vector in batch.query.vectors:
+            of_question = of_question + vector.square().sum(-1)
+        relation = {name: batch.of_fact(values) for name, values in batch.relation.items()}
+        converse = model.converse(batch.objects, relation)
+        of_object = model.vector(batch.objects).square().sum(-1) + converse.square().sum(-1)
+        return self.regularizer_weight * batch.mean(of_question, of_object)

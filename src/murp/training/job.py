@@ -1,0 +1,58 @@
+"""A run in training."""
+
+from __future__ import annotations
+
+import reprlib
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from murp.config import Config
+from murp.engines import Task
+from murp.errors import NotFiniteError, RunError
+from murp.graph import KnowledgeGraph
+from murp.models import Model
+from murp.runs import folder
+from murp.training.sampler import Sampler, fewer_steps
+from murp.training.state import State
+
+
+class Job:
+    """One run in training: its folder, its settings, its model, how it is trained and how far it has come."""
+
+    def __init__(self, path: Path, config: Config, graph: KnowledgeGraph, model: Model, state: State) -> None:
+        self.path = path
+        self.config = config
+        self.graph = graph
+        self.model = model
+        self.state = state
+        self.task = Task.of(config, model)
+        self.optimizer: dict[str, Tensor] = {}  # its tables, once there is an engine
+        negatives = getattr(config, "negatives", 0)
+        if state.epoch == state.chunk == 0:  # a run that has begun keeps its chunks: see State
+            state.steps_a_chunk = fewer_steps(config.batch_size, negatives, config.dim, model.device)
+        # Nothing below sees a fact of valid or test.
+        triples = graph.with_reciprocals(graph.train)
+        self.task.negatives.prepare(torch.from_numpy(triples).to(model.device), model.num_entities, model.num_relations)
+        self.sampler = Sampler(
+            triples,
+            graph.num_entities,
+            batch_size=config.batch_size,
+            negatives=negatives,
+            grouped=self.task.objective.grouped,
+            seed=config.seed,
+            device=model.device,
+            steps_a_chunk=state.steps_a_chunk,
+        )
+        if state.chunk > self.sampler.chunks:
+            raise RunError(
+                f"{path / folder.LAST}: the checkpoint's state is not one of this run: its field 'chunk' cannot be "
+                f"{reprlib.repr(state.chunk)}, since an epoch has {self.sampler.chunks:,} chunks on "
+                f"{model.device.type}. A run that was interrupted on another device goes on there."
+            )
+        self.failure: NotFiniteError | None = None
+        self.written: Future[None] | None = None
+        self.records: list[dict[str, Any]] = []

@@ -1,0 +1,19 @@
+"""Every objective trains MuRE and MuRP, and resumes bit for bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from murp import registry
+from runs_of_parts import assert_resumes_bit_for_bit, losses
+from trees import tree
+
+
+@pytest.mark.parametrize("model", ["mure", "murp"])
+@pytest.mark.parametrize("objective", registry.OBJECTIVES)
+def test_an_objective_falls_and_resumes_bit_for_bit(objective: str, model: str, tmp_path: Path) -> None:
+    assert_resumes_bit_for_bit(tree(4), tmp_path, model=model, objective=objective)
+    first, *_, last = losses(tmp_path / "whole")
+    assert last < 0.999 * first
