@@ -53,7 +53,7 @@ def test_own_coordinates_come_back_bit_for_bit(
         assert torch.equal(back.model.parameters[name], values)
         assert back.model.parameters[name].dtype == values.dtype
     assert back.state == run.state
-    assert back.config.curvature == run.config.curvature
+    assert back.config.settings_of("model") == run.config.settings_of("model")
     assert back.evaluate("test").mrr == run.evaluate("test").mrr
     assert back.predict(head="n3", relation="parent") == run.predict(head="n3", relation="parent")
 
