@@ -6,8 +6,9 @@
 
 A guide is a page under docs/guides/. Its ``sh`` and ``python`` blocks are run in order in one folder; what a block
 prints is written after it where the page has a place for it, between ``<!-- output -->`` and ``<!-- end -->``. A
-picture of the page that its commands made is copied beside the page. Commands of murp run in this process, so that
-PyTorch is imported once; ``murp explore`` is served until the guide's end.
+picture of the page that its commands made is copied beside the page. A ``python`` block that begins with the comment
+``# NAME.py`` is a file of the reader's, which ``export PYTHONPATH=.`` lets Python find. Commands of murp run in
+this process, so that PyTorch is imported once; ``murp explore`` is served until the guide's end.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ GUIDES = (
     "reading-results",
     "geometry-and-dimension",
     "explorer",
+    "own-model",
     "mathematics",
     "wn18rr",
 )
@@ -46,6 +48,7 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 MADE = re.compile(r"(<!-- made -->\n).*?(<!-- end -->)", re.DOTALL)
+FILE = re.compile(r"# (\w+\.py)\n")
 AFTER = re.compile(r"^<!-- after: (.+) -->$", re.MULTILINE)
 SERVED = "http://127.0.0.1:8000"
 
@@ -99,9 +102,14 @@ def run(name: str, folder: Path, *, epochs: int | None = None) -> list[str]:
         for block in blocks(page(name)):
             code = _quickened(block.code, epochs).replace(SERVED, address)
             with contextlib.redirect_stdout(io.StringIO()) as out:
-                if block.language == "python":
+                if (file := FILE.match(code)) is not None:
+                    Path(file[1]).write_text(code, encoding="utf-8")
+                elif block.language == "python":
                     exec(compile(code, f"{name}.md", "exec"), names)
                 for line in commands(code) if block.language == "sh" else ():
+                    if line == "export PYTHONPATH=.":
+                        stack.enter_context(_importing(folder))
+                        continue
                     if line.startswith("murp explore") and "--export" not in line:
                         told = stack.enter_context(_served(line))
                         address = told.split()[1].rstrip("/")
@@ -115,6 +123,20 @@ def run(name: str, folder: Path, *, epochs: int | None = None) -> list[str]:
                         print(subprocess.run(["sh", "-c", line], check=True, stdout=-1, text=True).stdout, end="")
             printed.append(out.getvalue().replace(address, SERVED))
     return printed
+
+
+@contextlib.contextmanager
+def _importing(folder: Path) -> Iterator[None]:
+    """Modules are found in ``folder`` too; what was imported from there is forgotten afterwards."""
+    before = set(sys.modules)
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        for name in set(sys.modules) - before:
+            if str(getattr(sys.modules[name], "__file__", None)).startswith(str(folder)):
+                del sys.modules[name]
 
 
 def _quickened(code: str, epochs: int | None) -> str:

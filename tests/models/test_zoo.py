@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
 from typing import Any
 
 import mpmath
@@ -11,9 +13,14 @@ from judges import JUDGES
 
 from murp import recipes, registry
 from murp.config import Config
+from murp.engines.step import loss_of, row_gradients
+from murp.engines.task import Task
 from murp.errors import ConfigError
 from murp.models import Model
-from murp.testing import ENTITIES, RELATIONS, Subject, check_model
+from murp.negatives import Drawn
+from murp.testing import ENTITIES, RELATIONS, Subject, check_model, tree
+from murp.training import train
+from murp.training.progress import Silent
 
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in registry.MODELS),
@@ -74,11 +81,37 @@ def test_every_model_has_a_judge() -> None:
 @pytest.mark.parametrize("name", registry.MODELS)
 def test_what_suits_a_model_names_settings_that_exist(name: str) -> None:
     usual = registry.find("model", name).usual
-    for kind in registry.KINDS:
-        if kind in usual and usual[kind] not in registry.KINDS[kind]:
-            pytest.skip(f"needs {kind} {usual[kind]}, which is not there")
     config = Config(**recipes.completed({"model": name}))
     assert {key: getattr(config, key) for key in usual} == dict(usual)
+
+
+@pytest.mark.parametrize("name", registry.MODELS)
+def test_a_model_trains_with_what_suits_it(name: str, tmp_path: Path) -> None:
+    settings = {"model": name, "dim": 8, "epochs": 2, "validate_every": 1, "device": "cpu", "engine": "torch"}
+    run = train(tree(3), out=tmp_path / "run", progress=Silent(), **settings)
+    losses = [record["loss"] for record in run.metrics()]
+    assert len(losses) == 2
+    assert all(math.isfinite(loss) for loss in losses)
+    assert losses[0] != losses[1]
+
+
+@pytest.mark.parametrize("name", ["transe", "tucker", "conve", "roth", "atth", "murp-matrix", "hybonet"])
+def test_a_step_is_one_compiled_graph_with_the_same_gradients(name: str, tmp_path: Path) -> None:
+    """No break in the graph, and what batch normalisation keeps moves in it too."""
+    draw = torch.Generator().manual_seed(0)
+    facts = torch.stack([torch.randint(high, (6,), generator=draw) for high in (ENTITIES, RELATIONS, ENTITIES)], 1)
+    drawn = Drawn(torch.randint(ENTITIES, (6, 4), generator=draw))
+    found = []
+    for loss in (loss_of, torch.compile(loss_of, backend="aot_eager", fullgraph=True, dynamic=False)):
+        model = Subject(name, {}, tmp_path).scattered()
+        model.training = True
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            value, touched = row_gradients(Task(model), facts, drawn, None, loss)
+        gradients = [gradient for parts in touched.values() for _, gradient in parts]
+        found.append([value, *gradients, *model.parameters.values()])
+    for plain, compiled in zip(*found, strict=True):
+        torch.testing.assert_close(compiled, plain)
 
 
 @pytest.mark.parametrize("name", ["complex", "rotate", "rote", "atte", "roth", "roth-stretch"])

@@ -15,6 +15,8 @@ from murp.models.model import Candidate, Model, Numbers, Query, Rows, Table, squ
 class FlatDistance(Model):
     """φ = -|x(s, r) - o|² + b_s + b_o, through |x|², ⟨x,o⟩ and |o|²."""
 
+    drops_queries = True
+
     @abstractmethod
     def relation_tables(self) -> tuple[Table, ...]:
         """The relations' parameters."""
@@ -27,7 +29,7 @@ class FlatDistance(Model):
         return (Table("entity", "entity", (self.dim,)), *self.relation_tables(), *bias_tables("both"))
 
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
-        x = self.moved(subject["entity"], relation)
+        x = self.dropped(self.moved(subject["entity"], relation))
         return Query((x,), {"xx": squared_norm(x), "subject_bias": subject["subject_bias"]})
 
     def ending(self, products: tuple[Tensor, ...], query: Numbers, candidate: Numbers) -> Tensor:

@@ -24,6 +24,7 @@ class RotatE(Paired, Model):
 
     gamma: float = setting(6.0, "the score of a perfect match: φ = γ - distance", least=0)
     initial_scale = 0.1
+    drops_queries = True
     products = False
     usual: ClassVar[Mapping[str, Any]] = {
         "objective": "self-adversarial",
@@ -40,7 +41,7 @@ class RotatE(Paired, Model):
 
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
         angle = math.pi * relation["phase"]
-        return Query((times(subject["entity"], torch.cat([angle.cos(), angle.sin()], -1)),))
+        return Query((self.dropped(times(subject["entity"], torch.cat([angle.cos(), angle.sin()], -1))),))
 
     def candidate(self, entity: Rows, shared: Rows) -> Candidate:
         return Candidate((entity["entity"],))

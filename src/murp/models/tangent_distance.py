@@ -30,6 +30,8 @@ class TangentDistance(Model):
         choices=("no", "all", "relation"),
     )
 
+    drops_queries = True
+
     @abstractmethod
     def relation_tables(self) -> tuple[Table, ...]:
         """The relations' parameters but the curvature."""
@@ -54,6 +56,8 @@ class TangentDistance(Model):
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
         c = self.curvatures(relation, shared)
         x = self.moved(subject["entity"], relation, c[:, None])
+        if self.training and self.query_dropout:
+            x = poincare.exp0(self.dropped(poincare.log0(x, c=c[:, None])), c=c[:, None])
         return Query((x,), {"xx": squared_norm(x), "c": c, "subject_bias": subject["subject_bias"]})
 
     def move_subject(self, points: Tensor, relation: Rows) -> Tensor:

@@ -24,6 +24,7 @@ class TransE(Model):
     norm: int = setting(1, "which norm measures the distance, L1 or L2", least=1, most=2)
     gamma: float = setting(6.0, "the score of a perfect match: φ = γ - distance", least=0)
     initial_scale = 0.1
+    drops_queries = True
     usual: ClassVar[Mapping[str, Any]] = {
         "objective": "self-adversarial",
         "negatives": 100,
@@ -37,7 +38,7 @@ class TransE(Model):
         return (Table("entity", "entity", (self.dim,)), Table("relation", "relation", (self.dim,)))
 
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
-        x = subject["entity"] + relation["relation"]
+        x = self.dropped(subject["entity"] + relation["relation"])
         return Query((x,), {"xx": squared_norm(x)} if self.products else {})
 
     def candidate(self, entity: Rows, shared: Rows) -> Candidate:

@@ -1,0 +1,157 @@
+"""Models that are not ours: by the place of a class, by an entry point; and every model through what reads runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from murp import registry
+from murp.cli.main import main
+from murp.config import Config
+from murp.errors import ConfigError
+from murp.exchange import export, import_run
+from murp.exchange.contents import score_formula
+from murp.graph import KnowledgeGraph
+from murp.models import Model
+from murp.testing import RUN, check_model
+from murp.training import train
+from murp.training.progress import Silent
+
+OWN = '''
+from murp.models.distmult import DistMult
+from murp.settings import setting
+
+
+class Mine(DistMult):
+    """Mine: φ = Σᵢ sᵢ rᵢ oᵢ, and more."""
+
+    sharpness: float = setting(1.0, "how sharp it is", above=0)
+    usual = {"lr": 3.0}
+
+
+class NoModel:
+    pass
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on Python's path with ``own_models_of_a_test.py``, and a distribution that names its class."""
+    (tmp_path / "own_models_of_a_test.py").write_text(OWN, encoding="utf-8")
+    about = tmp_path / "somebodys_models-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: somebodys-models\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[murp.models]\nmine = own_models_of_a_test:Mine\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    sys.modules.pop("own_models_of_a_test", None)
+
+
+@pytest.mark.parametrize("name", ["own_models_of_a_test:Mine", "mine"])
+def test_a_model_of_ones_own_is_chosen_by_its_place_or_its_entry_point(
+    name: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert registry.find("model", name).__name__ == "Mine"
+    assert "mine" in registry.names("model")
+    config = Config(model=name, sharpness=2)
+    assert config.sharpness == 2.0
+    assert "sharpness = 2.0" in config.to_toml()
+    assert check_model(name)
+    with pytest.raises(SystemExit):
+        main(["train", "--model", name, "--help"])
+    assert "how sharp it is" in capsys.readouterr().out
+
+
+def test_what_cannot_be_a_model_is_refused_with_what_to_do(folder: Path) -> None:
+    for name, words in (
+        ("own_models_of_a_test:NoModel", "is no class of that kind: derive it from the base class"),
+        ("own_models_of_a_test:Nobody", "cannot be imported.*PYTHONPATH=. murp"),
+        ("no_such_module:Mine", "cannot be imported.*PYTHONPATH=. murp"),
+        ("min", "is not known. Did you mean mine?"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            registry.find("model", name)
+
+
+def test_a_run_whose_model_cannot_be_found_says_how_to_find_it(
+    folder: Path, small_tree: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = folder / "run"
+    train(small_tree, out=out, progress=Silent(), model="own_models_of_a_test:Mine", dim=4, epochs=1, **RUN | {"lr": 1})
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(folder)])
+    del sys.modules["own_models_of_a_test"]
+    assert main(["evaluate", str(out)]) == 1
+    assert "PYTHONPATH=." in capsys.readouterr().err
+
+
+# One of each kind: no biases and no shared tables, a core tensor, matrices and biases, tangent vectors, tiles, a ball.
+KINDS = ["complex", "tucker", "hybonet", "roth", "transe", "murp-matrix"]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, make_tree: object) -> Path:
+    out = tmp_path_factory.mktemp("zoo") / "run"
+    settings = {**RUN, "model": request.param, "dim": 4 if request.param == "transe" else 6, "validate_every": 1}
+    train(make_tree(), out=out, progress=Silent(), epochs=1, **settings)  # type: ignore[operator]
+    return out
+
+
+@pytest.mark.parametrize("to", ["npz", "parquet", "safetensors", "hub-folder"])
+def test_every_kind_of_model_comes_back_from_an_export(trained: Path, to: str, tmp_path: Path) -> None:
+    from murp.runs import load
+
+    run = load(trained, device="cpu")
+    out = tmp_path / (f"out.{to}" if to in ("npz", "safetensors") else "out")
+    export(run, to, out)  # type: ignore[arg-type]
+    back = import_run(out, tmp_path / "back", None if to == "hub-folder" else str(trained / "graph"))
+    assert back.model.parameters.keys() == run.model.parameters.keys()
+    for name, values in run.model.parameters.items():
+        assert torch.equal(back.model.parameters[name], values), name
+    assert back.evaluate("test").mrr == run.evaluate("test").mrr
+
+
+def test_every_kind_of_model_has_its_pictures_and_its_page(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    question = ["--head", "n3", "--relation", "parent"]
+    for words in (
+        ["plot", trained, "disk", "--out", tmp_path / "all.png"],
+        ["plot", trained, "disk", *question, "--out", tmp_path / "disk.png"],
+        ["plot", trained, "question", *question, "--out", tmp_path / "question.png"],
+        ["explore", trained, "--export", tmp_path / "page.html"],
+        ["info", trained],
+        ["nearest", trained, "n3"],
+        ["predict", trained, *question],
+    ):
+        assert main([str(word) for word in words]) == 0, capsys.readouterr().err
+    assert capsys.readouterr().err == ""
+
+
+def test_the_explorer_shows_a_question_to_every_kind_of_model(trained: Path) -> None:
+    from murp.explorer.projection import Points, question
+    from murp.runs import load
+
+    model = load(trained, device="cpu").model
+    points = Points(model.geometry, model.parameters["entity"])
+    for how in ("paper", "distances"):
+        seen = question(model, points, 3, 0, how)  # type: ignore[arg-type]
+        assert torch.from_numpy(seen.after).isfinite().all()
+
+
+@pytest.mark.parametrize("name", registry.MODELS)
+def test_a_relation_moves_a_subject_of_every_model_to_a_point_of_its_space(name: str) -> None:
+    model: Model = registry.find("model", name)(10, 4, 8).initialise(0)
+    points = model.parameters["entity"][:1].double()
+    moved = model.move_subject(points, model.rows("relation", torch.tensor([1])))
+    assert moved.shape == points.shape
+    assert moved.dtype == torch.float64
+    assert not torch.equal(moved, points)
+    assert model.geometry.contains(moved).all()
+
+
+def test_an_export_says_what_the_score_is() -> None:
+    said = score_formula(registry.find("model", "complex")(10, 4, 8))
+    assert said == "ComplEx: φ = Re Σᵢ sᵢ rᵢ ōᵢ with s, r, o ∈ ℂᵏ, held as d = 2k real numbers"
