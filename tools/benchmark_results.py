@@ -23,6 +23,12 @@ def result(name: str) -> Result | None:
     return values
 
 
+def by_processor(name: str) -> dict[str, Result]:
+    """One benchmark's results by the device that each comes from: where it is measured first, then the others."""
+    found = [result(f"{place}/{name}") for place in (".", *origins.OTHERS)]
+    return {stored["machine"]["device"]: stored for stored in found if stored is not None}
+
+
 def results(pattern: str) -> Iterator[tuple[str, Result]]:
     """The stored results whose names match, with their names, in order."""
     for path in sorted(RESULTS.glob(f"{pattern}.json")):
@@ -62,7 +68,9 @@ def machine(stored: Result) -> str:
     packages = ("torch", "numba", "triton", "geoopt", "pykeen", "pyarrow")
     versions = ", ".join(f"{name} {here[name]}" for name in packages if name in here)
     when = f"{stored['date'][:10]}; {code(stored)}"
-    return f"*{here['device']}, {here['cores']} cores; murp {here['murp']}, {versions}; {when}.*"
+    used = here.get("threads", here["cores"])
+    threads = "" if used == here["cores"] else f", {used} thread{'s' * (used > 1)}"
+    return f"*{here['device']}, {here['cores']} cores{threads}; murp {here['murp']}, {versions}; {when}.*"
 
 
 def code(stored: Result) -> str:

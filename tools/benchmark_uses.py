@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmark_results import NAMES, machine, result, spread, table, time, times
+from benchmark_results import NAMES, by_processor, machine, result, spread, table, time, times
 
 
 def evaluations() -> list[str]:
@@ -32,6 +32,34 @@ def evaluations() -> list[str]:
 
 
 ONE_BY_ONE = "one query at a time"
+
+
+def earlier() -> list[str]:
+    """The evaluation against that of an earlier commit, by processor."""
+    found = by_processor("cpu_earlier")
+    if not found:
+        return []
+    rows = [
+        [
+            f"{processor}: {NAMES[model]}, {words}",
+            *(spread(times_of[code]) for code in ("earlier", "now")),
+            f"{times(times_of['now_over_earlier'])} times",
+        ]
+        for processor, stored in found.items()
+        for model, kinds in stored["figures"].items()
+        for kind, words in (("seconds", "on the clock"), ("processor_seconds", "processor time"))
+        for times_of in (kinds[kind],)
+    ]
+    settings = [stored["settings"] for stored in found.values()]
+    commits = " and ".join(dict.fromkeys(each["earlier"] for each in settings))
+    note = (
+        f"The test set of {settings[0]['data']}, d={settings[0]['dim']}, both directions, float32: this code and that "
+        f"of commit {commits}, whose products were those of PyTorch's library, took turns in processes of their own. "
+        "Processor time is that of all threads together."
+    )
+    head = ["", "earlier", "now", "now against earlier, by the median"]
+    title = "## The evaluation against an earlier commit's"
+    return [title, note, table(head, rows), *(machine(stored) for stored in found.values())]
 
 
 def neighbours() -> list[str]:

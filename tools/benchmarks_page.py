@@ -16,13 +16,16 @@ import origins
 from benchmark_bars import bars
 from benchmark_plot import plot, step_times
 from benchmark_training import cpu_steps, gpu_runs, gpu_steps, references, sweeps
-from benchmark_uses import evaluations, frames, many_entities, neighbours, pictures, reading, start_up
+from benchmark_uses import earlier, evaluations, frames, many_entities, neighbours, pictures, reading, start_up
 
 ORIGINS = (
     "Made by `python tools/benchmarks_page.py` from the files under [results/](../results/). `make bench` (two CPU "
     "cores are enough) writes `cpu_….json` and `make bench-gpu` `gpu_….json`, except `gpu_profile.json`: that was read "
     "off Nsight Compute by hand, and no script makes it again. `explorer_frames.json` is written by `python "
-    "benchmarks/explorer_frames.py` and the reference runs by `python benchmarks/reference_run.py`."
+    "benchmarks/explorer_frames.py`, `cpu_earlier.json` by `python benchmarks/cpu_earlier.py`, the reference runs by "
+    "`python benchmarks/reference_run.py`. [results/intel/](../results/intel/) has results of the same CPU benchmarks "
+    "on an Intel processor. The bars and the comparison with an earlier commit show both processors; the other "
+    "sections on the CPU show what lies in results/ itself."
 )
 READING = (
     "A time with brackets is the median over repeats, least and most in brackets; one without was measured once, "
@@ -37,6 +40,7 @@ SECTIONS = (
     sweeps,
     cpu_steps,
     evaluations,
+    earlier,
     neighbours,
     many_entities,
     start_up,

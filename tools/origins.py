@@ -17,16 +17,20 @@ from murp.provenance import ROOT
 
 Results = dict[str, Mapping[str, Any]]
 GUIDES = "guides"  # a file with a result for each guide
+OTHERS = ("intel",)  # folders with results of the same names, from processors of other makers
 
 
 def every(folder: Path) -> Results:
-    """The stored results by name: a file each, but for the guides, of which one file has all."""
+    """The stored results by name: a file each, but for the guides, of which one file has all.
+
+    A result from another processor has its folder's name before its own: ``intel/cpu_step``.
+    """
     found: Results = {}
-    for file in sorted(folder.glob("*.json")):
+    for file in (file for place in ("", *OTHERS) for file in sorted((folder / place).glob("*.json"))):
         if file.name != history.FILE:
             values = json.loads(file.read_text(encoding="utf-8"))
-            several = file.stem == GUIDES
-            found |= {f"guide {name}": guide for name, guide in values.items()} if several else {file.stem: values}
+            name = file.relative_to(folder).with_suffix("").as_posix()
+            found |= {f"guide {guide}": of for guide, of in values.items()} if name == GUIDES else {name: values}
     return found
 
 

@@ -93,6 +93,15 @@ def test_nothing_times_nothing_is_nothing() -> None:
     assert inner_products(torch.zeros(2, 3), torch.zeros(0, 3)).shape == (2, 0)
 
 
+def test_on_a_cpu_a_product_does_without_triton(no_triton_products: None) -> None:
+    """Where it is there, its interpreter gives the same bits, only later, so that no other test shows it."""
+    x, v = torch.ones(2, 3), torch.ones(5, 3)
+    assert torch.equal(inner_products(x, v), torch.full((2, 5), 3.0))
+    assert inner_products(x[:0], v).shape == (0, 5)
+    assert inner_products(x, v[:0]).shape == (2, 0)
+    assert torch.equal(squared_norms(v), torch.full((5,), 3.0))
+
+
 _three = sums(product(0, 1), product(2, 2), squared_difference(0, 2))
 
 

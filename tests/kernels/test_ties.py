@@ -22,6 +22,11 @@ def test_equal_entities_tie(path: str) -> None:
         check_shape(path, shape)
 
 
+@pytest.mark.parametrize("path", [path for path in PATHS if path != "triton"])
+def test_no_path_of_the_cpu_uses_the_products_of_gpus(path: str, no_triton_products: None) -> None:
+    check_shape(path, Shape("murp", entities=7, copies=3, dim=5, queries=3, dtype="float32", seed=0))
+
+
 def by_place(points: Tensor, rows: Tensor, out: Tensor) -> None:
     """A product whose rounding depends on where a row stands: the sum goes up for even rows and down for odd ones."""
     x, v = points.numpy(), rows.numpy()

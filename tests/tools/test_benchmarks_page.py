@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import benchmark_bars
 import benchmark_results
 import benchmark_training
 import benchmark_uses
@@ -103,6 +104,63 @@ def test_making_the_page_warns_of_code_that_git_does_not_have(
     assert "git or its history is not here" in capsys.readouterr().err
 
 
+class TestProcessors:
+    """A bar has a column for each kind of processor, and the code of each is named below."""
+
+    def test_a_bar_shows_every_processor_and_is_met_where_all_meet_it(
+        self, store: Callable[..., None], tmp_path: Path
+    ) -> None:
+        def step(name: str, device: str, ratio: float, letter: str) -> None:
+            here = {**MACHINE, "device": device, "cores": 16, "threads": 2}
+            figures = {"times_faster": {"numba against textbook": ratio}}
+            store(name, settings={}, figures=figures, machine=here, commit=letter * 40, clean=True)
+
+        history = {"commits": {"a" * 40: None, "b" * 40: None}, "sources": {}}
+        (tmp_path / "history.json").write_text(json.dumps(history))
+        step("cpu_step", "AMD", 106.0, "a")
+        start = "| 40 times or more |"
+        assert f"{start} 106 times | yes |" in "\n".join(benchmark_bars.bars())
+        step("intel/cpu_step", "Intel", 65.0, "b")
+        text = "\n".join(benchmark_bars.bars())
+        assert "| what | bar | AMD | Intel | met |" in text
+        assert f"{start} 106 times | 65 times | yes |" in text
+        assert "*AMD, 16 cores, 2 threads; murp 0, torch 2; 2026-01-01; commit aaaaaaa, not in the history.*" in text
+        assert "*Intel, 16 cores, 2 threads; murp 0, torch 2; 2026-01-01; commit bbbbbbb, not in the history.*" in text
+        step("intel/cpu_step", "Intel", 39.0, "b")
+        assert f"{start} 106 times | 39 times | no |" in "\n".join(benchmark_bars.bars())
+
+    def test_what_one_processor_alone_was_measured_on_says_so(self, store: Callable[..., None]) -> None:
+        store("intel/cpu_evaluation", settings={}, figures={"times_faster": 400.0}, machine={**MACHINE, "device": "I"})
+        store("cpu_many_entities", settings={}, figures=MANY, machine={**MACHINE, "device": "A"})
+        text = "\n".join(benchmark_bars.bars())
+        assert "| 300 times or more | not measured | 400 times | yes, where measured |" in text
+        assert "| 2.00 times or less | 1.50 times | not measured | yes, where measured |" in text
+
+    def test_results_of_other_processors_are_listed_with_their_code(self, store: Callable[..., None]) -> None:
+        store("intel/cpu_evaluation", settings={}, figures={"times_faster": 400.0})
+        assert "| commit not recorded | 1 | intel/cpu_evaluation |" in benchmarks_page.page()
+
+    def test_an_earlier_commit_is_compared_on_each_processor(self, store: Callable[..., None]) -> None:
+        assert benchmark_uses.earlier() == []
+        for name, device, ratio in (("cpu_earlier", "A", 0.5), ("intel/cpu_earlier", "I", 1.25)):
+            kinds = {"seconds": ratio, "processor_seconds": ratio + 0.1}
+            of_model = {kind: {"earlier": SPREAD, "now": SPREAD, "now_over_earlier": r} for kind, r in kinds.items()}
+            quicker = {kind: {**found, "now_over_earlier": 0.1} for kind, found in of_model.items()}
+            settings = {"data": "WN18RR", "dim": 40, "earlier": "535de4f", "rounds": 5, "repeats": 5}
+            figures = {"murp": of_model, "mure": quicker}
+            store(name, settings=settings, figures=figures, machine={**MACHINE, "device": device})
+        text = "\n".join(benchmark_uses.earlier())
+        assert "this code and that of commit 535de4f" in text
+        row = "1.00 ms (1.00 ms to 2.00 ms) | 1.00 ms (1.00 ms to 2.00 ms)"
+        assert f"| A: MuRP, on the clock | {row} | 0.50 times |" in text
+        assert f"| I: MuRP, processor time | {row} | 1.35 times |" in text
+        assert f"| I: MuRE, processor time | {row} | 0.10 times |" in text
+        text = "\n".join(benchmark_bars.bars())
+        assert "on the clock, slower model | 1.30 times or less | 0.50 times | 1.25 times | yes |" in text
+        assert "processor time, slower model | 1.30 times or less | 0.60 times | 1.35 times | no |" in text
+
+
+MANY = {"ratio": 1.5, "by": [{"entities": 1, "peak_less_constant_over_parameters": 1.0}]}
 MACHINE = {"device": "a GPU", "cores": 2, "murp": "0", "torch": "2"}
 SPREAD = {"median": 1e-3, "least": 1e-3, "most": 2e-3, "repeats": 3}
 
@@ -114,6 +172,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None
 
     def store(name: str, **content: object) -> None:
         stored = {"what": "a step", "machine": MACHINE, "date": "2026-01-01T00:00:00Z", **content}
+        (tmp_path / f"{name}.json").parent.mkdir(exist_ok=True)
         (tmp_path / f"{name}.json").write_text(json.dumps(stored))
 
     return store
