@@ -155,3 +155,11 @@ def test_a_relation_moves_a_subject_of_every_model_to_a_point_of_its_space(name:
 def test_an_export_says_what_the_score_is() -> None:
     said = score_formula(registry.find("model", "complex")(10, 4, 8))
     assert said == "ComplEx: φ = Re Σᵢ sᵢ rᵢ ōᵢ with s, r, o ∈ ℂᵏ, held as d = 2k real numbers"
+
+
+def test_a_run_folder_without_a_name_of_its_own_has_no_colon(folder: Path) -> None:
+    """A colon separates folders in PATH and hosts in scp, and Windows takes none."""
+    from murp.cli.train import _free_name
+
+    config = Config(model="own_models_of_a_test:Mine", data="wordnet-mini", dim=4)
+    assert _free_name(config) == Path("runs/wordnet-mini-own_models_of_a_test.Mine-d4-seed0")

@@ -110,7 +110,8 @@ def _refuse_settings(options: argparse.Namespace, given: dict[str, Any]) -> None
 
 def _free_name(config: Config) -> Path:
     data = os.path.basename(os.path.abspath(config.data)).lstrip(".").split(".")[0] or "data"
-    base = f"{data}-{config.model}-d{config.dim}-seed{config.seed}"
+    model = config.model.replace(":", ".")  # of a class of one's own; not every system takes a colon
+    base = f"{data}-{model}-d{config.dim}-seed{config.seed}"
     number = 1
     while (path := Path("runs") / (base if number == 1 else f"{base}-{number}")).exists():
         number += 1
