@@ -25,7 +25,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from murp.geometry import MobiusGeometry
+from murp.errors import ConfigError
+from murp.geometry import Euclidean, MobiusGeometry, PoincareBall
 from murp.geometry.poincare import set_back_radius
 from murp.models import MultiRelational
 from murp.models.model import squared_norm
@@ -60,6 +61,11 @@ class Points:
     """
 
     def __init__(self, geometry: MobiusGeometry, rows: Tensor) -> None:
+        if not isinstance(geometry, PoincareBall | Euclidean):
+            raise ConfigError(
+                "there are pictures of the Poincaré ball and of Euclidean space, and this model's points lie in another "
+                f"space ({geometry.name}). `murp export` gives them as numbers."
+            )
         self.geometry = geometry
         self.rows = rows.double()
         self.squares = squared_norm(self.rows)

@@ -21,6 +21,7 @@ from murp.config import Config
 from murp.errors import ConfigError, DataError
 from murp.exchange.coordinates import IN_WORDS, Coordinates, converted, own_coordinates
 from murp.files import fields
+from murp.geometry import Geometry, Product, Sphere
 from murp.graph import Vocabulary
 from murp.models import Model, MultiRelational
 from murp.runs import Run, folder
@@ -69,8 +70,8 @@ def _describe(run: Run, coordinates: str, tables: dict[str, Tensor]) -> dict[str
         "model": run.config.model,
         "dim": model.dim,
         "geometry": model.geometry.name,
-        "c": model.geometry.c,
-        "curvature": 0.0 - model.geometry.c,
+        "c": getattr(model.geometry, "c", None),
+        "curvature": _curvature(model.geometry),
         "coordinates": coordinates,
         "coordinates_in_words": IN_WORDS[coordinates],
         "score": score_formula(model),
@@ -89,6 +90,14 @@ def _describe(run: Run, coordinates: str, tables: dict[str, Tensor]) -> dict[str
         "state": run.state,
         "environment": folder.training_environment(run.path),
     }
+
+
+def _curvature(geometry: Geometry) -> float | None:
+    """Of a space that has one: a product has several."""
+    if isinstance(geometry, Product):
+        return None
+    c: float = geometry.c  # type: ignore[attr-defined]
+    return c if isinstance(geometry, Sphere) else 0.0 - c
 
 
 def score_formula(model: Model) -> str:

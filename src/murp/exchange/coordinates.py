@@ -19,6 +19,9 @@ IN_WORDS = {
     "tangent": "log₀ of the points of the Poincaré ball, artanh(√c|x|) x/(√c|x|): the point lies at the distance 2|v| "
     "from the origin; float64",
     "euclidean": "points of Euclidean space, as the model holds them",
+    "hyperboloid": "points of the hyperboloid, as the model holds them, the time component first",
+    "sphere": "points of a sphere, as the model holds them",
+    "product": "points of a product of spaces, as the model holds them",
 }
 
 

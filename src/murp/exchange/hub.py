@@ -41,7 +41,7 @@ def card(contents: Contents, run: Run) -> str:
     space = (
         f"the Poincaré ball of curvature {about['curvature']:g}"
         if about["geometry"] == "poincare"
-        else "Euclidean space"
+        else {"euclidean": "Euclidean space"}.get(about["geometry"], f"a {about['geometry']}")
     )
     rows = "\n".join(
         f"| `{name}` | {table['of']} | {' × '.join(map(str, table['shape']))} | {table['space']} |"
@@ -61,7 +61,7 @@ library_name: murp
 tags:
 - knowledge-graph
 - link-prediction
-- {"hyperbolic" if about["geometry"] == "poincare" else "euclidean"}
+- {"hyperbolic" if about["geometry"] in ("poincare", "hyperboloid") else about["geometry"]}
 ---
 
 # {title}

@@ -64,11 +64,14 @@ class Table:
         """Initial values (rows, *shape).
 
         0, 1, normal with standard deviation ``scale``, uniform in (-1, 1), or normal with standard deviation
-        √(2 / (a + b)), where a and b are the last two sizes (Glorot and Bengio's).
+        √(2 / (a + b)), where a and b are the last two sizes (Glorot and Bengio's). In a space whose rows are not free
+        (hyperboloid, sphere, products) normal are points so far from its origin.
         """
         values = torch.zeros(rows, *self.shape, dtype=dtype)
         if self.initial == "one":
             values.fill_(1.0)
+        elif self.initial == "normal" and not (self.geometry.is_flat or isinstance(self.geometry, PoincareBall)):
+            values = self.geometry.random(generator, (rows, *self.shape), scale, dtype)
         elif self.initial == "normal":
             values.normal_(0.0, scale, generator=generator)
         elif self.initial == "uniform":
