@@ -63,8 +63,8 @@ class Points:
     def __init__(self, geometry: MobiusGeometry, rows: Tensor) -> None:
         if not isinstance(geometry, PoincareBall | Euclidean):
             raise ConfigError(
-                "there are pictures of the Poincaré ball and of Euclidean space, and this model's points lie in another "
-                f"space ({geometry.name}). `murp export` gives them as numbers."
+                "there are pictures of the Poincaré ball and of Euclidean space, and this model's points lie in "
+                f"another space ({geometry.name}). `murp export` gives them as numbers."
             )
         self.geometry = geometry
         self.rows = rows.double()
