@@ -131,8 +131,7 @@ def test_every_kind_of_model_has_its_pictures_and_its_page(
 
 
 def test_the_explorer_shows_a_question_to_every_kind_of_model(trained: Path) -> None:
-    from murp.explorer.projection import Points, question
-
+    from murp.projection import Points, question
     from murp.runs import load
 
     model = load(trained, device="cpu").model
