@@ -313,7 +313,7 @@ class TestBadInput:
         assert "is no dataset" in refused(*TRAIN, "--data", tmp_path / "empty", "--out", out)
 
     def test_unknown_option_values(self, dataset: Path, out: Path) -> None:
-        assert "transe" in refused("train", "--model", "transe", "--out", out, status=2, by=process)
+        assert "transf" in refused("train", "--model", "transf", "--out", out, status=2, by=process)
         assert "--dim: must be at least 1" in refused("train", "--data", dataset, "--dim", "0", "--out", out, status=2)
         assert "--lr: must be a finite" in refused("train", "--data", dataset, "--lr", "nan", "--out", out, status=2)
         assert "invalid" in refused("train", "--dim", "many", status=2)

@@ -46,9 +46,9 @@ def scattered(
 ) -> MultiRelational:
     """A model with its points at about the distance ``reach`` from the origin, biases and stretches of any sign."""
     geometry = PoincareBall(c) if name == "murp" else Euclidean()
-    (parts,) = [known for known, parts in TRANSFORMATIONS.items() if parts == transformation]
     own = {"curvature": c} if name == "murp" else {}
-    model = MODELS[name](entities, relations, dim, transformation=parts, bias=bias, dtype=torch.float64, **own)
+    free = type("Free", (MODELS[name],), {"parts": transformation})  # also choices that have no name
+    model = free(entities, relations, dim, bias=bias, dtype=torch.float64, **own)
     model.initialise(seed)
     draw = torch.Generator().manual_seed(seed)
     for table, values in model.parameters.items():

@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judges import EPS, Dense, table_gradients, touched_rows
+from optimizer_judges import EPS, Dense, table_gradients, touched_rows
 from torch import Tensor
 
 from examples import at_most

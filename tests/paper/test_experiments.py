@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from murp.cli.main import main
-from murp.config import Config
 from murp.errors import ConfigError, RunError
+from murp.models import Model
 from murp.paper import ITEMS, Experiments, experiments
 from murp.paper.curve import curve
 from murp.paper.done import is_done
@@ -130,7 +130,7 @@ class TestWhatIsStored:
             parts = settings["transformation"], settings["bias"]
             own = [settings[key] for key in ("data", "model", "dim", "lr", "seed")]
             epochs = None if settings["epochs"] == published.training["epochs"] else settings["epochs"]
-            planned = PlannedRun(*own, parts, epochs, settings.get("initial_scale", Config.initial_scale))
+            planned = PlannedRun(*own, parts, epochs, settings.get("initial_scale", Model.initial_scale))
             assert planned.name == file.stem
             assert differences(settings, published.config(planned)) == []
 

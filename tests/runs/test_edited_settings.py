@@ -25,13 +25,13 @@ QUICK: dict[str, Any] = {
 }  # fmt: skip
 BOUND = {
     "model": "mure", "objective": "softmax", "corruption": "shared", "optimizer": "adam", "regularizer": "l2",
-    "clip": 1.0, "warmup": 1, "dim": 4,
+    "clip": 1.0, "warmup": 1, "query_dropout": 0.1, "entity_dropout": 0.1, "dim": 4,
     "dtype": "float64", "curvature": 2.0, "transformation": "swapped", "bias": "object",
     "lr": 2.0, "lr_schedule": "linear", "batch_size": 17, "negatives": 3, "seed": 1, "initial_scale": 0.01,
 }  # fmt: skip
 FREE = {
     "data": "elsewhere", "data_dir": "/data", "split_seed": 1, "device": "auto", "engine": "auto", "epochs": 3,
-    "validate_every": 2, "patience": 5, "save_every": 30.0, "tensorboard": True,
+    "validate_every": 2, "patience": 5, "save_every": 30.0, "tensorboard": True, "compile_after": 1.0,
 }  # fmt: skip
 
 

@@ -15,7 +15,6 @@ import benchmark_training
 import benchmark_uses
 import benchmarks_page
 import origins
-from murp.engines.torch_engine import COMPILE_AFTER
 from repository import Repository
 
 
@@ -202,11 +201,11 @@ class TestEveryEngineHasItsQuality:
         assert reached("murp", 40, "geoopt, dense", "a GPU") == "not trained"
 
     def test_a_long_run_by_the_torch_engine_is_a_compiled_one(self, store: Callable[..., None]) -> None:
-        whole_run(store, "gpu_wn18rr-murp-d40-long", 0.466, engine="torch", steps=COMPILE_AFTER + 1)
+        whole_run(store, "gpu_wn18rr-murp-d40-long", 0.466, engine="torch", steps=benchmark_training.COMPILED_AFTER + 1)
         assert benchmark_training.quality("murp", 40, "torch", "a GPU") == "none stored"
         assert "[.466]" in benchmark_training.quality("murp", 40, "torch compiled", "a GPU")
         assert any("are not compiled" in part for part in benchmark_training.gpu_runs())
-        whole_run(store, "gpu_wn18rr-murp-d40-long", 0.4, engine="torch", steps=COMPILE_AFTER)
+        whole_run(store, "gpu_wn18rr-murp-d40-long", 0.4, engine="torch", steps=benchmark_training.COMPILED_AFTER)
         assert "[.400]" in benchmark_training.quality("murp", 40, "torch", "a GPU")
         assert not any("are not compiled" in part for part in benchmark_training.gpu_runs())
 

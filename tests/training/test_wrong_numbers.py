@@ -72,7 +72,7 @@ def test_no_answer_has_an_infinite_score(small_tree: KnowledgeGraph, value: floa
     flat: Any = models.mure(5, 2, 2).initialise(0)
     flat.parameters["entity"][2] = value
     graph = KnowledgeGraph("five", small_tree.entities, small_tree.relations, *[small_tree.train] * 3)
-    with pytest.raises(NotFiniteError, match=r"n1 are NaN or infinite"):
+    with pytest.raises(NotFiniteError, match=r"n1: distances are NaN or infinite"):
         nearest(flat, graph, "n1")
 
 

@@ -25,6 +25,7 @@ def run_info(options: argparse.Namespace) -> None:
     """Read the folder and print what it says."""
     with fast_imports():
         from murp.graph.vocabulary import counted
+        from murp.optimizers.optimizer import TABLES
         from murp.runs import checkpoint, folder
         from murp.runs.settings import checked
 
@@ -33,6 +34,7 @@ def run_info(options: argparse.Namespace) -> None:
     tables, state = checkpoint.load(path / folder.LAST)
     state = checked(state, config, path / folder.LAST, path / folder.CONFIG)
     counts = graph.counts()
+    kept = {name: tables.pop(name) for name in list(tables) if name.startswith(TABLES)}
     parameters = {name: list(values.shape) for name, values in tables.items()}
     environment, trained = folder.read_environment(path), folder.training_environment(path)
     if options.json:
@@ -44,6 +46,7 @@ def run_info(options: argparse.Namespace) -> None:
                     "graph": {"name": graph.name, **counts},
                     "state": state,
                     "parameters": parameters,
+                    "optimizer": {name.removeprefix(TABLES): list(values.shape) for name, values in kept.items()},
                     "environment": environment,
                 }
             )
@@ -58,6 +61,8 @@ def run_info(options: argparse.Namespace) -> None:
         "parts": ", ".join(f"{name} {value}" for name, value in own.items() if name not in COMMON) or "none",
         "graph": f"{graph.name}: {counted(counts)}",
         "parameters": f"{number:,}: {shapes}",
+        "optimizer": f"{config.optimizer}, lr {config.lr:g}"
+        + (f", which keeps {sum(values.numel() for values in kept.values()):,} numbers" if kept else ""),
         "progress": f"epoch {state['epoch']} of {config.epochs}, {state['seconds']:,.0f} s",
         "best": "no validation yet"
         if state["best_mrr"] is None
