@@ -36,7 +36,7 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
     "recipes": (
         "Settings that go together, by name, with the stored results they reached. `murp train --recipe NAME` trains "
         "with them; options override them.",
-        ("murp recipes", "murp train --recipe paper --data wordnet-mini --epochs 60 --out runs/first"),
+        ("murp recipes", "murp recipes --json"),
     ),
     "evaluate": (
         "Rank the true answer of every fact of a split among all entities, facts that are true as well left out, in "
