@@ -60,9 +60,13 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/start_up.py --out results/cpu_start_up.json
 	$(BIN)/python benchmarks/cpu_reading.py --out results/cpu_reading.json
 	$(BIN)/python benchmarks/plots.py --out results/cpu_plots.json
+	$(BIN)/python benchmarks/cpu_earlier.py --out results/cpu_earlier.json
+	$(BIN)/python benchmarks/any_model.py --out results/cpu_any_model.json
 
 bench-gpu: .venv/installed
 	$(BIN)/python benchmarks/gpu.py --out results
+	$(BIN)/python benchmarks/any_model.py --device cuda --out results/gpu_any_model.json
+	$(BIN)/python benchmarks/time_to_quality.py --device cuda --out results/gpu_time_to_quality.json
 
 figures: .venv/installed
 	$(BIN)/python tools/figures.py

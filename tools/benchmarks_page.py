@@ -16,7 +16,17 @@ import origins
 from benchmark_bars import bars
 from benchmark_plot import plot, step_times
 from benchmark_training import cpu_steps, gpu_runs, gpu_steps, references, sweeps
-from benchmark_uses import earlier, evaluations, frames, many_entities, neighbours, pictures, reading, start_up
+from benchmark_uses import (
+    any_model,
+    earlier,
+    evaluations,
+    frames,
+    many_entities,
+    neighbours,
+    pictures,
+    reading,
+    start_up,
+)
 
 ORIGINS = (
     "Made by `python tools/benchmarks_page.py` from the files under [results/](../results/). `make bench` (two CPU "
@@ -39,6 +49,7 @@ SECTIONS = (
     gpu_steps,
     sweeps,
     cpu_steps,
+    any_model,
     evaluations,
     earlier,
     neighbours,

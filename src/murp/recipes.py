@@ -14,6 +14,7 @@ from typing import Any
 from murp import registry
 from murp.config import Config
 from murp.errors import ConfigError
+from murp.settings import Part
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,9 @@ def completed(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _of_no_model(named: Mapping[str, Any], given: Mapping[str, Any]) -> set[str]:
     """Of a recipe for another model, what is no setting of that model alone."""
-    own = set(registry.find("model", named["model"]).settings) - {"dim", "initial_scale"}
+    model = registry.find("model", named["model"])
+    of_all = next(base for base in reversed(model.__mro__) if issubclass(base, Part) and base is not Part)
+    own = set(model.settings) - set(of_all.settings)
     return set(named) - own - {"model"}
 
 

@@ -237,6 +237,24 @@ def test_a_run_that_was_validated_once_says_so(store: Callable[..., None]) -> No
     assert "Validated once, at the end, so that nothing was chosen: MuRP d=40, FB15k-237." in page
 
 
+def test_steps_beyond_the_papers_have_their_bars_and_their_tables(store: Callable[..., None]) -> None:
+    second = {"median": 2e-4, "least": 1e-4, "most": 3e-4, "repeats": 3}
+    steps = {
+        name: {"seconds_a_step": {"ours": second, "plain PyTorch": {**second, "median": 1e-3}}, "times_faster": 5.0}
+        for name in (benchmark_bars.ROTATION, benchmark_bars.MATRICES)
+    }
+    size = {"seconds_a_step": second, "memory_over_parameters": 3.0, "memory_is": "peak allocated"}
+    state = {name: {"by": {"41": size, "1000": size}, "ratio": 1.5} for name in ("adam", "row-adagrad")}
+    store("gpu_any_model", figures={"steps": steps, "state": state})
+    text = "\n".join(benchmarks_page.page().splitlines())
+    assert "batch 500, 250 negatives, d=40 | 150 µs or less | 200 µs | no |" in text
+    assert "Adagrad, DURA | 200 µs or less | 200 µs | yes |" in text
+    assert "step with Adam at 10 million entities against 41 thousand | 1.30 times or less | 1.50 times | no |" in text
+    assert "memory with Adam against the parameters | 3.1 times or less | 3.0 times | yes |" in text
+    assert "1.00 ms (100 µs to 300 µs) | 5.0 times |" in text
+    assert "| GPU: row-adagrad, 1,000 | 200 µs (100 µs to 300 µs) | 3.0 times (peak allocated) |" in text
+
+
 def test_what_was_scaled_or_measured_once_says_so(store: Callable[..., None]) -> None:
     seconds = {"murp": SPREAD, "murp, one query at a time": SPREAD}
     store("cpu_evaluation", settings={"queries": 100}, figures={"seconds": seconds, "times_faster": 1.0})
