@@ -35,7 +35,8 @@ from murp import threads  # noqa: E402
 TESTS = [
     "tests/kernels/test_products.py", "tests/kernels/test_ties.py", "tests/evaluation/test_every_engine.py",
     "tests/evaluation/test_fused_ranks.py",
-    "tests/evaluation/test_ranks.py", "tests/prediction/test_top.py", "tests/engines", "tests/geometry", "tests/models",
+    "tests/evaluation/test_ranks.py", "tests/prediction/test_top.py", "tests/engines", "tests/geometry",
+    "tests/models/test_scores.py",
 ]  # fmt: skip
 # Of those, what goes through the interpreter or is about memory, cost and imports: the instructions change nothing.
 WITHOUT = "triton or side_by_side or compilers or cost_of or never_makes or counts_stay"
