@@ -20,8 +20,10 @@ from murp.errors import ConfigError, MurpError, RunError
 from murp.graph import KnowledgeGraph
 from murp.runs import checkpoint
 from murp.training import Interrupted, sampler
+from murp.training.job import Job
 from murp.training.memory import memory_of_a_step
 from murp.training.sampler import STEPS_A_CHUNK, Sampler, fewer_steps
+from murp.training.start import configure, new_model
 from murp.training.state import State
 
 CPU = torch.device("cpu")
@@ -148,3 +150,14 @@ def test_more_rows_than_can_be_numbered_are_refused_before_anything_is_written(
     with pytest.raises(ConfigError, match=rf"{size} triples.*--batch-size or --negatives"):
         murp.train(small_tree, out=tmp_path / "run", engine=engine, **huge)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_where_all_entities_are_candidates_a_chunk_is_as_short_as_with_so_many_negatives(
+    small_tree: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C waits for the end of a chunk, and such a step takes its time."""
+    monkeypatch.setattr(sampler, "OBJECTS_A_CHUNK", 5 * 20 * (1 + small_tree.num_entities))
+    settings = {"model": "mure", "batch_size": 20, "objective": "one-vs-all", "optimizer": "adagrad", "device": "cpu"}
+    _, config = configure(small_tree, settings)
+    job = Job(tmp_path / "run", config, small_tree, new_model(config, small_tree), State())
+    assert job.state.steps_a_chunk == 5

@@ -33,7 +33,9 @@ class Job:
         self.optimizer: dict[str, Tensor] = {}  # its tables, once there is an engine
         negatives = getattr(config, "negatives", 0)
         if state.epoch == state.chunk == 0:  # a run that has begun keeps its chunks: see State
-            state.steps_a_chunk = fewer_steps(config.batch_size, negatives, config.dim, model.device)
+            # Where every entity is a candidate a step takes its time, and Ctrl-C waits for the end of a chunk.
+            false = negatives if self.task.objective.sampled else graph.num_entities
+            state.steps_a_chunk = fewer_steps(config.batch_size, false, config.dim, model.device)
         # Nothing below sees a fact of valid or test.
         triples = graph.with_reciprocals(graph.train)
         self.task.negatives.prepare(torch.from_numpy(triples).to(model.device), model.num_entities, model.num_relations)
