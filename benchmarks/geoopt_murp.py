@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding
 
-from murp.engines.step import bernoulli_loss
 from murp.geometry import PoincareBall
 from murp.models import MultiRelational
 from murp.models.model import Role
+from murp.objectives.bernoulli import Bernoulli
 
 
 class GeooptMuRP:
@@ -41,7 +41,7 @@ class GeooptMuRP:
         indices: dict[Role, Tensor] = {"subject": positives[:, 0], "relation": positives[:, 1], "object": objects}
         rows = {role: self._rows(role, where) for role, where in indices.items()}
         self.optimiser.zero_grad()
-        loss = bernoulli_loss(self.model.score_rows(rows["subject"], rows["relation"], rows["object"]))
+        loss = Bernoulli().loss(self.model.score_rows(rows["subject"], rows["relation"], rows["object"]))
         loss.backward()
         self.optimiser.step()
         return float(loss.detach())

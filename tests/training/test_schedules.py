@@ -75,9 +75,9 @@ def validations(monkeypatch: pytest.MonkeyPatch, *mrr: float) -> None:
     states: list[Any] = []
     whole = loop._validate
 
-    def validate(lane: Any, *others: Any) -> Any:
-        states.append(lane.state)
-        return whole(lane, *others)
+    def validate(job: Any, *others: Any) -> Any:
+        states.append(job.state)
+        return whole(job, *others)
 
     def found(*_: Any, **__: Any) -> Any:
         value = mrr[min(states[-1].epoch, len(mrr)) - 1]

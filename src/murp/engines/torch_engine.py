@@ -25,7 +25,6 @@ from murp.engines.capture import collector_at_rest
 from murp.engines.engine import Chunk
 from murp.engines.step import (
     Touched,
-    Updater,
     loss_of,
     loss_of_tables,
     reads_most,
@@ -33,6 +32,7 @@ from murp.engines.step import (
     table_gradients,
 )
 from murp.engines.task import Task
+from murp.engines.updates import Updater
 from murp.models.model import Model
 from murp.negatives import Drawn
 from murp.negatives.uniform import Uniform

@@ -174,6 +174,11 @@ class Model(Part):
         numbers = {name: values for name, values in entity.items() if values.dim() == point.dim() - 1}
         return Candidate((point,), {"square": squared_norm(point), **numbers})
 
+    @property
+    def plain_candidates(self) -> bool:
+        """Whether a candidate is its point, |v|² and its numbers: then rows need not be copied to be scored."""
+        return type(self).candidate is Model.candidate
+
     def ending(self, products: tuple[Tensor, ...], query: Numbers, candidate: Numbers) -> Tensor:
         """φ (B, n) from products (B, n), the query's numbers (B, 1) and the candidates' (B, n) or (n)."""
         raise NotImplementedError(f"{type(self).__name__} defines neither ending nor tile")

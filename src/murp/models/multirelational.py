@@ -96,6 +96,10 @@ class MultiRelational(Model):
             numbers["added"] = subject["subject_bias"]
         return Query(tuple(vectors), numbers)
 
+    @property
+    def plain_candidates(self) -> bool:
+        return not self.parts.stretch_object
+
     def candidate(self, entity: Rows, shared: Rows) -> Candidate:
         """v, or log₀(v) for every vector and its square for the last where objects are stretched."""
         if not self.parts.stretch_object:

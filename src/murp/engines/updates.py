@@ -1,0 +1,159 @@
+"""How the rows that a step has read move: the optimizer's step on them, and its state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from murp import threads
+from murp.engines.step import Touched
+from murp.engines.task import Task
+from murp.errors import MurpError
+from murp.models.model import Rows, Table
+from murp.negatives import Drawn
+from murp.optimizers.optimizer import TABLES, State
+
+A_BLOCK = 2**16  # numbers of a table that are updated at a time on the CPU: they stay in the cache
+
+
+@dataclass
+class Updater:
+    """The optimizer's step on the touched rows of one model, and its state.
+
+    Repeated rows are merged without sorting: every occurrence writes its position into
+    ``claim[row]``, one of them stays, and all occurrences add their gradient at that position.
+    Every shape is fixed by the batch, so that the step can be captured in a CUDA graph. The optimizer
+    steps every occurrence, and what it made of the one that holds the sum becomes row and state.
+    """
+
+    task: Task
+    state: dict[str, Tensor] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        model = self.task.model
+        sizes = {"entity": model.num_entities, "relation": model.num_relations}
+        # 32 bits: with 64 they would be a third of what row-wise Adagrad needs beside the parameters.
+        self.claim = {of: torch.zeros(rows, dtype=torch.int32, device=model.device) for of, rows in sizes.items()}
+        self.names: dict[str, dict[str, str]] = {}
+        self.blocked = model.device.type == "cpu"
+        for table in model.tables:
+            shapes = self.task.optimizer.state_shapes(table) if table.trained else {}
+            self.names[table.name] = {name: f"{TABLES}{table.name}.{name}" for name in shapes}
+            for name, shape in shapes.items():
+                self.state[f"{TABLES}{table.name}.{name}"] = self._zeros(model.rows_of(table), *shape)
+
+    def _zeros(self, *shape: int) -> Tensor:
+        model = self.task.model
+        try:
+            return torch.zeros(shape, dtype=model.dtype, device=model.device)
+        except (MemoryError, RuntimeError) as error:
+            raise MurpError(
+                f"no memory for a table of {' × '.join(f'{size:,}' for size in shape)} numbers that the optimizer "
+                f"{type(self.task.optimizer).__name__} keeps: choose a smaller --dim, or --optimizer row-adagrad, "
+                f"which keeps one number a row, or sgd, which keeps none ({str(error).splitlines()[0]})."
+            ) from error
+
+    @torch.no_grad()
+    def update(self, touched: Touched, lr: float | Tensor) -> None:
+        """Move every touched row of every table by one step."""
+        for table in self.task.model.tables:
+            parts = touched[table.name]
+            if not parts:
+                continue
+            values = self.task.model.parameters[table.name].view(self.task.model.rows_of(table), -1)
+            if any(where is None for where, _ in parts):
+                self._whole(table.name, values, parts, lr)
+                continue
+            where = _joined(*(index for index, _ in parts if index is not None))
+            gradient = _joined(*(value for _, value in parts))
+            claim = self.claim[table.of]
+            claim[where] = torch.arange(len(where), dtype=claim.dtype, device=where.device)
+            owner = claim.index_select(0, where).long()  # sums by 32-bit indices take four times as long on the CPU
+            summed = torch.zeros_like(gradient).index_add_(0, owner, gradient)
+            state = {short: self.state[name].index_select(0, where) for short, name in self.names[table.name].items()}
+            moved = self._step(table.name, values.index_select(0, where), summed, state, lr)
+            # Every occurrence of a row writes its owner's value: the same bits, whatever the order.
+            values.index_copy_(0, where, moved.index_select(0, owner))
+            for short, name in self.names[table.name].items():
+                self.state[name].index_copy_(0, where, state[short].index_select(0, owner))
+
+    @torch.no_grad()
+    def update_tables(self, gradients: Rows, positives: Tensor, drawn: Drawn | None, lr: float | Tensor) -> None:
+        """Move the touched rows of every table, from gradients as large as the tables."""
+        model = self.task.model
+        for table in model.tables:
+            if table.name not in gradients:
+                continue
+            touched = self._touched(table, positives, drawn)
+            values = model.parameters[table.name].view(model.rows_of(table), -1)
+            gradient = gradients[table.name].reshape(values.shape)
+            if self.blocked:
+                self._move_in_blocks(table.name, values, gradient, touched, lr)
+            else:
+                self._move(table.name, values, gradient, touched, self._state(table.name, slice(None)), lr)
+
+    def _move_in_blocks(
+        self, name: str, values: Tensor, gradient: Tensor, touched: Tensor | None, lr: float | Tensor
+    ) -> None:
+        """:meth:`_move` on some rows at a time, which stay in the cache, and on several threads."""
+        length = max(1, A_BLOCK // values.shape[1])
+        blocks = iter([slice(start, start + length) for start in range(0, len(values), length)])
+
+        @torch.no_grad()
+        def move() -> None:
+            for block in blocks:
+                rows = None if touched is None else touched[block]
+                self._move(name, values[block], gradient[block], rows, self._state(name, block), lr)
+
+        threads.share_torch(move, min(threads.count(), -(-len(values) // length)))
+
+    def _state(self, name: str, rows: slice) -> State:
+        return {short: self.state[long][rows] for short, long in self.names[name].items()}
+
+    def _move(
+        self, name: str, values: Tensor, gradient: Tensor, touched: Tensor | None, kept: State, lr: float | Tensor
+    ) -> None:
+        """A step on rows (n, m) in place, where they are touched, and on their state."""
+        state = dict(kept)
+        moved = self._step(name, values, gradient, state, lr)
+        values.copy_(moved if touched is None else torch.where(touched, moved, values))
+        for short, old in kept.items():
+            old.copy_(state[short] if touched is None else torch.where(touched, state[short], old))
+
+    def _touched(self, table: Table, positives: Tensor, drawn: Drawn | None) -> Tensor | None:
+        """Which rows (n, 1) of a table a batch has read; None: all."""
+        if table.of == "shared" or (drawn is None and "object" in table.roles):
+            return None
+        found = torch.zeros(self.task.model.rows_of(table), 1, dtype=torch.bool, device=positives.device)
+        if table.of == "relation":
+            return found.index_fill_(0, positives[:, 1], True)
+        if "subject" in table.roles:
+            found.index_fill_(0, positives[:, 0], True)
+        if "object" in table.roles and drawn is not None:
+            found.index_fill_(0, positives[:, 2], True)
+            found.index_fill_(0, drawn.objects.flatten(), True)
+        return found
+
+    def _whole(self, name: str, values: Tensor, parts: list[tuple[Tensor | None, Tensor]], lr: float | Tensor) -> None:
+        """Move all rows of a table: of an objective that has every entity as a candidate, or of a shared table."""
+        gradient = torch.zeros_like(values)
+        for where, part in parts:
+            if where is None:
+                gradient += part
+            else:
+                gradient.index_add_(0, where, part)
+        state = {short: self.state[long] for short, long in self.names[name].items()}
+        values.copy_(self._step(name, values, gradient, state, lr))
+        for short, long in self.names[name].items():
+            self.state[long].copy_(state[short])
+
+    def _step(self, name: str, rows: Tensor, gradient: Tensor, state: State, lr: float | Tensor) -> Tensor:
+        geometry = next(table.geometry for table in self.task.model.tables if table.name == name)
+        return self.task.optimizer.step(geometry, rows, gradient, state, lr)
+
+
+def _joined(first: Tensor, *others: Tensor) -> Tensor:
+    """One after the other; a single one as it is, since joining would copy it."""
+    return torch.cat([first, *others]) if others else first

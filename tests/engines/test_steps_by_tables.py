@@ -1,0 +1,98 @@
+"""A step with gradients as large as the tables is the step with those of its rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from murp.config import Config
+from murp.engines import Task, TorchEngine
+from murp.engines import step as steps
+from murp.models import from_config
+from murp.negatives import Drawn
+from murp.recipes import completed
+
+ENTITIES, RELATIONS, BATCH = 30, 2, 12
+
+
+def batch(seed: int) -> tuple[Tensor, Tensor]:
+    draw = torch.Generator().manual_seed(seed)
+    columns = [torch.randint(high, (BATCH,), generator=draw) for high in (ENTITIES, 2 * RELATIONS, ENTITIES)]
+    return torch.stack(columns, 1), torch.randint(ENTITIES, (BATCH, 7), generator=draw)
+
+
+def engine(**settings: Any) -> TorchEngine:
+    config = Config(**completed({"dim": 6, "dtype": "float64", "initial_scale": 0.3, **settings}))
+    made = TorchEngine(Task.of(config, from_config(config, ENTITIES, RELATIONS).initialise(0)))
+    made.model.training = True
+    return made
+
+
+SETTINGS: list[dict[str, Any]] = [
+    {"model": "murp", "initial_scale": 0.1},
+    {"model": "mure", "optimizer": "adam", "lr": 0.01, "objective": "self-adversarial"},
+    {"model": "mure", "optimizer": "row-adagrad", "regularizer": "l2", "regularizer_weight": 0.1},
+    {"model": "murp", "optimizer": "adam", "lr": 0.01, "initial_scale": 0.1, "objective": "self-adversarial"},
+    {"model": "roth-stretch", "lr": 0.01},
+    {"model": "rote", "objective": "margin", "optimizer": "adagrad"},
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: "-".join(map(str, settings.values())))
+def test_steps_by_tables_are_steps_by_rows(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    by_rows, by_tables = engine(**settings), engine(**settings)
+    for seed in range(3):
+        positives, negatives = batch(seed)
+        monkeypatch.setattr(steps, "MANY", 2**62)
+        assert not steps.reads_most(by_rows.task, positives, Drawn(negatives))
+        expected = by_rows.step(positives, negatives, 0.05)
+        monkeypatch.setattr(steps, "MANY", 1)
+        assert steps.reads_most(by_tables.task, positives, Drawn(negatives))
+        torch.testing.assert_close(by_tables.step(positives, negatives, 0.05), expected, rtol=1e-10, atol=1e-12)
+    for name, values in by_rows.model.parameters.items():
+        torch.testing.assert_close(by_tables.model.parameters[name], values, rtol=1e-8, atol=1e-10, msg=name)
+    for name, values in by_rows.updater.state.items():
+        torch.testing.assert_close(by_tables.updater.state[name], values, rtol=1e-8, atol=1e-10, msg=name)
+
+
+def test_rows_that_no_triple_names_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Adam would move them by what it remembers; here their clocks stand still."""
+    monkeypatch.setattr(steps, "MANY", 1)
+    made = engine(model="mure", optimizer="adam", lr=0.1)
+    positives, negatives = batch(0)
+    made.step(positives, negatives, 0.1)
+    before = {name: values.clone() for name, values in (made.model.parameters | made.updater.state).items()}
+    positives, negatives = positives.clone(), negatives.clone()
+    positives[:, [0, 2]] %= 5
+    negatives %= 5
+    made.step(positives, negatives, 0.1)
+    for name in ("entity", "optimizer.entity.mean", "optimizer.entity.steps"):
+        now = (made.model.parameters | made.updater.state)[name]
+        assert torch.equal(now[5:], before[name][5:])
+        assert not torch.equal(now[:5], before[name][:5])
+
+
+@pytest.mark.parametrize("model", ["rescal", "mure-matrix"])
+def test_all_entities_as_candidates(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_rows, by_tables = engine(model=model), engine(model=model)
+    for seed in range(2):
+        positives, _ = batch(seed)
+        loss, touched = steps.row_gradients(by_rows.task, positives, None)
+        by_rows.updater.update(touched, 0.05)
+        assert steps.reads_most(by_tables.task, positives, None)
+        torch.testing.assert_close(by_tables.step(positives, None, 0.05), loss)
+    for name, values in by_rows.model.parameters.items():
+        torch.testing.assert_close(by_tables.model.parameters[name], values, rtol=1e-8, atol=1e-10, msg=name)
+
+
+def test_what_needs_the_rows_themselves_is_done_by_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "MANY", 1)
+    positives, negatives = batch(0)
+    for settings in ({"model": "mure", "transformation": "swapped"}, {"model": "mure", "entity_dropout": 0.2}):
+        assert not steps.reads_most(engine(**settings).task, positives, Drawn(negatives))
+    task = engine(model="mure").task
+    assert not steps.reads_most(task, positives, Drawn(negatives, subjects=negatives))
+    assert not steps.reads_most(task, positives, Drawn(negatives[0]))
