@@ -35,7 +35,7 @@ def test_a_run_that_exists_is_refused_in_words_for_both_interfaces(small_tree: K
     settings = {"dim": 2, "epochs": 1, "device": "cpu", "engine": "torch", "progress": Silent()}
     murp.train(small_tree, out=tmp_path / "run", **settings)
     with pytest.raises(RunError, match=r"Choose another folder.*murp\.resume in Python"):
-        murp.train(small_tree, out=tmp_path / "run", **settings)
+        murp.train(small_tree, out=tmp_path / "run", reuse=False, **settings)
 
 
 def test_a_path_that_is_no_run_is_answered_with_those_that_are(small_tree: KnowledgeGraph, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ graph = murp.KnowledgeGraph.load("wordnet-mini")
 run = murp.train(graph, model="murp", dim=40, epochs=100, out="runs/first")
 run.evaluate("test").mrr
 run.predict(head="asia.n.01", relation="has_part", k=10)
+run.discover(k=10); run.score([("asia.n.01", "has_part", "china.n.01")]); run.embedding("asia.n.01")
+run.plot("disk"); run.export("vectors.npz"); run.explore()
 """
 
 from __future__ import annotations
@@ -23,24 +25,60 @@ if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 
 if TYPE_CHECKING:
+    from murp.api.graphs import analyze as analyze
+    from murp.api.graphs import audit as audit
+    from murp.api.graphs import convert as convert
+    from murp.api.graphs import dataset as dataset
+    from murp.api.graphs import datasets as datasets
+    from murp.api.graphs import hierarchy_split as hierarchy_split
+    from murp.api.run import Run as Run
+    from murp.api.training import evaluate as evaluate
+    from murp.api.training import import_run as import_run
+    from murp.api.training import load as load
+    from murp.api.training import resume as resume
+    from murp.api.training import sweep as sweep
+    from murp.api.training import train as train
     from murp.config import Config as Config
     from murp.errors import MurpError as MurpError
     from murp.graph import KnowledgeGraph as KnowledgeGraph
-    from murp.runs import Run as Run
-    from murp.runs import load as load
-    from murp.training import resume as resume
-    from murp.training import train as train
 
 _HOMES = {
     "Config": "murp.config",
     "KnowledgeGraph": "murp.graph",
     "MurpError": "murp.errors",
-    "Run": "murp.runs",
-    "load": "murp.runs",
-    "resume": "murp.training",
-    "train": "murp.training",
+    "Run": "murp.api.run",
+    "analyze": "murp.api.graphs",
+    "audit": "murp.api.graphs",
+    "convert": "murp.api.graphs",
+    "dataset": "murp.api.graphs",
+    "datasets": "murp.api.graphs",
+    "evaluate": "murp.api.training",
+    "hierarchy_split": "murp.api.graphs",
+    "import_run": "murp.api.training",
+    "load": "murp.api.training",
+    "resume": "murp.api.training",
+    "sweep": "murp.api.training",
+    "train": "murp.api.training",
 }
-__all__ = ["Config", "KnowledgeGraph", "MurpError", "Run", "__version__", "load", "resume", "train"]
+__all__ = [
+    "Config",
+    "KnowledgeGraph",
+    "MurpError",
+    "Run",
+    "__version__",
+    "analyze",
+    "audit",
+    "convert",
+    "dataset",
+    "datasets",
+    "evaluate",
+    "hierarchy_split",
+    "import_run",
+    "load",
+    "resume",
+    "sweep",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -70,3 +70,12 @@ def console() -> Console:
 def watched() -> bool:
     """Whether a person watches standard error, on a terminal that can redraw a line."""
     return Display(sys.stderr).isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+
+
+def in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook, which can show HTML."""
+    if "IPython" not in sys.modules:
+        return False
+    from IPython import get_ipython
+
+    return getattr(get_ipython(), "kernel", None) is not None

@@ -159,7 +159,7 @@ def test_an_export_says_what_the_score_is() -> None:
 
 def test_a_run_folder_without_a_name_of_its_own_has_no_colon(folder: Path) -> None:
     """A colon separates folders in PATH and hosts in scp, and Windows takes none."""
-    from murp.cli.train import _free_name
+    from murp.runs.places import free_place
 
     config = Config(model="own_models_of_a_test:Mine", data="wordnet-mini", dim=4)
-    assert _free_name(config) == Path("runs/wordnet-mini-own_models_of_a_test.Mine-d4-seed0")
+    assert free_place(config) == Path("runs/wordnet-mini-own_models_of_a_test.Mine-d4-seed0")

@@ -184,7 +184,7 @@ class TestInterrupted:
         monkeypatch.setitem(ITEMS, "figure4", lambda experiments: experiments.results([MURE]))
         command = ["paper", "run", "figure4", "--quick", "--device", "cpu", "--out", str(tmp_path)]
         with monkeypatch.context() as patch:
-            patch.setattr("murp.training.progress.for_terminal", Stop)
+            patch.setattr("murp.training.progress.usual", Stop)
             assert main(command) == 130
         stopped = capsys.readouterr()
         assert stopped.out == "training mure d=5, on wordnet-mini: 1 run\n"

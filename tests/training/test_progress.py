@@ -123,6 +123,6 @@ def test_a_terminal_that_cannot_redraw_gets_lines(monkeypatch: pytest.MonkeyPatc
     with open(os.devnull, "rb+", buffering=0) as nothing:
         monkeypatch.setattr(sys, "stderr", Terminal(nothing.fileno()))
         monkeypatch.setenv("TERM", "xterm")
-        assert isinstance(progress.for_terminal(), progress.Bar)
+        assert isinstance(progress.usual(), progress.Bar)
         monkeypatch.setenv("TERM", "dumb")
-        assert isinstance(progress.for_terminal(), progress.Lines)
+        assert isinstance(progress.usual(), progress.Lines)

@@ -251,7 +251,7 @@ def test_an_existing_run_folder_is_refused_and_untouched(small_tree: KnowledgeGr
     murp.train(small_tree, out=tmp_path / "run", **QUICK)
     before = {p: p.read_bytes() for p in (tmp_path / "run").rglob("*") if p.is_file()}
     with pytest.raises(RunError, match="exists already"):
-        murp.train(small_tree, out=tmp_path / "run", **QUICK)
+        murp.train(small_tree, out=tmp_path / "run", reuse=False, **QUICK)
     assert before == {p: p.read_bytes() for p in (tmp_path / "run").rglob("*") if p.is_file()}
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,10 +12,12 @@ from numpy.typing import NDArray
 
 from murp.analysis.correlation import Correlation, spearman
 from murp.analysis.depth import Levels, find_levels
+from murp.analysis.graph_report import profile_dict
 from murp.analysis.relations import RelationProfile, profile, relation_edges
 from murp.errors import NotFiniteError
 from murp.evaluation import Protocol
 from murp.graph import Split
+from murp.rows import Tabular
 from murp.runs import Run
 
 
@@ -31,7 +35,7 @@ class RelationFit:
 
 
 @dataclass(frozen=True)
-class EmbeddingReport:
+class EmbeddingReport(Tabular):
     """Rank correlations over a run; ``split`` and ``protocol`` are those of the hits.
 
     ``norm_and_bias`` has ``subject_bias`` and ``object_bias``, those the model has. ``score_and_hits`` is over
@@ -43,6 +47,22 @@ class EmbeddingReport:
     relations: tuple[RelationFit, ...]
     norm_and_bias: dict[str, Correlation]
     score_and_hits: Correlation
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        found = dataclasses.asdict(self)
+        for fit, one in zip(found["relations"], self.relations, strict=True):
+            fit["profile"] = profile_dict(one.profile)
+        return found
+
+    def columns(self) -> dict[str, list[Any]]:
+        """A row for each relation: its profile, ρ of depth with norm over n entities, and Hits@10."""
+        rows = [
+            {**profile_dict(fit.profile), "rho": fit.depth_and_norm.rho, "n": fit.depth_and_norm.n, "hits@10": fit.hits}
+            | {"queries": fit.queries}
+            for fit in self.relations
+        ]
+        return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
 
 
 def embedding_report(run: Run, *, split: Split = "test", protocol: Protocol = "standard") -> EmbeddingReport:

@@ -75,6 +75,26 @@ def hierarchy_split(
     return subsets
 
 
+def made_by(
+    graph: KnowledgeGraph,
+    out: Path,
+    *,
+    hierarchical: Sequence[str] | None = None,
+    shares: Sequence[int] = (100, 75, 50, 25),
+    valid: int = 10_000,
+    test: int = 10_000,
+    seed: int = 0,
+) -> tuple[list[Subset], str]:
+    """Draw and write subsets; ``hierarchical`` relations by id or name, or by the rule ``AUTO``; which rule it was."""
+    if hierarchical is None:
+        rule, chosen = f"auto: {AUTO}", hierarchical_relations(graph)
+    else:
+        rule, chosen = "named", [graph.relations.find(name) for name in hierarchical]
+    subsets = hierarchy_split(graph, chosen, shares=shares, valid=valid, test=test, seed=seed)
+    write(subsets, out, origin=graph.name, seed=seed, rule=rule)
+    return subsets, rule
+
+
 def write(subsets: Sequence[Subset], out: Path, *, origin: str, seed: int, rule: str) -> None:
     """Write each subset into a folder of its own within the new folder ``out``, all of them or nothing.
 

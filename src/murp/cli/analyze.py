@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from murp.analysis import Correlation, RelationProfile
     from murp.analysis.embedding import EmbeddingReport
     from murp.analysis.higher import Comparison
-    from murp.runs import Run
+    from murp.api.run import Run
 
 
 LIKELY = 0.5  # from this σ(φ) on the model takes a fact for true
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> None:
     if bool(options.higher) != (options.relation is not None) or options.dim is not None:
         raise ConfigError("with --run, --higher and --relation go together, and --dim is the run's own: leave it out.")
     with fast_imports():
-        from murp.runs import load
+        from murp.api.training import load
 
     result = load(options.run_folder)
     if options.higher:
@@ -59,56 +59,27 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _run_data(options: argparse.Namespace) -> None:
-    import numpy as np
-
-    from murp.analysis import (
-        advise,
-        advise_on_relation,
-        hyperbolicity,
-        profile,
-        relation_edges,
-        relation_profiles,
-    )
+    from murp.analysis.graph_report import DIMENSION, graph_report
     from murp.graph import KnowledgeGraph
 
-    dim = options.dim or 40
     graph = KnowledgeGraph.load(options.source, data_dir=data_dir(options), seed=options.split_seed)
-    if options.relation is None:
-        profiles = relation_profiles(graph)
-        edges = graph.facts()[:, [0, 2]].astype(np.int64)
-    else:
-        relation = graph.relations.find(options.relation)
-        edges = relation_edges(graph)[relation]
-        profiles = [profile(graph.relations.id(relation), edges)]
-    curved = hyperbolicity(edges, seed=options.seed)
-    advice = advise(profiles, curved, dim) if options.relation is None else advise_on_relation(profiles[0], curved, dim)
+    found = graph_report(graph, relation=options.relation, dim=options.dim or DIMENSION, seed=options.seed)
     if options.json:
-        found = {
-            "name": graph.name,
-            "relations": [_profile_dict(one) for one in profiles],
-            "hyperbolicity": None if curved is None else dataclasses.asdict(curved),
-            "advice": dataclasses.asdict(advice),
-        }
-        print(json.dumps(found, ensure_ascii=False))
+        print(json.dumps(found.to_dict(), ensure_ascii=False))
         return
     print(f"{graph.name}: train, valid and test together, duplicates merged\n")
     header = ["relation", "facts", "entities", "Krackhardt", "longest", "mean", "symmetry", "kind", "leads"]
-    rows = [_profile_row(one) for one in profiles]
+    rows = [_profile_row(one) for one in found.relations]
     print(table([*header, "roots", "leaves", ""], rows, right=(1, 2, 3, 4, 5, 6, 9, 10)))
     print("\nlongest, mean: of the shortest paths, in edges; leads: towards the roots (up) or the leaves (down)")
     print("roots, leaves: a cycle counts as one")
-    print("", *advice.sentences, sep="\n")
+    print("", *found.advice.sentences, sep="\n")
 
 
 def _run_embedding(options: argparse.Namespace, result: Run) -> None:
-    from murp.analysis.embedding import embedding_report
-
-    report = embedding_report(result)
+    report = result.analyze()
     if options.json:
-        found = dataclasses.asdict(report) | {"run": options.run_folder}
-        for fit, one in zip(found["relations"], report.relations, strict=True):
-            fit["profile"] = _profile_dict(one.profile)
-        print(json.dumps(found, ensure_ascii=False))
+        print(json.dumps(report.to_dict() | {"run": options.run_folder}, ensure_ascii=False))
         return
     print(f"{result.config.model} d={result.config.dim} on {result.graph.name}, epoch {result.state['epoch']}")
     print(f"hits@10: split {report.split}, protocol {report.protocol}, filtered\n")
@@ -121,10 +92,8 @@ def _run_embedding(options: argparse.Namespace, result: Run) -> None:
 
 
 def _run_higher(options: argparse.Namespace, result: Run) -> None:
-    from murp.analysis.higher import compare
-
     first, second = options.higher
-    found = compare(result, first, second, options.relation)
+    found = result.higher(first, second, options.relation)
     if options.json:
         print(json.dumps(dataclasses.asdict(found) | {"run": options.run_folder}, ensure_ascii=False))
         return
@@ -198,10 +167,6 @@ def _profile_row(one: RelationProfile) -> list[object]:
         f"{one.leaves:,}",
         _mark(one),
     ]
-
-
-def _profile_dict(one: RelationProfile) -> dict[str, object]:
-    return dataclasses.asdict(one) | {"hierarchical": one.hierarchical}
 
 
 def _mark(one: RelationProfile) -> str:

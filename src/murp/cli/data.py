@@ -42,18 +42,18 @@ def add(commands: Commands) -> None:
 
 def run_list(options: argparse.Namespace) -> None:
     """One row a dataset."""
-    from murp.graph.datasets import REGISTRY
+    from murp.graph.datasets import datasets
 
+    known = datasets()
     if options.json:
         print(
             json.dumps(
-                [{"name": d.name, "description": d.description, **d.counts()} for d in REGISTRY],
-                ensure_ascii=False,
+                [{"name": d.name, "description": d.description, **d.counts()} for d in known], ensure_ascii=False
             )
         )
         return
     columns = ("entities", "relations", "train", "valid", "test")
-    rows = [[d.name, *(f"{d.counts()[c]:,}" for c in columns), d.description] for d in REGISTRY]
+    rows = [[d.name, *(f"{d.counts()[c]:,}" for c in columns), d.description] for d in known]
     print(table(["name", *columns, ""], rows, right=range(1, 6)))
 
 
@@ -61,17 +61,7 @@ def run_info(options: argparse.Namespace) -> None:
     """Everything the registry knows of one dataset."""
     from murp.graph.datasets import dataset
 
-    entry = dataset(options.name)
-    facts = {
-        "name": entry.name,
-        "description": entry.description,
-        **entry.counts(),
-        "origin": entry.origin,
-        "licence": entry.licence,
-        "citation": entry.citation,
-        "files": entry.urls(),
-        "sha256": dict(entry.sha256),
-    }
+    facts = dataset(options.name).to_dict()
     if options.json:
         print(json.dumps(facts, ensure_ascii=False))
         return
@@ -132,18 +122,20 @@ def _add_hierarchy_split(verbs: Commands) -> None:
 
 def run_hierarchy_split(options: argparse.Namespace) -> None:
     """Draw, write, and say what was written."""
-    from murp.analysis.hierarchy_split import AUTO, hierarchical_relations, hierarchy_split, write
+    from murp.analysis.hierarchy_split import made_by
     from murp.graph import SPLITS, KnowledgeGraph
 
     graph = KnowledgeGraph.load(options.source, data_dir=data_dir(options), seed=options.split_seed)
-    if options.hierarchical == "auto":
-        rule, chosen = f"auto: {AUTO}", hierarchical_relations(graph)
-    else:
-        rule, chosen = "named", [graph.relations.find(name) for name in options.hierarchical.split(",")]
-    subsets = hierarchy_split(
-        graph, chosen, shares=options.shares, valid=options.valid, test=options.test, seed=options.seed
+    named = None if options.hierarchical == "auto" else options.hierarchical.split(",")
+    subsets, rule = made_by(
+        graph,
+        Path(options.out),
+        hierarchical=named,
+        shares=options.shares,
+        valid=options.valid,
+        test=options.test,
+        seed=options.seed,
     )
-    write(subsets, Path(options.out), origin=graph.name, seed=options.seed, rule=rule)
     rows = [
         [s.graph.name, len(s.hierarchical), len(s.others), *(f"{len(s.graph.split(split)):,}" for split in SPLITS)]
         for s in subsets

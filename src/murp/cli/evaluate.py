@@ -13,9 +13,9 @@ from murp.cli.text import Commands, add_run, fast_imports, figure, table, whole
 from murp.commands import command
 
 if TYPE_CHECKING:
+    from murp.api.run import Run
     from murp.evaluation import Metrics
     from murp.prediction.classification import Thresholds
-    from murp.runs import Run
 
 FEW = 100  # answers: fewer leave a probability too uncertain to go without a word
 
@@ -42,7 +42,7 @@ def add_evaluate(commands: Commands) -> None:
 def run_evaluate(options: argparse.Namespace) -> None:
     """Evaluate and print one table, or one JSON object."""
     with fast_imports():
-        from murp.runs import load
+        from murp.api.training import load
 
     result = load(options.path, checkpoint=options.checkpoint, device=options.device)
     memory = None if options.memory is None else options.memory * 2**20
@@ -90,8 +90,9 @@ def add_calibrate(commands: Commands) -> None:
 def run_calibrate(options: argparse.Namespace) -> None:
     """Fit, judge, write ``calibration.json`` into the run folder, and print what it is worth."""
     with fast_imports():
+        from murp.api.training import load
         from murp.prediction.calibration import CONDITION, SHOWN
-        from murp.runs import folder, load
+        from murp.runs import folder
 
     result = load(options.path, checkpoint=options.checkpoint, device=options.device)
     found = result.calibrate(method=options.method, seed=options.seed)
@@ -170,36 +171,22 @@ def add_classify(commands: Commands) -> None:
 def run_classify(options: argparse.Namespace) -> None:
     """Choose thresholds on valid; print the accuracy on test, or the verdict on each triple of a file."""
     with fast_imports():
-        from murp.prediction import classify
-        from murp.runs import load
+        from murp.api.training import load
 
     result = load(options.path, checkpoint=options.checkpoint, device=options.device)
-    graph = result.graph
-    found = classify(result.model, graph, seed=options.seed)
+    found = result.classify(seed=options.seed)
     if options.triples is not None:
         _verdicts(options, result, found.thresholds)
         return
-    parts = {
-        graph.relations.id(r): (found.thresholds.by_relation.get(r), part) for r, part in found.by_relation.items()
-    }
-    protocol = f"one corruption a fact, of head or tail, seed {options.seed}; thresholds chosen on valid"
     if options.json:
-        report = {
-            "split": "test",
-            "protocol": protocol,
-            "accuracy": found.test.share,
-            "triples": found.test.triples,
-            "threshold": found.thresholds.overall,
-            "by_relation": {
-                name: {"accuracy": part.share, "triples": part.triples, "threshold": threshold}
-                for name, (threshold, part) in parts.items()
-            },
-        }
-        print(json.dumps(report, ensure_ascii=False))
+        print(json.dumps(found.to_dict(), ensure_ascii=False))
         return
-    print(f"split test, {protocol}\n")
+    print(f"split test, {found.protocol}\n")
     rows = [["all", figure(found.test.share), f"{found.test.triples:,}", ""]]
-    rows += [[name, figure(p.share), f"{p.triples:,}", figure(t)] for name, (t, p) in parts.items()]
+    rows += [
+        [found.relations[r], figure(part.share), f"{part.triples:,}", figure(found.thresholds.by_relation.get(r))]
+        for r, part in found.by_relation.items()
+    ]
     print(table(["", "accuracy", "triples", "threshold"], rows, right=(1, 2, 3)))
 
 

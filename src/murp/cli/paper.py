@@ -61,7 +61,7 @@ def run_items(options: argparse.Namespace) -> None:
         from murp.paper import ITEMS, Experiments
         from murp.paper.done import is_done
         from murp.paper.experiments import stored
-        from murp.training.progress import for_terminal
+        from murp.training.progress import usual
 
     unknown = [name for name in options.items if name not in (*ITEMS, "all")]
     if unknown:
@@ -78,7 +78,7 @@ def run_items(options: argparse.Namespace) -> None:
         seeds=options.seeds,
         quick=options.quick,
         again=options.again,
-        progress=for_terminal(),
+        progress=usual(),
         say=_say,
     )
     try:

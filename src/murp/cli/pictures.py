@@ -5,28 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from murp.cli.text import Commands, add_run, fast_imports, whole
 from murp.display import show
-from murp.errors import ConfigError
+from murp.picture_kinds import KINDS, SEVERAL, check
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from murp.runs import Run
-
-# Each kind with the options it heeds; the others would be ignored, so they are refused.
-KINDS = {
-    "disk": ("head", "relation", "centre", "edges", "colour", "projection"),
-    "spheres": ("centre",),
-    "question": ("head", "relation"),
-    "convergence": (),
-    "norms": (),
-    "relations": ("split", "protocol"),
-    "reliability": (),
-}
-SEVERAL = ("question", "convergence", "norms", "relations")
 _EXPLAINED = (
     "disk: all entities, or a question's answers around its head; spheres: spheres of influence; "
     "question: the paper's figure 5; convergence: loss and MRR by epoch; norms: norm against bias; "
@@ -59,60 +42,20 @@ def add_plot(commands: Commands) -> None:
 
 def run_plot(options: argparse.Namespace) -> None:
     """Draw and say where the picture is."""
-    _check(options)
+    heeded = {option: getattr(options, option) for option in sorted(set().union(*KINDS.values()))}
+    check(options.kind, heeded, len(options.path))
     with fast_imports():
+        from murp.api.training import load
+        from murp.plots.pictures import picture
         from murp.plots.style import picture_path, save
         from murp.prediction.results import check_place
-        from murp.runs import load
 
     path = picture_path(Path(options.out) if options.out else Path(options.path[0]) / f"{options.kind}.png")
     if options.out:
         check_place(path, force=options.force)
     runs = [load(folder, checkpoint=options.checkpoint, device=options.device) for folder in options.path]
-    save(_draw(runs, options), path)
+    save(picture(runs, options.kind, **heeded), path)
     print(f"picture: {path}")
-
-
-def _check(options: argparse.Namespace) -> None:
-    kind = options.kind
-    for option in sorted(set().union(*KINDS.values())):
-        if getattr(options, option) is not None and option not in KINDS[kind]:
-            kinds = " and ".join(name for name, heeded in KINDS.items() if option in heeded)
-            raise ConfigError(f"--{option} is for {kinds}, not for {kind}: leave it out.")
-    if len(options.path) > 1 and kind not in SEVERAL:
-        raise ConfigError(f"{kind} shows one run, not {len(options.path)}: draw a picture of each.")
-    if (options.head is None) != (options.relation is None) or (kind == "question" and options.head is None):
-        raise ConfigError("a question has two parts: give both --head and --relation.")
-    if options.head is not None and (options.centre or options.edges or options.colour):
-        raise ConfigError("a question has its head at the centre: leave out --centre, --edges and --colour.")
-
-
-def _draw(runs: list[Run], options: argparse.Namespace) -> Figure:
-    from murp.plots import disk, entities, run_charts, spheres
-
-    if options.kind == "convergence":
-        return run_charts.convergence_of(runs)
-    if options.kind == "norms":
-        return run_charts.norms_of(runs)
-    if options.kind == "relations":
-        return run_charts.relations_of(runs, options.split or "test", options.protocol or "standard")
-    if options.kind == "reliability":
-        return run_charts.reliability_of(runs[0])
-    if options.kind == "question" or (options.head is not None and options.projection == "paper"):
-        return run_charts.question_of(runs, options.head, options.relation)
-    graph = runs[0].graph
-    if options.head is not None:
-        return disk.answers_disk(runs[0], graph.entities.find(options.head), graph.relations.find(options.relation))
-    centre = None if options.centre is None else graph.entities.find(options.centre)
-    if options.kind == "spheres":
-        return spheres.spheres(runs[0], centre=centre)
-    return entities.entities_disk(
-        runs[0],
-        centre=centre,
-        edges=None if options.edges is None else graph.relations.find(options.edges),
-        colour=options.colour or "norm",
-        projection=options.projection or "distances",
-    )
 
 
 def add_explore(commands: Commands) -> None:
@@ -136,8 +79,8 @@ def run_explore(options: argparse.Namespace) -> None:
     with fast_imports():
         import torch
 
+        from murp.api.training import load
         from murp.errors import MurpError
-        from murp.runs import load
 
     # Answers take a millisecond: threads would cost more than they bring.
     torch.set_num_threads(1)
@@ -145,12 +88,10 @@ def run_explore(options: argparse.Namespace) -> None:
         raise MurpError(f"--port {options.port}: ports end at 65535.")
     paths = [path for path in (options.path, options.second) if path is not None]
     if options.export is not None:
-        from murp.explorer.export import write_page
-
         if len(paths) > 1:
             raise MurpError("--export writes the page of one run: give one run folder.")
         page = Path(options.export)
-        write_page(load(options.path, checkpoint=options.checkpoint, device="cpu"), page)
+        load(options.path, checkpoint=options.checkpoint, device="cpu").page(page)
         print(f"page: {page}")
         return
 

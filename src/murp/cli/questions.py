@@ -13,7 +13,7 @@ from murp.cli.text import Commands, add_run, bar, fast_imports, figure, table, w
 from murp.errors import ConfigError
 
 if TYPE_CHECKING:
-    from murp.runs import Run
+    from murp.api.run import Run
 
 _QUERIES = """file of questions: .tsv, .csv, .jsonl or .parquet, a row of head and relation each; with a header
 (head, relation, tail) also relation and tail, or three columns with ? for what is asked"""
@@ -42,7 +42,7 @@ def add_predict(commands: Commands) -> None:
 def run_predict(options: argparse.Namespace) -> None:
     """Predict and print one table, or one JSON object; or fill a file."""
     with fast_imports():
-        from murp.runs import load
+        from murp.api.training import load
 
     _check_question(options)
     if options.queries is not None:
@@ -101,7 +101,7 @@ def _fill_file(options: argparse.Namespace, result: Run) -> None:
     import time
 
     from murp.cli.evaluate import note
-    from murp.prediction import count_queries, predict_file
+    from murp.prediction import count_queries
 
     queries, out = Path(options.queries), Path(options.out)
     total = count_queries(queries, result.graph)
@@ -115,14 +115,11 @@ def _fill_file(options: argparse.Namespace, result: Run) -> None:
             if not warm:
                 warm.append((time.monotonic(), done))
 
-        rows = predict_file(
-            result.model,
-            result.graph,
+        rows = result.predict_file(
             queries,
             out,
             k=options.k,
             new_only=options.new_only,
-            calibration=result.calibration,
             force=options.force,
             memory=None if options.memory is None else options.memory * 2**20,
             advance=advance,
@@ -164,29 +161,23 @@ def add_discover(commands: Commands) -> None:
 def run_discover(options: argparse.Namespace) -> None:
     """Score all pairs, relation by relation, and print or write the best new ones."""
     with fast_imports():
+        from murp.api.training import load
         from murp.cli.evaluate import note
-        from murp.graph import KnownFacts
-        from murp.prediction.discovery import discover, heads_of, schema, table_of
+        from murp.prediction.discovery import heads_of, relations_asked, schema
         from murp.prediction.results import check_output, distinct_names, json_lines, writing
-        from murp.runs import load
 
     out = None if options.out is None else Path(options.out)
     if out is not None:
         check_output(out, force=options.force)
     result = load(options.path, checkpoint=options.checkpoint, device=options.device)
     graph, calibration = result.graph, result.calibration
-    relations = range(graph.num_relations) if options.relation is None else [graph.relations.find(options.relation)]
-    asked = sum(len(heads_of(graph, relation, options.heads)) for relation in relations)
+    asked = sum(len(heads_of(graph, r, options.heads)) for r in relations_asked(graph, options.relation))
     scores = asked * graph.num_entities
     questions = "1 question" if asked == 1 else f"{asked:,} questions"
     print(f"{questions} × {graph.num_entities:,} entities: {scores:,} scores", file=sys.stderr)
-    known = KnownFacts.of(graph)
     with bar(asked, "questions") as advance:
-        found = [
-            discover(result.model, graph, relation, options.k, heads=options.heads, known=known, advance=advance)
-            for relation in relations
-        ]
-    tables = [table_of(graph, facts, calibration) for facts in found]
+        new = result.discover(options.relation, options.k, heads=options.heads, advance=advance)
+    found, tables = new.found, new.tables
     origin = note(result)
     if out is not None:
         with writing(out, schema(calibrated=calibration is not None)) as write:
@@ -227,7 +218,7 @@ def add_nearest(commands: Commands) -> None:
 def run_nearest(options: argparse.Namespace) -> None:
     """Search and print one table, or one JSON object."""
     with fast_imports():
-        from murp.runs import load
+        from murp.api.training import load
 
     result = load(options.path, checkpoint=options.checkpoint, device=options.device)
     found = result.nearest(options.entity, options.k)

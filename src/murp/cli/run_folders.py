@@ -6,11 +6,8 @@ import argparse
 import json
 from pathlib import Path
 
-from murp.cli.text import Commands, add_run, fast_imports, figure
+from murp.cli.text import Commands, add_run, fast_imports
 from murp.commands import command
-
-# Settings of a model that say nothing of what it is made of.
-COMMON = ("dim", "initial_scale", "query_dropout", "entity_dropout", "curvature")
 
 
 def add_info(commands: Commands) -> None:
@@ -24,58 +21,10 @@ def add_info(commands: Commands) -> None:
 def run_info(options: argparse.Namespace) -> None:
     """Read the folder and print what it says."""
     with fast_imports():
-        from murp.graph.vocabulary import counted
-        from murp.optimizers.optimizer import TABLES
-        from murp.runs import checkpoint, folder
-        from murp.runs.settings import checked
+        from murp.runs.info import info
 
-    path = Path(options.path)
-    config, graph = folder.read_config(path), folder.read_graph(path)
-    tables, state = checkpoint.load(path / folder.LAST)
-    state = checked(state, config, path / folder.LAST, path / folder.CONFIG)
-    counts = graph.counts()
-    kept = {name: tables.pop(name) for name in list(tables) if name.startswith(TABLES)}
-    parameters = {name: list(values.shape) for name, values in tables.items()}
-    environment, trained = folder.read_environment(path), folder.training_environment(path)
-    if options.json:
-        print(
-            json.dumps(
-                {
-                    "run": str(path),
-                    "config": config.to_dict(),
-                    "graph": {"name": graph.name, **counts},
-                    "state": state,
-                    "parameters": parameters,
-                    "optimizer": {name.removeprefix(TABLES): list(values.shape) for name, values in kept.items()},
-                    "environment": environment,
-                }
-            )
-        )
-        return
-    shapes = ", ".join(f"{name} {' × '.join(map(str, shape))}" for name, shape in parameters.items())
-    number = sum(values.numel() for values in tables.values())
-    own = config.settings_of("model")
-    lines = {
-        "run": path,
-        "model": f"{config.model} d={config.dim}, {config.dtype}",
-        "parts": ", ".join(f"{name} {value}" for name, value in own.items() if name not in COMMON) or "none",
-        "graph": f"{graph.name}: {counted(counts)}",
-        "parameters": f"{number:,}: {shapes}",
-        "optimizer": f"{config.optimizer}, lr {config.lr:g}"
-        + (f", which keeps {sum(values.numel() for values in kept.values()):,} numbers" if kept else ""),
-        "progress": f"epoch {state['epoch']} of {config.epochs}, {state['seconds']:,.0f} s",
-        "best": "no validation yet"
-        if state["best_mrr"] is None
-        else f"MRR {figure(state['best_mrr'])} in epoch {state['best_epoch']} (valid, protocol standard)",
-        "trained on": "not known: the export does not say"
-        if trained is None
-        else f"{trained['device']}, torch {trained['torch']}, murp {trained['murp']}, begun {trained['started']}",
-    }
-    if folder.imported(path):
-        lines["imported"] = f"{environment['started']} by murp {environment['murp']}"
-    width = max(len(name) for name in lines)
-    for name, text in lines.items():
-        print(f"{name:<{width}}  {text}")
+    found = info(Path(options.path))
+    print(json.dumps(found.to_dict()) if options.json else found)
 
 
 def add_export(commands: Commands) -> None:
@@ -100,11 +49,11 @@ def add_export(commands: Commands) -> None:
 def run_export(options: argparse.Namespace) -> None:
     """Export and say what was written."""
     with fast_imports():
-        from murp.exchange import FORMATS, export
-        from murp.runs import load
+        from murp.api.training import load
+        from murp.exchange import FORMATS
 
     result = load(options.path, checkpoint=options.checkpoint, device=options.device)
-    export(result, options.to, Path(options.out), options.coordinates)
+    result.export(options.out, options.to, coordinates=options.coordinates)
     print(f"wrote {options.out}: {FORMATS[options.to]}")
     if options.to not in ("word2vec", "tensorboard"):
         data = [] if options.to == "hub-folder" else ["--data", "DATA"]
@@ -123,8 +72,8 @@ def add_import(commands: Commands) -> None:
 def run_import(options: argparse.Namespace) -> None:
     """Import and say what can be done with it."""
     with fast_imports():
-        from murp.exchange import import_run
+        from murp.api.training import import_run
 
-    result = import_run(Path(options.path), Path(options.out), options.data)
+    result = import_run(options.path, options.out, data=options.data)
     what = f"{result.config.model} d={result.config.dim} on {result.graph.name}"
     print(f"imported {what} into {result.path}\nnext: {command('evaluate', result.path)}")

@@ -14,7 +14,7 @@ from murp.config import Config
 from murp.errors import ConfigError, MurpError, printable
 
 if TYPE_CHECKING:
-    from murp.runs import Run
+    from murp.training.trials import Sweep
 
 
 def add(commands: Commands) -> None:
@@ -34,41 +34,31 @@ def settings(command: argparse.ArgumentParser, words: Sequence[str]) -> None:
 def run(options: argparse.Namespace) -> None:
     """Train the grid and print the validation MRR of every run, best first; raise if any of them failed."""
     with fast_imports():
+        from murp.api.training import sweep
         from murp.training import progress
-        from murp.training.grid import grid, run_names, sweep
 
     given = given_settings(options)
     data = given.pop("data", [Config.data])
     if len(data) > 1:
         raise ConfigError("a sweep has one --data; give each dataset a sweep of its own.")
-    settings = grid(given)
     if options.quiet:
         display.be_quiet()
     shown = progress.chosen(json=options.json, quiet=options.quiet)
-    results = sweep(data[0], settings, out=options.out, progress=shown)
-    rows = sorted(
-        zip(run_names(settings), results, strict=True),
-        key=lambda row: 1.0 if isinstance(row[1], MurpError) else -(row[1].state["best_mrr"] or 0.0),
-    )
-    failed = {name: str(result) for name, result in rows if isinstance(result, MurpError)}
+    found = sweep(data[0], out=options.out, progress=shown, **given)
+    failed = {trial.name: str(trial.error) for trial in found if trial.error is not None}
     try:
-        _report(options, rows, failed)
+        _report(options, found, failed)
     finally:
         if failed:  # told by the exit status, be the report read or not
-            raise MurpError(f"{len(failed)} of {len(rows)} runs failed.")
+            raise MurpError(f"{len(failed)} of {len(found)} runs failed.")
 
 
-def _report(options: argparse.Namespace, rows: Sequence[tuple[str, Run | MurpError]], failed: dict[str, str]) -> None:
+def _report(options: argparse.Namespace, found: Sweep, failed: dict[str, str]) -> None:
     if options.json:
-        best = {name: None if isinstance(r, MurpError) else r.state["best_mrr"] for name, r in rows}
-        print(json.dumps({"out": options.out, "best_mrr": best, "failed": failed}))
-    else:
-        print("MRR on valid, protocol standard, at the best epoch\n")
-        cells = [
-            [name, "failed", "–"] if isinstance(r, MurpError)
-            else [name, figure(r.state["best_mrr"]), r.state["best_epoch"]]
-            for name, r in rows
-        ]  # fmt: skip
-        print(table(["run", "MRR", "epoch"], cells, right=(1, 2)))
-        for name, reason in failed.items():
-            print(f"\n{printable(name)}: {reason}")
+        print(json.dumps({"out": options.out, "best_mrr": {one.name: one.mrr for one in found}, "failed": failed}))
+        return
+    print("MRR on valid, protocol standard, at the best epoch\n")
+    cells = [[one.name, "failed", "–"] if one.run is None else [one.name, figure(one.mrr), one.epoch] for one in found]
+    print(table(["run", "MRR", "epoch"], cells, right=(1, 2)))
+    for name, reason in failed.items():
+        print(f"\n{printable(name)}: {reason}")

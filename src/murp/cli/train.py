@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from murp.errors import ConfigError
 from murp.recipes import completed
 
 if TYPE_CHECKING:
-    from murp.runs import Run
+    from murp.api.run import Run
 
 
 def add(commands: Commands) -> None:
@@ -47,7 +46,8 @@ def run(options: argparse.Namespace) -> None:
         _refuse_settings(options, given)
 
     with fast_imports():
-        from murp.training import progress, resume, train
+        from murp.api.training import resume, train
+        from murp.training import progress
 
     if options.quiet:
         display.be_quiet()
@@ -62,9 +62,8 @@ def run(options: argparse.Namespace) -> None:
         if options.recipe is not None:
             given["recipe"] = options.recipe
         config = Config.from_mapping(completed(given), where)
-        out = Path(options.out) if options.out else _free_name(config)
         settings = config.to_dict()
-        result = train(settings.pop("data"), out=out, progress=shown, **settings)
+        result = train(settings.pop("data"), out=options.out or None, reuse=False, progress=shown, **settings)
 
     state = result.state
     if options.json:
@@ -106,13 +105,3 @@ def _refuse_settings(options: argparse.Namespace, given: dict[str, Any]) -> None
         raise ConfigError(
             f"--resume takes every setting but --epochs and --patience from the run; leave out {', '.join(refused)}."
         )
-
-
-def _free_name(config: Config) -> Path:
-    data = os.path.basename(os.path.abspath(config.data)).lstrip(".").split(".")[0] or "data"
-    model = config.model.replace(":", ".")  # of a class of one's own; not every system takes a colon
-    base = f"{data}-{model}-d{config.dim}-seed{config.seed}"
-    number = 1
-    while (path := Path("runs") / (base if number == 1 else f"{base}-{number}")).exists():
-        number += 1
-    return path

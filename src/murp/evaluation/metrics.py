@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from murp.evaluation.ranks import Protocol, Ranks
 from murp.graph import Split
+from murp.rows import Tabular
 
 HITS = (1, 3, 10)
 
@@ -46,7 +47,7 @@ class Metrics:
 
 
 @dataclass(frozen=True, repr=False)
-class Report:
+class Report(Tabular):
     """The figures of one split under one protocol.
 
     ``by_direction`` has ``tail`` and ``head`` (what is asked for); ``by_seen`` has ``seen`` and ``unseen``
@@ -112,6 +113,20 @@ class Report:
             "split": self.split,
             **self.overall.to_dict(),
             **{name: {key: metrics.to_dict() for key, metrics in group.items()} for name, group in groups.items()},
+        }
+
+    def columns(self) -> dict[str, list[Any]]:
+        """A row for all queries, then one for each part of a group: which, split, protocol, and the figures."""
+        groups = {"direction": self.by_direction, "seen in train": self.by_seen, "relation": self.by_relation}
+        parts = [("all", "all", self.overall)]
+        parts += [(group, name, metrics) for group, of in groups.items() for name, metrics in of.items()]
+        figures = [metrics.to_dict() for _, _, metrics in parts]
+        return {
+            "group": [group for group, _, _ in parts],
+            "name": [name for _, name, _ in parts],
+            "split": [self.split] * len(parts),
+            "protocol": [self.protocol] * len(parts),
+            **{name: [one[name] for one in figures] for name in figures[0]},
         }
 
     def __repr__(self) -> str:

@@ -23,6 +23,17 @@ FORMATS: dict[Format, str] = {
 }
 
 
+def format_of(out: Path) -> Format:
+    """The format that a name's ending says."""
+    for to in ("npz", "safetensors"):
+        if out.suffix == f".{to}":
+            return to
+    raise ConfigError(
+        f"{out}: its ending says no format. End the name in .npz or .safetensors, or say which of these it is to be: "
+        f"{', '.join(FORMATS)}."
+    )
+
+
 def export(run: Run, to: Format, out: Path, coordinates: Coordinates | None = None) -> None:
     """Write ``run`` to ``out``, a file or a folder that must not exist, whole or not at all.
 

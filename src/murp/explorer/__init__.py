@@ -10,6 +10,7 @@ security.py    who may ask, and what a browser may do with the answer
 protocol.py    what one connection may take: bytes, time, a place
 door.py        letting clients in, no more than there are places for
 server.py      binding to a port
+frame.py       in a notebook: in a thread, shown in a frame
 export.py      one file without a server
 page/          the page itself: HTML, CSS and JavaScript as the browser reads them
 """

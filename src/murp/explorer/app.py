@@ -38,8 +38,8 @@ Head = Annotated[str | None, Query(max_length=LONGEST, description="asks for tai
 Tail = Annotated[str | None, Query(max_length=LONGEST, description="asks for heads")]
 
 
-def create_app(collection: Collection, bound: str = "127.0.0.1") -> ASGIApp:
-    """The application for a collection, to be served at the address ``bound``."""
+def create_app(collection: Collection, bound: str = "127.0.0.1", *, framed: bool = False) -> ASGIApp:
+    """The application for a collection, to be served at the address ``bound``; ``framed``: see :class:`Guard`."""
     app = FastAPI(
         title="murp explorer",
         version=murp.__version__,
@@ -55,7 +55,9 @@ def create_app(collection: Collection, bound: str = "127.0.0.1") -> ASGIApp:
     _add_pictures(app, collection)
     _add_page(app)
     with_shortcut = PredictShortcut(_with_head(app), collection, longest=LONGEST, most=MOST)
-    return Guard(with_shortcut, bound)  # outermost, so that nothing said in here goes without its headers
+    return Guard(
+        with_shortcut, bound, framed=framed
+    )  # outermost, so that nothing said in here goes without its headers
 
 
 def _with_head(app: ASGIApp) -> ASGIApp:

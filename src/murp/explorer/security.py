@@ -28,7 +28,12 @@ HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=()",
     "cache-control": "no-store",
 }
-_ENCODED = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+# In a notebook: the pages of this machine may show it in a frame, whatever their port; no other site may.
+LOCAL = "http://127.0.0.1:* http://localhost:* https://127.0.0.1:* https://localhost:*"
+FRAMED_HEADERS = {
+    **{name: value for name, value in HEADERS.items() if name != "x-frame-options"},
+    "content-security-policy": POLICY.replace("frame-ancestors 'none'", f"frame-ancestors {LOCAL}"),
+}
 
 
 def is_loopback(host: str) -> bool:
@@ -77,11 +82,16 @@ def _name(header: str) -> str | None:
 
 
 class Guard:
-    """Refuses foreign hosts and gives every answer its security headers."""
+    """Refuses foreign hosts and gives every answer its security headers.
 
-    def __init__(self, app: ASGIApp, bound: str) -> None:
+    ``framed``: pages of this machine, a notebook's for one, may show the explorer in a frame.
+    """
+
+    def __init__(self, app: ASGIApp, bound: str, *, framed: bool = False) -> None:
         self.app = app
         self.bound = bound
+        headers = FRAMED_HEADERS if framed else HEADERS
+        self.headers = [(name.encode(), value.encode()) for name, value in headers.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -90,7 +100,7 @@ class Guard:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *_ENCODED]
+                message["headers"] = [*message["headers"], *self.headers]
             await send(message)
 
         hosts = [value for name, value in scope["headers"] if name == b"host"]

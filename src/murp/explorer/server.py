@@ -82,13 +82,19 @@ def configured(app: ASGIApp) -> uvicorn.Config:
     )
 
 
-@one_thread()
-def serve(collection: Collection, bound: socket.socket, host: str) -> None:
-    """Answer until Ctrl-C."""
-    server = Server(configured(create_app(collection, host)))
+def ready(collection: Collection, host: str, *, framed: bool = False) -> Server:
+    """A server that has compiled what it answers with; ``framed``: a page of this machine may show it in a frame."""
+    server = Server(configured(create_app(collection, host, framed=framed)))
     for exhibit in collection.exhibits:
         exhibit.answers.to_one(0, 0, 1)  # compiles, before the first who asks has to wait for it
     collection.evaluate()
+    return server
+
+
+@one_thread()
+def serve(collection: Collection, bound: socket.socket, host: str) -> None:
+    """Answer until Ctrl-C."""
+    server = ready(collection, host)
     try:
         _run(server, bound)
     except KeyboardInterrupt:

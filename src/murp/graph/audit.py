@@ -19,6 +19,7 @@ from murp.graph.relation_pairs import RelationPair, relation_pairs
 from murp.graph.sources import load, locate
 from murp.graph.streams import open_input, split_endings
 from murp.graph.vocabulary import Vocabulary, counted
+from murp.rows import Tabular
 
 _EXAMPLES = 5
 
@@ -35,7 +36,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(Tabular):
     """Every check made of a graph, those that found nothing (count 0) too."""
 
     name: str
@@ -53,6 +54,10 @@ class Audit:
             "counts": self.counts,
             "findings": [asdict(finding) | {"examples": list(finding.examples)} for finding in self.findings],
         }
+
+    def columns(self) -> dict[str, list[Any]]:
+        """A row for each check at each place."""
+        return {name: [getattr(one, name) for one in self.findings] for name in ("check", "where", "count", "text")}
 
     def lines(self) -> list[str]:
         """For people: what was found with its examples, then what is clean."""

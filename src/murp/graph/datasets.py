@@ -9,8 +9,10 @@ import difflib
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from murp.errors import DataError
+from murp.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,28 @@ class Dataset:
         files = ("train.txt", "valid.txt", "test.txt")
         return {} if self.base_url is None else {file: f"{self.base_url}/{file}" for file in files}
 
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that is known of it, ready for JSON."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            **self.counts(),
+            "origin": self.origin,
+            "licence": self.licence,
+            "citation": self.citation,
+            "files": self.urls(),
+            "sha256": dict(self.sha256),
+        }
+
 
 def digest_of_rows(content: bytes) -> str:
     """SHA-256 of the lines of a file, sorted and joined by LF."""
     return hashlib.sha256(b"\n".join(sorted(content.splitlines()))).hexdigest()
+
+
+def datasets() -> Rows[Dataset]:
+    """The datasets known by name."""
+    return Rows(Dataset, REGISTRY)
 
 
 def find_dataset(name: str) -> Dataset | None:

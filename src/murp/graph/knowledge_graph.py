@@ -16,6 +16,7 @@ from murp.graph.vocabulary import Vocabulary, counted
 Triples = NDArray[np.int32]
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
+FACTS_SHOWN = 5  # of a graph in a notebook
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,6 +40,14 @@ class KnowledgeGraph:
 
     def __repr__(self) -> str:
         return f"KnowledgeGraph({self.name!r}: {counted(self.counts())})"
+
+    def _repr_html_(self) -> str:
+        from murp.graph.indexing import table_of
+        from murp.rows import html_table
+
+        first = table_of(self, self.train[:FACTS_SHOWN])
+        said = f"{self.name}: {counted(self.counts())}; the first facts of train:"
+        return html_table(first.column_names, zip(*first.to_pydict().values(), strict=True), caption=said)
 
     @classmethod
     def load(

@@ -36,7 +36,7 @@ def tell_missing(figure: Figure) -> None:
         warnings.warn(
             f"{count} {'names use' if count > 1 else 'name uses'} characters that no installed font has, drawn as "
             f"{MISSING}; install one, such as fonts-noto-cjk.",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -6,12 +6,13 @@ the same time; :func:`save` writes the same bytes for the same figure, dates and
 
 from __future__ import annotations
 
+import io
 import textwrap
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -74,13 +75,24 @@ def light(colour: str, share: float = 0.3) -> str:
     return str(to_hex((red, green, blue)))
 
 
+class Picture(Figure):
+    """A figure that a notebook shows as it would be saved, without ``pyplot``."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        picture = io.BytesIO()
+        _write(self, picture, ".png")
+        width, height = self.get_size_inches()
+        # Twice as many dots as a screen shows on its inch: sharp on every screen.
+        return picture.getvalue(), {"width": round(width * DPI / 2), "height": round(height * DPI / 2)}
+
+
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure of so many inches, its parts laid out so that nothing is cut off.
 
     But for what is wider than the figure: titles run on over lines (:func:`tidy`), names are to be shortened
     (:func:`murp.widths.shortened`).
     """
-    figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
+    figure = Picture(figsize=(width, height), dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
@@ -156,16 +168,21 @@ def save(figure: Figure, path: Path) -> None:
     The same figure gives the same bytes. Text is text: a ``$`` in a name is a dollar sign, not mathematics.
     """
     picture_path(path)
-    literal(figure)
-    tell_missing(figure)
-    options: dict[str, Any] = {"dpi": DPI, "metadata": _METADATA[path.suffix]}
-    if path.suffix == ".png":
-        options["pil_kwargs"] = {"compress_level": _PACKING}
     try:
-        with replacing(path) as part, _saving, matplotlib.rc_context(_SETTINGS), _settled(figure):
-            figure.savefig(part, format=path.suffix[1:], **options)
+        with replacing(path) as part:
+            _write(figure, part, path.suffix)
     except OSError as error:
         raise MurpError(f"could not write {path}: {error.strerror}.") from error
+
+
+def _write(figure: Figure, target: Path | BinaryIO, ending: str) -> None:
+    literal(figure)
+    tell_missing(figure)
+    options: dict[str, Any] = {"dpi": DPI, "metadata": _METADATA[ending]}
+    if ending == ".png":
+        options["pil_kwargs"] = {"compress_level": _PACKING}
+    with _saving, matplotlib.rc_context(_SETTINGS), _settled(figure):
+        figure.savefig(target, format=ending[1:], **options)
 
 
 @contextmanager

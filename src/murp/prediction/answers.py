@@ -20,6 +20,7 @@ from murp.models import Model
 from murp.prediction.calibration import Calibration
 from murp.prediction.candidates import places_among_new
 from murp.prediction.search import Best, Scores, count, top_objects
+from murp.rows import Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +101,7 @@ def predict(
     k: int = 10,
     new_only: bool = False,
     calibration: Calibration | None = None,
-) -> list[Prediction]:
+) -> Rows[Prediction]:
     """The ``k`` best-scored entities for the open place, best first; names or ids are looked up in the graph.
 
     With ``new_only`` those of facts that the graph states are left out, and always the given entity itself unless the
@@ -126,7 +127,7 @@ def predict(
     if calibration is not None:
         calibrated = calibration.probability(found.scores, found.places).tolist()
     columns = zip(found.entities.tolist(), found.scores.tolist(), split_names(found.splits), calibrated, strict=True)
-    return [
+    predictions = (
         Prediction(
             rank=rank,
             id=graph.entities.id(entity),
@@ -137,7 +138,8 @@ def predict(
             calibrated=probability,
         )
         for rank, (entity, score, split, probability) in enumerate(columns, start=1)
-    ]
+    )
+    return Rows(Prediction, predictions)
 
 
 def identifier(name: str, value: Any) -> str:

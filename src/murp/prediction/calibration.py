@@ -34,6 +34,7 @@ from murp.prediction.candidates import Candidates, candidates
 from murp.prediction.isotonic import Steps, isotonic
 from murp.prediction.platt import Platt
 from murp.prediction.probability import Floats, brier, log_loss, reliability, sigmoid
+from murp.rows import Tabular
 
 Method = Literal["platt", "isotonic"]
 METHODS: tuple[Method, ...] = ("platt", "isotonic")
@@ -48,8 +49,11 @@ _FIELDS = {"method": str, "platt": dict, "steps": dict, "epoch": int, "seed": in
 
 
 @dataclass(frozen=True, repr=False)
-class Calibration:
-    """Both maps, which of them to use, and what they are worth on test."""
+class Calibration(Tabular):
+    """Both maps, which of them to use, and what they are worth on test.
+
+    As a table it has what the maps are worth: a row for each part of test and each map.
+    """
 
     method: Method
     platt: Platt
@@ -63,6 +67,13 @@ class Calibration:
         """The calibrated probabilities of answers with these scores, at these places among those not known, from 1."""
         evidence = self.platt.log_odds(scores, places)
         return sigmoid(evidence) if (method or self.method) == "platt" else self.steps.at(evidence)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Part of test, map, how many candidates and answers, mean probability, Brier score, log loss."""
+        cells = [(part, kind) for part in ("shown", "all") for kind in ("uncalibrated", *METHODS)]
+        counts = {name: [self.test[part][name] for part, _ in cells] for name in ("candidates", "answers")}
+        worth = {name: [self.test[part][kind][name] for part, kind in cells] for name in ("mean", "brier", "log_loss")}
+        return {"answers_of": [part for part, _ in cells], "map": [kind for _, kind in cells], **counts, **worth}
 
     def words(self) -> str:
         """How it came about, in a line."""

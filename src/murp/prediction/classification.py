@@ -7,6 +7,7 @@ states. A triple counts as true where φ(s, r, o) reaches the threshold of r.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from murp.prediction.candidates import facts_of
 from murp.prediction.probability import Floats
 from murp.prediction.results import ids
 from murp.prediction.search import score
+from murp.rows import Tabular
 
 _TRIES = 100
 
@@ -57,12 +59,59 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
-class Classification:
-    """Thresholds chosen on valid, and their accuracy on test: over all, and by relation."""
+class Classification(Tabular):
+    """Thresholds chosen on valid, and their accuracy on test: over all, and by relation (its number).
+
+    ``relations`` are the ids of those that test has; ``seed`` drew the corruptions.
+    """
 
     thresholds: Thresholds
     test: Accuracy
     by_relation: dict[int, Accuracy]
+    relations: dict[int, str]
+    seed: int
+
+    @property
+    def protocol(self) -> str:
+        """How it was counted, in words."""
+        return f"one corruption a fact, of head or tail, seed {self.seed}; thresholds chosen on valid"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {
+            "split": "test",
+            "protocol": self.protocol,
+            "accuracy": self.test.share,
+            "triples": self.test.triples,
+            "threshold": self.thresholds.overall,
+            "by_relation": {
+                self.relations[r]: {
+                    "accuracy": part.share,
+                    "triples": part.triples,
+                    "threshold": self.thresholds.by_relation.get(r),
+                }
+                for r, part in self.by_relation.items()
+            },
+        }
+
+    def columns(self) -> dict[str, list[Any]]:
+        """A row for all relations together, then one for each."""
+        found = self.to_dict()
+        rows = {"all": found, **found["by_relation"]}
+        names = ("accuracy", "triples", "threshold")
+        return {"relation": list(rows), **{name: [row[name] for row in rows.values()] for name in names}}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A triple by ids, its score, the threshold of its relation, and whether it counts as true."""
+
+    head: str
+    relation: str
+    tail: str
+    score: float
+    threshold: float
+    true: bool
 
 
 def classify(model: Model, graph: KnowledgeGraph, *, seed: int = 0) -> Classification:
@@ -71,7 +120,8 @@ def classify(model: Model, graph: KnowledgeGraph, *, seed: int = 0) -> Classific
     test = judge(model, graph, "test", seed + 1)
     right = thresholds.accept(test.scores, test.relations) == test.true
     parts = {int(r): _accuracy(right[test.relations == r]) for r in np.unique(test.relations)}
-    return Classification(thresholds, _accuracy(right), parts)
+    names = {r: graph.relations.id(r) for r in parts}
+    return Classification(thresholds, _accuracy(right), parts, names, seed)
 
 
 def choose_thresholds(judged: Judged) -> Thresholds:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from murp.errors import ConfigError
 from murp.graph import Indices, KnowledgeGraph, KnownFacts
+from murp.graph.vocabulary import counted
 from murp.models import Model
 from murp.prediction.answers import Answers
 from murp.prediction.calibration import Calibration
 from murp.prediction.probability import Floats, sigmoid
 from murp.prediction.results import ids, names
+from murp.prediction.search import count
+from murp.rows import Tabular
 
 Heads = Literal["seen", "all"]
 
@@ -58,8 +62,9 @@ def discover(
     time, and only the best so far are kept. ``known`` saves preparing the facts again, ``advance`` is told how many
     more heads are done.
     """
-    if k < 1:
-        raise ConfigError(f"k must be at least 1, not {k}.")
+    k = count("k", k)
+    if heads not in ("seen", "all"):
+        raise ConfigError(f"heads must be one of seen, all, not {heads!r}.")
     answers = Answers(model, graph, known)
     asked = heads_of(graph, relation, heads)
     size = max(1, _CELLS_AT_ONCE // min(k, graph.num_entities))
@@ -75,6 +80,83 @@ def discover(
         found_heads, tails, places, scores = found_heads[kept], tails[kept], places[kept], scores[kept]
         advance(len(batch))
     return Discoveries(relation, found_heads, tails, scores, places)
+
+
+class NewFacts(Tabular):
+    """New facts of one relation or of several, each relation's best first; ``found`` has them in numbers.
+
+    It is a sequence of :class:`NewFact`, and a table.
+    """
+
+    def __init__(self, graph: KnowledgeGraph, found: Sequence[Discoveries], calibration: Calibration | None) -> None:
+        self.graph, self.found, self.calibration = graph, found, calibration
+
+    def __repr__(self) -> str:
+        return f"NewFacts({len(self):,} of {counted({'relations': len(self.found)})} of {self.graph.name})"
+
+    def __len__(self) -> int:
+        return sum(len(facts.heads) for facts in self.found)
+
+    def __iter__(self) -> Iterator[NewFact]:
+        for table in self.tables:
+            for row in table.to_pylist():
+                yield NewFact(**row)
+
+    def __getitem__(self, place: int) -> NewFact:
+        return NewFact(**self.to_arrow().slice(range(len(self))[place], 1).to_pylist()[0])
+
+    @cached_property
+    def tables(self) -> list[pa.Table]:
+        """An Arrow table for each relation."""
+        return [table_of(self.graph, facts, self.calibration) for facts in self.found]
+
+    def to_arrow(self) -> pa.Table:
+        """All of them in one Arrow table."""
+        return pa.concat_tables(self.tables)
+
+    def columns(self) -> dict[str, list[Any]]:
+        found: dict[str, list[Any]] = self.to_arrow().to_pydict()
+        return found
+
+
+@dataclass(frozen=True)
+class NewFact:
+    """A fact that the graph does not state; ``rank`` is its place among those of its relation."""
+
+    relation: str
+    rank: int
+    head: str
+    tail: str
+    head_name: str
+    tail_name: str
+    score: float
+    probability: float
+    calibrated: float | None = None
+
+
+def discover_all(
+    model: Model,
+    graph: KnowledgeGraph,
+    relation: str | None = None,
+    k: int = 100,
+    *,
+    heads: Heads = "seen",
+    calibration: Calibration | None = None,
+    memory: int | None = None,
+    advance: Callable[[int], None] = lambda done: None,
+) -> NewFacts:
+    """:func:`discover` for one relation, by id or name, or for every one."""
+    known = KnownFacts.of(graph)
+    found = [
+        discover(model, graph, r, k, heads=heads, known=known, memory=memory, advance=advance)
+        for r in relations_asked(graph, relation)
+    ]
+    return NewFacts(graph, found, calibration)
+
+
+def relations_asked(graph: KnowledgeGraph, relation: str | None) -> Sequence[int]:
+    """The number of one relation, given by id or name; of every one where none is given."""
+    return range(graph.num_relations) if relation is None else [graph.relations.find(relation)]
 
 
 def schema(*, calibrated: bool) -> pa.Schema:

@@ -13,6 +13,7 @@ from murp.models import MultiRelational
 from murp.models.blocks import by_row
 from murp.prediction.answers import identifier
 from murp.prediction.search import count
+from murp.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def nearest_to(model: MultiRelational, entity: int, k: int) -> list[tuple[int, f
     return list(zip(best.indices.tolist(), best.values.tolist(), strict=True))
 
 
-def nearest(model: MultiRelational, graph: KnowledgeGraph, entity: str, k: int = 10) -> list[Neighbour]:
+def nearest(model: MultiRelational, graph: KnowledgeGraph, entity: str, k: int = 10) -> Rows[Neighbour]:
     """The ``k`` entities at the smallest distance from ``entity``, itself left out."""
     k = count("k", k)
     centre = graph.entities.find(identifier("entity", entity))
@@ -54,7 +55,10 @@ def nearest(model: MultiRelational, graph: KnowledgeGraph, entity: str, k: int =
         found = nearest_to(model, centre, k)
     except NotFiniteError as error:
         raise NotFiniteError(f"{graph.entities.label(centre)}: {error}") from None
-    return [
-        Neighbour(rank=rank, id=graph.entities.id(i), name=graph.entities.name(i), distance=distance)
-        for rank, (i, distance) in enumerate(found, start=1)
-    ]
+    return Rows(
+        Neighbour,
+        (
+            Neighbour(rank=rank, id=graph.entities.id(i), name=graph.entities.name(i), distance=distance)
+            for rank, (i, distance) in enumerate(found, start=1)
+        ),
+    )

@@ -7,7 +7,7 @@ relation, three are head, relation and tail.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -61,8 +61,8 @@ class Numbers:
             once = pc.filter(counts.field("values"), pc.equal(counts.field("counts"), 1))
             self.names, self.named = once, pc.index_in(once, value_set=vocabulary.names).to_numpy(False)
 
-    def find(self, texts: Sequence[str], path: Path, lines: Sequence[int]) -> Indices:
-        """The numbers of ``texts``; the first that is unknown or ambiguous is an error that names file and line."""
+    def find(self, texts: Sequence[str], where: Callable[[int], str]) -> Indices:
+        """The numbers of ``texts``; the first that is unknown or ambiguous is an error that says ``where`` it is."""
         column = pa.array(texts, pa.large_string())
         by_id = pc.index_in(column, value_set=self.vocabulary.ids)
         found: Indices = pc.fill_null(by_id, -1).to_numpy(False).astype(np.int64)
@@ -76,7 +76,7 @@ class Numbers:
                 try:
                     self.vocabulary.find(texts[row])
                 except UnknownNameError as error:
-                    raise UnknownNameError(f"{place(path, lines[row])}: {error}") from None
+                    raise UnknownNameError(f"{where(row)}: {error}") from None
         return found
 
 
@@ -92,9 +92,10 @@ def read_queries(path: Path, graph: KnowledgeGraph, block: int = BLOCK) -> Itera
                     " Leave the place that is asked for empty, or put ? there."
                 )
         given = [head or tail or "" for head, _, tail in rows]
-        asked = relations.find([relation for _, relation, _ in rows], path, lines)
+        where = _places(path, lines)
+        asked = relations.find([relation for _, relation, _ in rows], where)
         asked += graph.num_relations * np.array([head is None for head, _, _ in rows])
-        yield Queries(entities.find(given, path, lines), asked)
+        yield Queries(entities.find(given, where), asked)
 
 
 def read_triples(path: Path, graph: KnowledgeGraph, block: int = BLOCK) -> Iterator[Indices]:
@@ -108,7 +109,12 @@ def read_triples(path: Path, graph: KnowledgeGraph, block: int = BLOCK) -> Itera
                 )
         heads, names, tails = zip(*rows, strict=True)
         numbers = ((entities, heads), (relations, names), (entities, tails))
-        yield np.stack([of.find(texts, path, lines) for of, texts in numbers], axis=1)
+        where = _places(path, lines)
+        yield np.stack([of.find(texts, where) for of, texts in numbers], axis=1)
+
+
+def _places(path: Path, lines: Sequence[int]) -> Callable[[int], str]:
+    return lambda row: place(path, lines[row])
 
 
 def _blocks(path: Path, size: int) -> Iterator[tuple[Sequence[int], Sequence[Row]]]:

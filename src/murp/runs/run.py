@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from murp import models
@@ -16,10 +19,26 @@ from murp.errors import ConfigError, MurpError, NotFiniteError, RunError
 from murp.evaluation import Protocol, Report, evaluate
 from murp.files import write_text
 from murp.graph import KnowledgeGraph, Split
+from murp.graph.vocabulary import counted
 from murp.models import Model
 from murp.optimizers.optimizer import TABLES
-from murp.prediction import Calibration, Neighbour, Prediction, calibrate, nearest, predict
+from murp.prediction import (
+    Calibration,
+    Classification,
+    Neighbour,
+    Prediction,
+    calibrate,
+    classify,
+    nearest,
+    predict,
+    predict_file,
+)
 from murp.prediction.calibration import Method
+from murp.prediction.classification import Verdict, verdicts
+from murp.prediction.discovery import Heads, NewFacts, discover_all
+from murp.prediction.search import score
+from murp.prediction.triples import given_triples
+from murp.rows import Rows, html_table
 from murp.runs import checkpoint, folder
 from murp.runs.settings import checked
 
@@ -36,6 +55,18 @@ class Run:
         self.model: Any = model
         self.state = state
 
+    def _repr_html_(self) -> str:
+        state = self.state
+        best = "–" if state.get("best_mrr") is None else f"{state['best_mrr']:.3f} in epoch {state['best_epoch']}"
+        rows = {
+            "run": self.path,
+            "model": f"{self.config.model} d={self.config.dim}",
+            "graph": f"{self.graph.name}: {counted(self.graph.counts())}",
+            "epoch": state["epoch"],
+            "best MRR on valid": best,
+        }
+        return html_table(["", ""], rows.items())
+
     def __repr__(self) -> str:
         what = f"{self.config.model} d={self.config.dim} on {self.graph.name}"
         return f"Run({str(self.path)!r}, {what}, epoch {self.state['epoch']})"
@@ -46,7 +77,7 @@ class Run:
 
     def predict(
         self, *, relation: str, head: str | None = None, tail: str | None = None, k: int = 10, new_only: bool = False
-    ) -> list[Prediction]:
+    ) -> Rows[Prediction]:
         """The ``k`` most probable tails of (head, relation, ?) or heads of (?, relation, tail)."""
         return predict(
             self.model,
@@ -76,9 +107,88 @@ class Run:
         self.calibration = found
         return found
 
-    def nearest(self, entity: str, k: int = 10) -> list[Neighbour]:
+    def nearest(self, entity: str, k: int = 10) -> Rows[Neighbour]:
         """The ``k`` entities nearest to ``entity`` by the distance of the model's geometry."""
         return nearest(self.model, self.graph, entity, k)
+
+    def predict_file(
+        self,
+        queries: str | os.PathLike[str],
+        out: str | os.PathLike[str],
+        *,
+        k: int = 10,
+        new_only: bool = False,
+        force: bool = False,
+        memory: int | None = None,
+        advance: Callable[[int], None] = lambda done: None,
+    ) -> int:
+        """Answer a file of questions (.tsv, .csv, .jsonl or .parquet) into a file; how many rows were written.
+
+        ``out`` ends in .parquet, .csv or .jsonl; ``force`` replaces one that exists. ``memory`` bounds the bytes of the
+        scores. ``advance`` is told how many more questions have been answered.
+        """
+        return predict_file(
+            self.model,
+            self.graph,
+            Path(queries),
+            Path(out),
+            k=k,
+            new_only=new_only,
+            calibration=self.calibration,
+            force=force,
+            memory=memory,
+            advance=advance,
+        )
+
+    def discover(
+        self,
+        relation: str | None = None,
+        k: int = 100,
+        *,
+        heads: Heads = "seen",
+        memory: int | None = None,
+        advance: Callable[[int], None] = lambda done: None,
+    ) -> NewFacts:
+        """The ``k`` most probable new facts of a relation, or of every one.
+
+        ``heads``: ask about the heads that some fact of the relation states ("seen"), or about every entity ("all").
+        ``advance`` is told how many more questions have been answered.
+        """
+        return discover_all(
+            self.model,
+            self.graph,
+            relation,
+            k,
+            heads=heads,
+            calibration=self.calibration,
+            memory=memory,
+            advance=advance,
+        )
+
+    def score(self, triples: Any) -> NDArray[np.float64]:
+        """φ of each triple, (n).
+
+        ``triples``: a list of (head, relation, tail) by id or name, an array of such rows, a data frame with these
+        columns, or a file of them.
+        """
+        return score(self.model, given_triples(triples, self.graph))
+
+    @overload
+    def classify(self, triples: None = None, *, seed: int = 0) -> Classification: ...
+
+    @overload
+    def classify(self, triples: Any, *, seed: int = 0) -> Rows[Verdict]: ...
+
+    def classify(self, triples: Any = None, *, seed: int = 0) -> Classification | Rows[Verdict]:
+        """True or false by a threshold for each relation, chosen on valid: the accuracy on test.
+
+        Where ``triples`` are given (as :meth:`score` takes them), the verdict on each. ``seed`` draws the corruptions.
+        """
+        found = classify(self.model, self.graph, seed=seed)
+        if triples is None:
+            return found
+        judged = verdicts(self.model, self.graph, given_triples(triples, self.graph), found.thresholds)
+        return Rows(Verdict, (Verdict(**row) for row in judged.to_pylist()))
 
     def metrics(self) -> list[dict[str, Any]]:
         """Loss and validation figures, a record for every epoch."""

@@ -19,22 +19,22 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from murp import engines
 from murp.config import Config
 from murp.errors import ConfigError, MurpError, RunError
 from murp.files import write_text
-from murp.graph import SPLITS, KnowledgeGraph
+from murp.graph import KnowledgeGraph
 from murp.runs import Run, checkpoint, folder
 from murp.runs.lock import locked
+from murp.runs.places import data_name, difference, first_fitting
 from murp.runs.run import load
 from murp.runs.settings import checked
 from murp.training.job import Job
 from murp.training.loop import WRITERS, finished, fit
-from murp.training.progress import Named, Silent, for_terminal
+from murp.training.progress import Named, Silent, usual
 from murp.training.start import configure, new_model, resume
 from murp.training.state import State
+from murp.training.trials import Sweep, ranked
 
 # What runs in one launch may differ in.
 FREE = ("lr", "lr_schedule", "seed", "initial_scale")
@@ -47,29 +47,57 @@ def grid(values: dict[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def sweep(
-    graph: KnowledgeGraph | str,
+    graph: KnowledgeGraph | str | os.PathLike[str],
     settings: Sequence[dict[str, Any]],
     *,
-    out: str | Path,
+    out: str | os.PathLike[str] | None = None,
     progress: Silent | None = None,
     side_by_side: int = 16,
 ) -> list[Run | MurpError]:
-    """Train one run for each element of ``settings`` into ``out``; the runs, or why one failed, in that order.
+    """:func:`try_all`; the runs, or why one failed, in the order of ``settings``."""
+    found = try_all(graph, settings, out=out, progress=progress, side_by_side=side_by_side)
+    results = {trial.name: trial.result for trial in found}
+    return [results[name] for name in run_names(settings)]
 
-    A run that ``out`` holds already is not repeated; one that is not finished goes on from its last checkpoint.
-    ``side_by_side`` bounds how many share a launch. What came of each run is also in ``sweep.json``.
+
+def try_all(
+    graph: KnowledgeGraph | str | os.PathLike[str],
+    settings: Sequence[dict[str, Any]],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    progress: Silent | None = None,
+    side_by_side: int = 16,
+) -> Sweep:
+    """Train one run for each element of ``settings`` into ``out``: the runs, or why one failed, the best first.
+
+    Without ``out`` it is a folder under ``runs/``, the same one whenever the same sweep is asked for. A run that stands
+    there already is not repeated; one that is not finished goes on from its last checkpoint. ``side_by_side`` bounds
+    how many share a launch. What came of each run is also in ``sweep.json``.
     """
     if not settings:
         raise ConfigError("a sweep needs at least one combination of settings.")
-    out, shown = Path(out), progress or for_terminal()
     loaded, config = configure(graph, settings[0], "sweep")
     configs = [config, *(configure(loaded, chosen, "sweep")[1] for chosen in settings[1:])]
     names = run_names(settings)
-    paths = [out / name for name in names]
-    results = train_all(list(zip(paths, configs, strict=True)), loaded, shown, side_by_side=side_by_side)
+    home = _own_place(settings, configs, names, loaded) if out is None else Path(out)
+    paths = [home / name for name in names]
+    runs = list(zip(paths, configs, strict=True))
+    results = train_all(runs, loaded, progress or usual(), side_by_side=side_by_side)
     ordered = [results[path] for path in paths]
-    _write_summary(out, names, settings, ordered)
-    return ordered
+    _write_summary(home, names, settings, ordered)
+    return ranked(home, names, settings, ordered)
+
+
+def _own_place(
+    settings: Sequence[dict[str, Any]], configs: Sequence[Config], names: Sequence[str], graph: KnowledgeGraph
+) -> Path:
+    """A folder under ``runs/`` named by the data and what is tried, where no other run stands in the way."""
+
+    def fits(home: Path) -> bool:
+        there = ((home / name, config) for name, config in zip(names, configs, strict=True) if (home / name).exists())
+        return all(difference(path, config, graph) is None for path, config in there)
+
+    return first_fitting("-".join([data_name(configs[0]), "sweep", *differing(settings)]), fits)
 
 
 def train_all(
@@ -91,11 +119,16 @@ def train_all(
 
 def run_names(settings: Sequence[dict[str, Any]]) -> list[str]:
     """A folder name for each run, from the settings in which they differ: ``lr10-seed1``."""
-    differing = [name for name in settings[0] if len({str(chosen.get(name)) for chosen in settings}) > 1]
-    names = ["-".join(f"{name}{chosen[name]}" for name in differing).replace("/", "_") or "run" for chosen in settings]
+    tried = differing(settings)
+    names = ["-".join(f"{name}{chosen[name]}" for name in tried).replace("/", "_") or "run" for chosen in settings]
     if len(set(names)) < len(names):
         raise ConfigError("two combinations of the sweep are the same.")
     return names
+
+
+def differing(settings: Sequence[dict[str, Any]]) -> list[str]:
+    """The settings that have more than one value."""
+    return [name for name in settings[0] if len({str(chosen.get(name)) for chosen in settings}) > 1]
 
 
 def _groups(runs: Iterable[tuple[Path, Config]], most: int) -> Iterable[list[tuple[Path, Config]]]:
@@ -186,15 +219,8 @@ def _told(error: MurpError) -> MurpError:
 
 def _check_same(path: Path, config: Config, graph: KnowledgeGraph) -> None:
     """Raise unless the run folder at ``path`` holds a run with these settings on this graph."""
-    stored = folder.read_config(path)
-    if stored.replace(device=config.device, engine=config.engine) != config:
-        raise ConfigError(f"{path} holds a run with other settings. Choose another --out, or remove it.")
-    known = folder.read_graph(path)
-    same_names = known.entities == graph.entities and known.relations == graph.relations
-    if not same_names or not all(np.array_equal(known.split(name), graph.split(name)) for name in SPLITS):
-        raise ConfigError(
-            f"{path} holds a run on other data: {config.data} has changed since. Choose another --out, or remove it."
-        )
+    if (other := difference(path, config, graph)) is not None:
+        raise ConfigError(f"{path} holds {other}. Choose another --out, or remove it.")
 
 
 def _write_summary(

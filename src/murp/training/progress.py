@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 
-from murp.display import console, show, watched
+from murp.display import console, in_notebook, show, watched
 from murp.engines import Chunk
 from murp.training.state import State
 
@@ -152,9 +152,13 @@ def chosen(*, json: bool, quiet: bool) -> Silent:
     """What a command's options of these names ask for."""
     if json:
         return JsonLines()
-    return Silent() if quiet else for_terminal()
+    return Silent() if quiet else usual()
 
 
-def for_terminal() -> Silent:
-    """A bar where a person watches standard error, lines for a log otherwise."""
+def usual() -> Silent:
+    """A bar where a person watches, in a notebook or on standard error; lines for a log otherwise."""
+    if in_notebook():
+        from murp.training.notebook import NotebookBar
+
+        return NotebookBar()
     return Bar() if watched() else Lines()

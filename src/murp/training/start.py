@@ -20,10 +20,12 @@ from murp.models import Model
 from murp.recipes import completed
 from murp.runs import Run, checkpoint, folder
 from murp.runs.lock import locked
+from murp.runs.places import difference, free_place, own_place
 from murp.runs.run import load, load_trained, resolve_device
+from murp.runs.settings import checked
 from murp.training.job import Job
 from murp.training.loop import finished, fit, stopped_early
-from murp.training.progress import Silent, for_terminal
+from murp.training.progress import Silent, usual
 from murp.training.state import State
 
 # Of entities, read in one step: the fused engines number them with 32 bits.
@@ -33,24 +35,45 @@ MOST_ROWS = 2**31 - 1
 def train(
     graph: KnowledgeGraph | str | os.PathLike[str],
     *,
-    out: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    reuse: bool = True,
     progress: Silent | None = None,
     **settings: Any,
 ) -> Run:
-    """Train a model on a graph and return the run with its best weights.
-
-    ``graph`` is a loaded graph, or what :meth:`KnowledgeGraph.load` takes. ``out`` is the run
-    folder, which must not exist yet. The other arguments are settings of :class:`murp.Config`:
-    ``model="murp"``, ``dim=40``, ``epochs=100``, …
-    """
+    """Train a model on a graph and return the run with its best weights; :func:`murp.train` says it all."""
     graph, config = configure(graph, dict(settings))
+    path = place_for(out, config, graph, reuse=reuse)
+    if reuse and os.path.isfile(path / folder.CONFIG):
+        return _again(path, config, graph, progress or usual())
     model = new_model(config, graph)
-    job = Job(Path(out), config, graph, model, State())
+    job = Job(path, config, graph, model, State())
     engine = engines.build(config.engine, [job.task])
     folder.create(job.path, config, graph, model, job.state.to_dict(), engine.name)
     with locked(job.path):
-        fit([job], engine, progress or for_terminal())
+        fit([job], engine, progress or usual())
     return load(job.path, device=config.device)
+
+
+def place_for(out: str | os.PathLike[str] | None, config: Config, graph: KnowledgeGraph, *, reuse: bool) -> Path:
+    """The folder that was given, or one under ``runs/``: the one that holds this run, with ``reuse``, or a free one."""
+    if out is not None:
+        return Path(out)
+    return own_place(config, graph) if reuse else free_place(config)
+
+
+def _again(path: Path, config: Config, graph: KnowledgeGraph, progress: Silent) -> Run:
+    """The run that ``path`` holds already, trained to its end, if it is the one that is asked for."""
+    if (other := difference(path, config, graph)) is not None:
+        raise RunError(
+            f"{path} exists already: it holds {other}. Choose another folder, continue that run "
+            f"(`{command('train', '--resume', path)}`, murp.resume in Python), or remove it."
+        )
+    last = path / folder.LAST
+    if not finished(
+        config, State.from_dict(checked(checkpoint.load(last)[1], config, last, path / folder.CONFIG), last)
+    ):
+        return resume(path, progress=progress)
+    return load(path, device=config.device, graph=graph)
 
 
 def resume(
@@ -69,7 +92,7 @@ def resume(
     asked = {"epochs": epochs, "patience": patience}
     changes = {name: value for name, value in asked.items() if value is not None}
     with locked(path):
-        config = _resume(path, changes, progress or for_terminal())
+        config = _resume(path, changes, progress or usual())
     return load(path, device=config.device)
 
 

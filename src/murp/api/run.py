@@ -1,0 +1,147 @@
+"""``murp.Run``: a run folder with everything the command line can do with it.
+
+:class:`murp.runs.Run` opens the folder, evaluates and answers. What lies above it in the house (analysis, pictures,
+exports, the explorer) is added here, and imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from murp.evaluation import Protocol
+from murp.graph import Split
+from murp.picture_kinds import Colour, Kind, Projection
+from murp.runs import Run as Folder
+from murp.runs.info import Info, info
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from murp.analysis.embedding import EmbeddingReport
+    from murp.analysis.higher import Comparison
+    from murp.exchange.coordinates import Coordinates
+    from murp.exchange.embeddings import Embeddings
+    from murp.exchange.export import Format
+    from murp.explorer.frame import Explorer
+
+
+class Run(Folder):
+    """A trained run: evaluate it, ask it, draw it, export it."""
+
+    @classmethod
+    def of(cls, folder: Folder) -> Run:
+        """The same run with all its methods."""
+        return cls(folder.path, folder.config, folder.graph, folder.model, folder.state)
+
+    def info(self) -> Info:
+        """Settings, graph, progress and environment of the run folder."""
+        return info(self.path)
+
+    def embeddings(self, table: str = "entity", *, coordinates: Coordinates | None = None) -> Embeddings:
+        """The vectors of every entity with their ids: an array, a data frame, a tensor or a ``torch.nn.Embedding``.
+
+        ``table``: another of the model's tables, such as "translation". ``coordinates`` of a hyperbolic model's points:
+        "poincare" (as the model holds them), "lorentz", or "tangent", in which Euclidean tools are at home.
+        """
+        from murp.exchange.embeddings import embeddings
+
+        return embeddings(self, table, coordinates)
+
+    def embedding(self, name: str, table: str = "entity", *, coordinates: Coordinates | None = None) -> NDArray[Any]:
+        """The vector of one entity, by id or name; see :meth:`embeddings`."""
+        return self.embeddings(table, coordinates=coordinates)[name]
+
+    def analyze(self, *, split: Split = "test", protocol: Protocol = "standard") -> EmbeddingReport:
+        """What the run made of its graph's hierarchies: depth against norm, and how well each relation is predicted."""
+        from murp.analysis.embedding import embedding_report
+
+        return embedding_report(self, split=split, protocol=protocol)
+
+    def higher(self, first: str, second: str, relation: str) -> Comparison:
+        """Which of two entities is higher under a relation: by the graph, by the scores and by the norms."""
+        from murp.analysis.higher import compare
+
+        return compare(self, first, second, relation)
+
+    def plot(
+        self,
+        kind: Kind = "disk",
+        *,
+        others: Sequence[Folder] = (),
+        head: str | None = None,
+        relation: str | None = None,
+        centre: str | None = None,
+        edges: str | None = None,
+        colour: Colour | None = None,
+        projection: Projection | None = None,
+        split: Split | None = None,
+        protocol: Protocol | None = None,
+        out: str | os.PathLike[str] | None = None,
+        force: bool = False,
+    ) -> Figure:
+        """A picture as a matplotlib figure, which a notebook shows.
+
+        ``kind``: "disk" (all entities, or with ``head`` and ``relation`` a question's answers), "spheres", "question",
+        "convergence", "norms", "relations" or "reliability". ``others`` are further runs beside this one. ``centre`` is
+        the entity in the middle, ``edges`` a relation whose facts are drawn, ``colour`` that of the points: "norm",
+        "depth" or "relation". ``out`` (.png, .svg, .pdf) is written too; ``force`` replaces one that exists.
+        """
+        from murp.plots.pictures import picture
+        from murp.plots.style import picture_path, save
+        from murp.prediction.results import check_place
+
+        if out is not None:
+            check_place(picture_path(Path(out)), force=force)
+        drawn = picture(
+            [self, *others],
+            kind,
+            head=head,
+            relation=relation,
+            centre=centre,
+            edges=edges,
+            colour=colour,
+            projection=projection,
+            split=split,
+            protocol=protocol,
+        )
+        if out is not None:
+            save(drawn, Path(out))
+        return drawn
+
+    def export(
+        self, out: str | os.PathLike[str], to: Format | None = None, *, coordinates: Coordinates | None = None
+    ) -> Path:
+        """Write vectors with names, geometry, relations and biases; the file or folder that was made.
+
+        ``to``: "npz", "parquet", "word2vec", "safetensors", "tensorboard" or "hub-folder"; None: by the ending of
+        ``out``. ``coordinates`` as in :meth:`embeddings`.
+        """
+        from murp.exchange.export import export, format_of
+
+        path = Path(out)
+        export(self, format_of(path) if to is None else to, path, coordinates)
+        return path
+
+    def explore(
+        self, second: Folder | None = None, *, host: str = "127.0.0.1", port: int = 0, height: int = 640
+    ) -> Explorer:
+        """The explorer, served from this process; a notebook shows it in a frame of ``height`` pixels.
+
+        ``second``: a run on the same graph, side by side. ``port`` 0 takes a free one. It ends with ``close()``, or
+        with the process. :meth:`page` writes a page that needs no server.
+        """
+        from murp.explorer.frame import Explorer
+
+        return Explorer([self] if second is None else [self, second], host=host, port=port, height=height)
+
+    def page(self, out: str | os.PathLike[str]) -> Path:
+        """The explorer's disk and search as one self-contained .html file, to be sent."""
+        from murp.explorer.export import write_page
+
+        write_page(self, Path(out))
+        return Path(out)

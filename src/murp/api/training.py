@@ -1,0 +1,149 @@
+"""``murp.train``, ``resume``, ``load``, ``sweep``, ``evaluate`` and ``import_run``: making runs and opening them."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Unpack
+
+from murp import training
+from murp.api.run import Run
+from murp.api.settings import EXPLAINED, Grid, Settings
+from murp.config import Config
+from murp.evaluation import Protocol, Report
+from murp.graph import KnowledgeGraph, Split
+from murp.runs import Run as Folder
+from murp.runs import load as open_folder
+from murp.runs.run import Checkpoint
+from murp.training.grid import grid, try_all
+from murp.training.progress import Silent
+from murp.training.trials import Sweep
+
+Path_ = str | os.PathLike[str]
+
+
+def train(
+    graph: KnowledgeGraph | Path_,
+    *,
+    out: Path_ | None = None,
+    reuse: bool = True,
+    config: Path_ | None = None,
+    progress: Silent | None = None,
+    **settings: Unpack[Settings],
+) -> Run:
+    """Train a model on a graph and return the run with its best weights.
+
+    ``graph`` is a loaded graph, or what :meth:`KnowledgeGraph.load` takes. ``out`` is the run folder; by default one
+    under ``runs/``, named by data, model, dimension and seed. Where that folder holds a run with the same settings on
+    the same graph, it is opened, and trained to its end if it was interrupted: a cell of a notebook can be run again.
+    ``reuse=False`` always trains anew, into a folder that must not exist. ``config`` is a file of settings, such as the
+    ``config.toml`` of a run; the keyword arguments override it. ``progress`` is what to show; by default a bar where
+    someone watches.
+
+    The settings are those of :class:`murp.Config`:
+    """
+    given: dict[str, Any] = dict(settings)
+    if config is not None:
+        stored = Config.read(Path(config))
+        stored.pop("data", None)  # the graph is given
+        given = {**stored, **given}
+    return Run.of(training.train(graph, out=out, reuse=reuse, progress=progress, **given))
+
+
+def resume(
+    path: Path_, *, epochs: int | None = None, patience: int | None = None, progress: Silent | None = None
+) -> Run:
+    """Continue a run from its newest whole checkpoint, bit for bit as if it had never stopped (on the CPU).
+
+    ``epochs`` extends a run whose learning rate does not depend on its length, ``patience`` one that has stopped
+    early; every other setting is the run's own.
+    """
+    return Run.of(training.resume(path, epochs=epochs, patience=patience, progress=progress))
+
+
+def load(
+    path: Path_, *, checkpoint: Checkpoint | None = None, device: str = "auto", graph: KnowledgeGraph | None = None
+) -> Run:
+    """Open a run folder.
+
+    ``checkpoint``: the weights of the best validation ("best") or the newest ("last"); by default
+    the best where there was a validation. ``graph``: the run's own, where it is in memory already.
+    """
+    return Run.of(open_folder(path, checkpoint=checkpoint, device=device, graph=graph))
+
+
+def evaluate(
+    run: Folder | Path_,
+    split: Split = "test",
+    protocol: Protocol = "standard",
+    *,
+    memory: int | None = None,
+    checkpoint: Checkpoint | None = None,
+    device: str = "auto",
+) -> Report:
+    """Filtered ranking of both directions on one split, of a run or a run folder.
+
+    ``protocol`` "paper" removes the entity asked about from the ranking, as the authors' code does. ``memory`` bounds
+    the bytes of the scores.
+    """
+    opened = run if isinstance(run, Folder) else load(run, checkpoint=checkpoint, device=device)
+    return opened.evaluate(split, protocol, memory=memory)
+
+
+def sweep(
+    graph: KnowledgeGraph | Path_,
+    *,
+    out: Path_ | None = None,
+    progress: Silent | None = None,
+    side_by_side: int = 16,
+    **settings: Unpack[Grid],
+) -> Sweep:
+    """Train every combination of the values given for each setting: ``murp.sweep(graph, lr=[10, 20], seed=[0, 1])``.
+
+    The runs come back the best first, those that failed last with their reason. ``out`` is the folder for the runs, by
+    default one under ``runs/``; finished ones are kept, interrupted ones go on. On one GPU up to ``side_by_side`` runs
+    of one shape train together.
+
+    The settings, each with one value or several:
+    """
+    given: dict[str, Any] = dict(settings)
+    several = {name: value if _many(value) else [value] for name, value in given.items()}
+    found = try_all(graph, grid(several), out=out, progress=progress, side_by_side=side_by_side)
+    opened = (one if one.run is None else dataclasses.replace(one, run=Run.of(one.run)) for one in found)
+    return Sweep(found.out, opened)
+
+
+def import_run(path: Path_, out: Path_, *, data: str | None = None) -> Run:
+    """Make the run folder ``out`` of what :meth:`Run.export` wrote.
+
+    ``data`` is the graph it was trained on; a hub-folder brings its own.
+    """
+    from murp.exchange import import_run
+
+    return Run.of(import_run(Path(path), Path(out), data))
+
+
+def _many(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _with_settings(function: Callable[..., Any], types: type) -> None:
+    """Say every setting in the signature and in the words that ``help()`` shows."""
+    signature = inspect.signature(function)
+    own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    rest = [p for p in signature.parameters.values() if p.kind is inspect.Parameter.VAR_KEYWORD]
+    named = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=types.__annotations__[name])
+        for name, (default, _) in EXPLAINED.items()
+    ]
+    open_end = [p.replace(annotation=Any) for p in rest]  # settings of a part of one's own
+    function.__signature__ = signature.replace(parameters=[*own, *named, *open_end])  # type: ignore[attr-defined]
+    words = "\n".join(f"    {name}: {explained}" for name, (_, explained) in EXPLAINED.items())
+    function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{words}\n"
+
+
+_with_settings(train, Settings)
+_with_settings(sweep, Grid)

@@ -1,0 +1,81 @@
+"""What is tabular in Python: a table in a notebook, a data frame on request.
+
+A class that derives from :class:`Tabular` says its columns; the rest follows. pandas is optional: it is imported when a
+data frame is asked for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from murp.errors import MurpError
+
+SHOWN = 20  # rows of a table in a notebook
+Row = TypeVar("Row")
+
+
+class Tabular:
+    """Something with columns of equal length."""
+
+    @abstractmethod
+    def columns(self) -> Mapping[str, Sequence[Any]]:
+        """Values by the name of their column."""
+
+    def to_dataframe(self) -> Any:
+        """The same as a pandas data frame, a row a row."""
+        return pandas().DataFrame(dict(self.columns()))
+
+    def _repr_html_(self) -> str:
+        columns = self.columns()
+        return html_table(list(columns), zip(*columns.values(), strict=True))
+
+
+class Rows(list[Row], Tabular):
+    """A list of records of one dataclass ``of``, which is a table too."""
+
+    def __init__(self, of: type[Row], rows: Iterable[Row] = ()) -> None:
+        super().__init__(rows)
+        self.of = of
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Rows, (self.of, list(self))
+
+    def columns(self) -> dict[str, list[Any]]:
+        names = [field.name for field in dataclasses.fields(self.of)]  # type: ignore[arg-type]
+        return {name: [getattr(row, name) for row in self] for name in names}
+
+
+def pandas() -> Any:
+    """The package pandas; an error that names the extra where it is not installed."""
+    try:
+        import pandas
+    except ImportError:
+        raise MurpError("a data frame needs pandas, which is not installed: pip install 'murp[pandas]'.") from None
+    return pandas
+
+
+def html_table(header: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> str:
+    """A table for a notebook: the first rows, numbers flush right, names escaped."""
+    lines: list[str] = []
+    left = 0
+    for row in rows:
+        if len(lines) < SHOWN:
+            lines.append("".join(map(_cell, row)))
+        else:
+            left += 1
+    if left:
+        lines.append(f'<td colspan="{len(header)}">… {left:,} more</td>')
+    head = "".join(f'<th style="text-align:left">{html.escape(name)}</th>' for name in header)
+    top = f'<caption style="text-align:left">{html.escape(caption)}</caption>' if caption else ""
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f"<table>{top}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(value: Any) -> str:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    text = "–" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f'<td style="text-align:{"right" if number else "left"}">{html.escape(text)}</td>'
