@@ -1,11 +1,13 @@
 """scikit-learn's manners: an estimator that is fitted to triples, and gives vectors and verdicts.
 
-from murp.bridges.sklearn import Embedder
+    embedder = Embedder(dim=20, epochs=50).fit(triples)
+    embedder.transform(["a", "b"])                        # vectors (2, 20)
+    embedder.predict([("a", "knows", "c")])               # true or false
+    embedder.predict_proba([("a", "knows", "c")])         # (1, 2): false, true
 
-embedder = Embedder(dim=20, epochs=50).fit(triples)
-embedder.transform(["a", "b"])                        # vectors (2, 20), for the next step of a pipeline
-embedder.predict([("a", "knows", "c")])               # true or false
-embedder.predict_proba([("a", "knows", "c")])         # (1, 2): false, true
+In a pipeline the rows are entities, and the graph is a parameter:
+
+    make_pipeline(Embedder(graph, dim=20), LogisticRegression()).fit(names, labels)
 """
 
 from __future__ import annotations
@@ -43,6 +45,7 @@ NAME = "triples"  # of the graph that is made of them
 class Embedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A model of triples as a scikit-learn estimator.
 
+    ``graph`` are the triples to learn from; None: :meth:`fit` is given them.
     ``model``, ``dim``, ``epochs`` and ``seed`` are settings of :func:`murp.train`, ``settings`` any others. ``valid``
     is the share of facts that is held out to choose thresholds for :meth:`predict`; 0: none, and the threshold is
     φ = 0. ``coordinates`` are those of :meth:`transform`: by default a hyperbolic model's points are given in the
@@ -55,6 +58,7 @@ class Embedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
+        graph: Any = None,
         model: str = "murp",
         dim: int = 40,
         epochs: int = 100,
@@ -64,6 +68,7 @@ class Embedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         coordinates: Coordinates | None = None,
         out: str | os.PathLike[str] | None = None,
     ) -> None:
+        self.graph = graph
         self.model = model
         self.dim = dim
         self.epochs = epochs
@@ -74,8 +79,12 @@ class Embedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.out = out
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Train on triples: a list of (head, relation, tail), an array, a data frame, or a graph. ``y`` is ignored."""
-        graph = X if isinstance(X, KnowledgeGraph) else self._graph(X)
+        """Train on triples: a list of (head, relation, tail), an array, a data frame, or a graph.
+
+        Where ``graph`` was given, on that: then ``X`` are the entities of a pipeline. ``y`` is for its next steps.
+        """
+        triples = X if self.graph is None else self.graph
+        graph = triples if isinstance(triples, KnowledgeGraph) else self._made(triples)
         given: dict[str, Any] = {"model": self.model, "dim": self.dim, "epochs": self.epochs, "seed": self.seed}
         given |= self.settings or {}
         if not len(graph.valid):
@@ -124,10 +133,10 @@ class Embedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         width = int(np.prod(self._fitted().model.parameters["entity"].shape[1:]))
         return np.array([f"murp{i}" for i in range(width)], dtype=object)
 
-    def _graph(self, X: Any) -> KnowledgeGraph:
+    def _made(self, triples: Any) -> KnowledgeGraph:
         if not 0 <= self.valid < 1:
             raise ConfigError(f"valid must be at least 0 and below 1, not {self.valid!r}.")
-        rows = text_triples(X)
+        rows = text_triples(triples)
         if not rows:
             raise DataError("there are no triples to fit to.")
         text = pa.large_string()

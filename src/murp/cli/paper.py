@@ -42,55 +42,29 @@ def _add_out(verb: argparse.ArgumentParser) -> None:
 def run_list(options: argparse.Namespace) -> None:
     """Every item with what it is."""
     with fast_imports():
-        from murp.paper import ITEMS
-        from murp.paper.experiments import stored
+        from murp.paper.running import items
 
-    out = Path(options.out)
-    rows = []
-    for name, item in ITEMS.items():
-        found = stored(out, name)
-        state = "–" if found is None else f"{found['date'][:10]}{' (quick)' if found['quick'] else ''}"
-        rows.append([name, state, (item.__doc__ or "").splitlines()[0]])
+    rows = [
+        [one.item, "–" if one.date is None else f"{one.date}{' (quick)' if one.quick else ''}", one.what]
+        for one in items(options.out)
+    ]
     print(table(["item", "stored", "what"], rows))
 
 
 def run_items(options: argparse.Namespace) -> None:
     """Run the items in the paper's order."""
     with fast_imports():
-        from murp.errors import ConfigError
-        from murp.paper import ITEMS, Experiments
-        from murp.paper.done import is_done
-        from murp.paper.experiments import stored
-        from murp.training.progress import usual
+        from murp.paper.running import run
 
-    unknown = [name for name in options.items if name not in (*ITEMS, "all")]
-    if unknown:
-        raise ConfigError(f"unknown item {unknown[0]!r}: choose from {', '.join(ITEMS)}, or all.")
-    out = Path(options.out)
-    for name in ITEMS:
-        found = stored(out, name)
-        if found is not None and found["quick"] != options.quick:
-            kind = "quick toys" if found["quick"] else "real results"
-            raise ConfigError(f"{out} holds {kind}: keep the two kinds apart, choose another --out.")
-    experiments = Experiments(
-        out,
+    run(
+        options.items,
+        options.out,
         device=options.device,
         seeds=options.seeds,
-        quick=options.quick,
         again=options.again,
-        progress=usual(),
+        quick=options.quick,
         say=_say,
     )
-    try:
-        for name, item in ITEMS.items():
-            if name not in options.items and "all" not in options.items:
-                continue
-            if not options.again and is_done(experiments, name):
-                _say(f"{name}: stored already in {out / name}.json; --again runs it again")
-            else:
-                item(experiments)
-    except KeyboardInterrupt as stop:
-        raise KeyboardInterrupt("stopped; what is done is kept. Give the same command to go on.") from stop
 
 
 def _say(line: str) -> None:
