@@ -47,7 +47,13 @@ LATER = {
 
 # Options that Python has in another place.
 OPENING = {"path", "checkpoint", "device"}  # of a run: murp.load
-READING = {"source", "data_dir", "split_seed"}  # of a graph: KnowledgeGraph.load, or the graph itself
+READING = {
+    "source",
+    "data_dir",
+    "split_seed",
+    "columns",
+    "no_header",
+}  # of a graph: KnowledgeGraph.load, or the graph itself
 PRINTING = {"json", "quiet"}  # results are objects with to_dict and to_dataframe; progress=Silent() is quiet
 ELSEWHERE: dict[str, str] = {
     "threads": "murp.threads.use",

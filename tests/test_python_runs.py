@@ -139,12 +139,14 @@ def test_everything_tabular_is_a_frame_and_a_page(run: murp.Run) -> None:
         "graph": murp.analyze(run.graph),
         "audit": murp.audit(run.graph),
         "datasets": murp.datasets(),
+        "metrics": run.metrics(),
     }
     for name, one in tables.items():
         frame = one.to_dataframe()
         assert len(frame), name
         assert list(frame.columns) == list(one.columns()), name
         assert one._repr_html_().startswith("<table>"), name
+    assert tables["metrics"].to_dataframe()["valid.mrr"].isna().tolist() == [True, False, True, False]
     frame = report.to_dataframe()
     assert frame.mrr[0] == report.mrr
     assert set(frame.protocol) == {"standard"}

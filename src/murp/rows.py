@@ -30,7 +30,8 @@ class Tabular:
         return pandas().DataFrame(dict(self.columns()))
 
     def _repr_html_(self) -> str:
-        columns = self.columns()
+        # What no row has says nothing to a reader; the frame keeps it.
+        columns = {name: cells for name, cells in self.columns().items() if any(cell is not None for cell in cells)}
         return html_table(list(columns), zip(*columns.values(), strict=True))
 
 
@@ -49,6 +50,22 @@ class Rows(list[Row], Tabular):
         return {name: [getattr(row, name) for row in self] for name in names}
 
 
+class Records(list[dict[str, Any]], Tabular):
+    """A list of dicts, which is a table too; a dict within a dict has columns ``outer.inner``."""
+
+    def columns(self) -> dict[str, list[Any]]:
+        rows = [_flat(row) for row in self]
+        names = dict.fromkeys(name for row in rows for name in row)
+        return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _flat(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        found |= _flat(value, f"{before}{name}.") if isinstance(value, Mapping) else {f"{before}{name}": value}
+    return found
+
+
 def pandas() -> Any:
     """The package pandas; an error that names the extra where it is not installed."""
     try:
@@ -58,7 +75,7 @@ def pandas() -> Any:
     return pandas
 
 
-def html_table(header: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> str:
+def html_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """A table for a notebook: the first rows, numbers flush right, names escaped."""
     lines: list[str] = []
     left = 0
@@ -70,9 +87,8 @@ def html_table(header: Sequence[str], rows: Iterable[Sequence[Any]], caption: st
     if left:
         lines.append(f'<td colspan="{len(header)}">… {left:,} more</td>')
     head = "".join(f'<th style="text-align:left">{html.escape(name)}</th>' for name in header)
-    top = f'<caption style="text-align:left">{html.escape(caption)}</caption>' if caption else ""
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f"<table>{top}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _cell(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import os
 from collections.abc import Callable, Sequence
@@ -20,7 +19,7 @@ from murp.runs import load as open_folder
 from murp.runs.run import Checkpoint
 from murp.training.grid import grid, try_all
 from murp.training.progress import Silent
-from murp.training.trials import Sweep
+from murp.training.trials import Sweep, Trial
 
 Path_ = str | os.PathLike[str]
 
@@ -100,7 +99,7 @@ def sweep(
     progress: Silent | None = None,
     side_by_side: int = 16,
     **settings: Unpack[Grid],
-) -> Sweep:
+) -> Sweep[Run]:
     """Train every combination of the values given for each setting: ``murp.sweep(graph, lr=[10, 20], seed=[0, 1])``.
 
     The runs come back the best first, those that failed last with their reason. ``out`` is the folder for the runs, by
@@ -112,7 +111,10 @@ def sweep(
     given: dict[str, Any] = dict(settings)
     several = {name: value if _many(value) else [value] for name, value in given.items()}
     found = try_all(graph, grid(several), out=out, progress=progress, side_by_side=side_by_side)
-    opened = (one if one.run is None else dataclasses.replace(one, run=Run.of(one.run)) for one in found)
+    opened = [
+        Trial(one.name, one.settings, one.mrr, one.epoch, None if one.run is None else Run.of(one.run), one.error)
+        for one in found
+    ]
     return Sweep(found.out, opened)
 
 

@@ -14,6 +14,7 @@ from murp.config import Config
 from murp.errors import ConfigError, MurpError, printable
 
 if TYPE_CHECKING:
+    from murp.api.run import Run
     from murp.training.trials import Sweep
 
 
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
             raise MurpError(f"{len(failed)} of {len(found)} runs failed.")
 
 
-def _report(options: argparse.Namespace, found: Sweep, failed: dict[str, str]) -> None:
+def _report(options: argparse.Namespace, found: Sweep[Run], failed: dict[str, str]) -> None:
     if options.json:
         print(json.dumps({"out": options.out, "best_mrr": {one.name: one.mrr for one in found}, "failed": failed}))
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,8 +47,8 @@ class KnowledgeGraph:
         from murp.rows import html_table
 
         first = table_of(self, self.train[:FACTS_SHOWN])
-        said = f"{self.name}: {counted(self.counts())}; the first facts of train:"
-        return html_table(first.column_names, zip(*first.to_pydict().values(), strict=True), caption=said)
+        said = html.escape(f"{self.name}: {counted(self.counts())}; the first facts of train:")
+        return f"<div>{said}</div>{html_table(first.column_names, zip(*first.to_pydict().values(), strict=True))}"
 
     @classmethod
     def load(

@@ -10,9 +10,9 @@ import numpy as np
 
 from murp.errors import DataError
 from murp.graph import Indices, KnowledgeGraph
-from murp.graph.reading import COLUMNS
 from murp.prediction.queries import Numbers, read_triples
 
+COLUMNS = ("head", "relation", "tail")
 _THREE = "head, relation and tail"
 
 

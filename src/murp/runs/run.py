@@ -38,7 +38,7 @@ from murp.prediction.classification import Verdict, verdicts
 from murp.prediction.discovery import Heads, NewFacts, discover_all
 from murp.prediction.search import score
 from murp.prediction.triples import given_triples
-from murp.rows import Rows, html_table
+from murp.rows import Records, Rows, html_table
 from murp.runs import checkpoint, folder
 from murp.runs.settings import checked
 
@@ -59,10 +59,10 @@ class Run:
         state = self.state
         best = "–" if state.get("best_mrr") is None else f"{state['best_mrr']:.3f} in epoch {state['best_epoch']}"
         rows = {
-            "run": self.path,
+            "run": str(self.path),
             "model": f"{self.config.model} d={self.config.dim}",
             "graph": f"{self.graph.name}: {counted(self.graph.counts())}",
-            "epoch": state["epoch"],
+            "epoch": str(state["epoch"]),
             "best MRR on valid": best,
         }
         return html_table(["", ""], rows.items())
@@ -190,9 +190,9 @@ class Run:
         judged = verdicts(self.model, self.graph, given_triples(triples, self.graph), found.thresholds)
         return Rows(Verdict, (Verdict(**row) for row in judged.to_pylist()))
 
-    def metrics(self) -> list[dict[str, Any]]:
+    def metrics(self) -> Records:
         """Loss and validation figures, a record for every epoch."""
-        return folder.read_metrics(self.path)
+        return Records(folder.read_metrics(self.path))
 
 
 def load(

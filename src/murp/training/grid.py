@@ -67,7 +67,7 @@ def try_all(
     out: str | os.PathLike[str] | None = None,
     progress: Silent | None = None,
     side_by_side: int = 16,
-) -> Sweep:
+) -> Sweep[Run]:
     """Train one run for each element of ``settings`` into ``out``: the runs, or why one failed, the best first.
 
     Without ``out`` it is a folder under ``runs/``, the same one whenever the same sweep is asked for. A run that stands

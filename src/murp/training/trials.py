@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from murp.errors import MurpError, RunError
 from murp.rows import Rows
 from murp.runs import Run
 
+R = TypeVar("R", bound=Run)  # the kind of run that is given
+
 
 @dataclass(frozen=True)
-class Trial:
+class Trial(Generic[R]):
     """One run of a sweep: its name, its settings, its best validation and itself; ``error`` where it failed."""
 
     name: str
     settings: dict[str, Any]
     mrr: float | None
     epoch: int | None
-    run: Run | None = field(repr=False)
+    run: R | None = field(repr=False)
     error: MurpError | None = None
 
     @property
-    def result(self) -> Run | MurpError:
+    def result(self) -> R | MurpError:
         """The run, or why it failed."""
         if self.run is not None:
             return self.run
@@ -32,10 +34,10 @@ class Trial:
         return self.error
 
 
-class Sweep(Rows[Trial]):
+class Sweep(Rows[Trial[R]], Generic[R]):
     """The runs of a sweep, the best first, those that failed last; ``out`` is their folder."""
 
-    def __init__(self, out: Path, trials: Iterable[Trial]) -> None:
+    def __init__(self, out: Path, trials: Iterable[Trial[R]]) -> None:
         super().__init__(Trial, trials)
         self.out = out
 
@@ -43,7 +45,7 @@ class Sweep(Rows[Trial]):
         return Sweep, (self.out, list(self))
 
     @property
-    def best(self) -> Run:
+    def best(self) -> R:
         """The run with the best validation MRR."""
         found = next((trial.run for trial in self if trial.run is not None), None)
         if found is None:
@@ -60,9 +62,9 @@ class Sweep(Rows[Trial]):
 
 def ranked(
     out: Path, names: Sequence[str], settings: Sequence[dict[str, Any]], results: Sequence[Run | MurpError]
-) -> Sweep:
+) -> Sweep[Run]:
     """What :func:`sweep` gave, the best validation MRR first."""
-    trials = [
+    trials: list[Trial[Run]] = [
         Trial(name, chosen, None, None, None, result)
         if isinstance(result, MurpError)
         else Trial(name, chosen, result.state["best_mrr"], result.state["best_epoch"], result)
