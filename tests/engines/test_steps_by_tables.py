@@ -81,7 +81,7 @@ def test_all_entities_as_candidates(model: str, monkeypatch: pytest.MonkeyPatch)
     for seed in range(2):
         positives, _ = batch(seed)
         loss, touched = steps.row_gradients(by_rows.task, positives, None)
-        by_rows.updater.update(touched, 0.05)
+        by_rows.updater.update(by_rows.updater.tables(), touched, 0.05)
         assert steps.reads_most(by_tables.task, positives, None)
         torch.testing.assert_close(by_tables.step(positives, None, 0.05), loss)
     for name, values in by_rows.model.parameters.items():

@@ -22,7 +22,7 @@ from murp.objectives.objective import one_label
 from murp.regularizers import Batch
 
 # A batch reads most rows if it reads MANY and a table has no more than FEW_ROWS times as many.
-MANY, FEW_ROWS = 2**15, 4
+MANY, FEW_ROWS = 2**14, 4
 
 
 @dataclass

@@ -24,7 +24,6 @@ from murp import threads
 from murp.engines.capture import collector_at_rest
 from murp.engines.engine import Chunk
 from murp.engines.step import (
-    Touched,
     loss_of,
     loss_of_tables,
     reads_most,
@@ -81,26 +80,28 @@ class TorchEngine:
         drawn = Drawn(negatives) if isinstance(negatives, Tensor) else negatives
         if reads_most(self.task, positives, drawn):
             loss, gradients = table_gradients(self.task, positives, drawn, labels)
-            self.updater.update_tables(gradients, positives, drawn, lr)
+            self.updater.update_tables(self.updater.tables(), gradients, positives, drawn, lr)
             return loss
         loss, touched = row_gradients(self.task, positives, drawn, labels)
-        self.updater.update(touched, lr)
+        self.updater.widen_claims(touched)
+        self.updater.update(self.updater.tables(), touched, lr)
         return loss
 
     def compiled_step(self) -> Step:
         """:meth:`step` with its loss, its gradient and its update compiled for one shape."""
         loss = torch.compile(loss_of, dynamic=False)
-        update: Callable[[Touched, float | Tensor], None] = torch.compile(self.updater.update, dynamic=False)
+        update = torch.compile(self.updater.update, dynamic=False)
         of_tables = torch.compile(loss_of_tables, dynamic=False)
         update_tables = torch.compile(self.updater.update_tables, dynamic=False)
 
         def step(positives: Tensor, drawn: Drawn | None, labels: Labels | None, lr: float | Tensor) -> Tensor:
             if reads_most(self.task, positives, drawn):
                 found, gradients = table_gradients(self.task, positives, drawn, labels, of_tables)
-                update_tables(gradients, positives, drawn, lr)
+                update_tables(self.updater.tables(), gradients, positives, drawn, lr)
                 return found
             found, touched = row_gradients(self.task, positives, drawn, labels, loss)
-            update(touched, lr)
+            self.updater.widen_claims(touched)
+            update(self.updater.tables(), touched, lr)
             return found
 
         return step

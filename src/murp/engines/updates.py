@@ -11,10 +11,14 @@ from murp import threads
 from murp.engines.step import Touched
 from murp.engines.task import Task
 from murp.errors import MurpError
+from murp.geometry import Geometry
 from murp.models.model import Rows, Table
 from murp.negatives import Drawn
 from murp.optimizers.optimizer import TABLES, State
 
+# Bits of a position among the rows of a batch, which every row of a table has. With 64 they would be a third of what
+# row-wise Adagrad needs beside the parameters; batches with more rows than 16 bits count have 32.
+NARROW = torch.int16
 A_BLOCK = 2**16  # numbers of a table that are updated at a time on the CPU: they stay in the cache
 
 
@@ -34,8 +38,7 @@ class Updater:
     def __post_init__(self) -> None:
         model = self.task.model
         sizes = {"entity": model.num_entities, "relation": model.num_relations}
-        # 32 bits: with 64 they would be a third of what row-wise Adagrad needs beside the parameters.
-        self.claim = {of: torch.zeros(rows, dtype=torch.int32, device=model.device) for of, rows in sizes.items()}
+        self.claim = {of: torch.zeros(rows, dtype=NARROW, device=model.device) for of, rows in sizes.items()}
         self.names: dict[str, dict[str, str]] = {}
         self.blocked = model.device.type == "cpu"
         for table in model.tables:
@@ -55,14 +58,29 @@ class Updater:
                 f"which keeps one number a row, or sgd, which keeps none ({str(error).splitlines()[0]})."
             ) from error
 
+    def tables(self) -> Rows:
+        """Every table as rows of vectors (n, m).
+
+        Made apart from what is compiled: a view that is made and changed within it costs a copy of the table.
+        """
+        model = self.task.model
+        return {table.name: model.parameters[table.name].view(model.rows_of(table), -1) for table in model.tables}
+
+    def widen_claims(self, touched: Touched) -> None:
+        """Let every claim be wide enough for a position among the rows that a batch has read."""
+        for table in self.task.model.tables:
+            rows = sum(len(where) for where, _ in touched[table.name] if where is not None)
+            if table.of in self.claim and rows > torch.iinfo(self.claim[table.of].dtype).max:
+                self.claim[table.of] = self.claim[table.of].to(torch.int32)
+
     @torch.no_grad()
-    def update(self, touched: Touched, lr: float | Tensor) -> None:
-        """Move every touched row of every table by one step."""
+    def update(self, tables: Rows, touched: Touched, lr: float | Tensor) -> None:
+        """Move every touched row of every table of :meth:`tables` by one step."""
         for table in self.task.model.tables:
             parts = touched[table.name]
             if not parts:
                 continue
-            values = self.task.model.parameters[table.name].view(self.task.model.rows_of(table), -1)
+            values = tables[table.name]
             if any(where is None for where, _ in parts):
                 self._whole(table.name, values, parts, lr)
                 continue
@@ -80,14 +98,15 @@ class Updater:
                 self.state[name].index_copy_(0, where, state[short].index_select(0, owner))
 
     @torch.no_grad()
-    def update_tables(self, gradients: Rows, positives: Tensor, drawn: Drawn | None, lr: float | Tensor) -> None:
-        """Move the touched rows of every table, from gradients as large as the tables."""
-        model = self.task.model
-        for table in model.tables:
+    def update_tables(
+        self, tables: Rows, gradients: Rows, positives: Tensor, drawn: Drawn | None, lr: float | Tensor
+    ) -> None:
+        """Move the touched rows of :meth:`tables`, from gradients as large as these."""
+        for table in self.task.model.tables:
             if table.name not in gradients:
                 continue
             touched = self._touched(table, positives, drawn)
-            values = model.parameters[table.name].view(model.rows_of(table), -1)
+            values = tables[table.name]
             gradient = gradients[table.name].reshape(values.shape)
             if self.blocked:
                 self._move_in_blocks(table.name, values, gradient, touched, lr)
@@ -97,7 +116,10 @@ class Updater:
     def _move_in_blocks(
         self, name: str, values: Tensor, gradient: Tensor, touched: Tensor | None, lr: float | Tensor
     ) -> None:
-        """:meth:`_move` on some rows at a time, which stay in the cache, and on several threads."""
+        """By the optimizer's compiled loop, or :meth:`_move` on some rows at a time, which stay in the cache."""
+        whole = self._state(name, slice(None))
+        if self.task.optimizer.move(self._geometry(name), values, gradient, touched, whole, float(lr)):
+            return
         length = max(1, A_BLOCK // values.shape[1])
         blocks = iter([slice(start, start + length) for start in range(0, len(values), length)])
 
@@ -126,15 +148,16 @@ class Updater:
         """Which rows (n, 1) of a table a batch has read; None: all."""
         if table.of == "shared" or (drawn is None and "object" in table.roles):
             return None
-        found = torch.zeros(self.task.model.rows_of(table), 1, dtype=torch.bool, device=positives.device)
+        # Not of single bytes: on a GPU, marks that lie in one sector of the memory are written one after another.
+        found = torch.zeros(self.task.model.rows_of(table), 1, dtype=torch.int32, device=positives.device)
         if table.of == "relation":
-            return found.index_fill_(0, positives[:, 1], True)
+            return found.index_fill_(0, positives[:, 1], 1).bool()
         if "subject" in table.roles:
-            found.index_fill_(0, positives[:, 0], True)
+            found.index_fill_(0, positives[:, 0], 1)
         if "object" in table.roles and drawn is not None:
-            found.index_fill_(0, positives[:, 2], True)
-            found.index_fill_(0, drawn.objects.flatten(), True)
-        return found
+            found.index_fill_(0, positives[:, 2], 1)
+            found.index_fill_(0, drawn.objects.flatten(), 1)
+        return found.bool()
 
     def _whole(self, name: str, values: Tensor, parts: list[tuple[Tensor | None, Tensor]], lr: float | Tensor) -> None:
         """Move all rows of a table: of an objective that has every entity as a candidate, or of a shared table."""
@@ -150,8 +173,10 @@ class Updater:
             self.state[long].copy_(state[short])
 
     def _step(self, name: str, rows: Tensor, gradient: Tensor, state: State, lr: float | Tensor) -> Tensor:
-        geometry = next(table.geometry for table in self.task.model.tables if table.name == name)
-        return self.task.optimizer.step(geometry, rows, gradient, state, lr)
+        return self.task.optimizer.step(self._geometry(name), rows, gradient, state, lr)
+
+    def _geometry(self, name: str) -> Geometry:
+        return next(table.geometry for table in self.task.model.tables if table.name == name)
 
 
 def _joined(first: Tensor, *others: Tensor) -> Tensor:

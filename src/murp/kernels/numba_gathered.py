@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -64,36 +63,30 @@ def _add_up(counters: Any, of: Any, x: Any, indices: Any, out: Any) -> None:
         part = take(counters, 0, 1)
 
 
-def products(x: Tensor, table: Tensor, indices: Tensor) -> Tensor:
-    """⟨x_b, v⟩: (B, d), (N, d), (B, K) → (B, K)."""
-    out = x.new_empty(indices.shape)
-    work = indices.numel() * x.shape[1]
-    threads.share(_products, x.numpy(), table.numpy(), indices.numpy(), out.numpy(), work=work)
-    return out
+def products(vectors: list[Tensor], table: Tensor, indices: Tensor) -> list[Tensor]:
+    """⟨x_b, v⟩ for each of the vectors x (B, d), and |v|², with rows v of the table (N, d): (B, K) each."""
+    found = [table.new_empty(indices.shape) for _ in vectors]
+    for x, out in zip(vectors, found, strict=True):
+        _share(_products, indices, table, x, table, indices, out)
+    squares = squared_norms(table).index_select(0, indices.flatten()).view(indices.shape)
+    return [*found, squares]
 
 
-def squares(table: Tensor, indices: Tensor) -> Tensor:
-    """|v|²: (N, d), (B, K) → (B, K)."""
-    return squared_norms(table).index_select(0, indices.flatten()).view(indices.shape)
-
-
-def back_to_vector(of: Tensor, table: Tensor, indices: Tensor) -> Tensor:
-    """Σ_k of[b,k] v: (B, K), (N, d), (B, K) → (B, d)."""
-    out = table.new_empty(len(indices), table.shape[1])
-    work = indices.numel() * table.shape[1]
-    threads.share(_back_to_vector, of.numpy(), table.numpy(), indices.numpy(), out.numpy(), work=work)
-    return out
-
-
-def back_to_table(
-    of_products: Sequence[Tensor], of_square: Tensor, vectors: Sequence[Tensor], table: Tensor, indices: Tensor
-) -> Tensor:
-    """The gradient (N, d) of the table: Σ of[b,k] x_b over each row's occurrences, and 2v times the sum of squares'."""
+def back(of: list[Tensor], vectors: list[Tensor], table: Tensor, indices: Tensor) -> list[Tensor]:
+    """The gradients of the table, Σ of[b,k] x_b over each row's occurrences and 2v times the sum of its square's, and
+    of each vector, Σ_k of[b,k] v."""
+    *of_products, of_square = of
     # Added up in float64 in one order.
     weights = of_square.flatten().double().numpy()
     twice = 2 * np.bincount(indices.flatten().numpy(), weights=weights, minlength=len(table))
-    out = table * torch.from_numpy(twice).to(table.dtype).unsqueeze(1)
+    of_table = table * torch.from_numpy(twice).to(table.dtype).unsqueeze(1)
+    of_vectors = [torch.empty_like(x) for x in vectors]
+    for own, x, out in zip(of_products, vectors, of_vectors, strict=True):
+        _share(_add_up, indices, table, own, x, indices, of_table)
+        _share(_back_to_vector, indices, table, own, table, indices, out)
+    return [of_table, *of_vectors]
+
+
+def _share(loop: Any, indices: Tensor, table: Tensor, *tensors: Tensor) -> None:
     work = indices.numel() * table.shape[1]
-    for of, x in zip(of_products, vectors, strict=True):
-        threads.share(_add_up, of.numpy(), x.numpy(), indices.numpy(), out.numpy(), work=work)
-    return out
+    threads.share(loop, *(tensor.detach().numpy() for tensor in tensors), work=work)
