@@ -404,6 +404,8 @@ def inner(x: Tensor, candidates: Tensor) -> Tensor:
     if candidates.dim() == 2:
         differentiated = torch.is_grad_enabled() and (x.requires_grad or candidates.requires_grad)
         return x @ candidates.T if differentiated else inner_products(x, candidates)
+    if x.is_cuda:  # a compiler joins this to what comes before and after, and it needs no workspace
+        return (candidates * x.unsqueeze(1)).sum(-1)
     return torch.bmm(candidates, x.unsqueeze(-1)).squeeze(-1)
 
 

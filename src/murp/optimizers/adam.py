@@ -56,9 +56,7 @@ class Adam(Optimizer):
             return False
         from murp.kernels import numba_optimizers
 
-        numba_optimizers.adam(
-            x, state, gradient, touched, lr=lr, beta1=self.beta1, beta2=self.beta2, eps=self.eps
-        )
+        numba_optimizers.adam(x, state, gradient, touched, lr=lr, beta1=self.beta1, beta2=self.beta2, eps=self.eps)
         return True
 
 
