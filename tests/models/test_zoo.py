@@ -13,7 +13,7 @@ from judges import JUDGES
 
 from murp import recipes, registry
 from murp.config import Config
-from murp.engines.step import loss_of, row_gradients
+from murp.engines.step import gather, loss_of, row_gradients
 from murp.engines.task import Task
 from murp.errors import ConfigError
 from murp.models import Model
@@ -102,13 +102,15 @@ def test_a_step_is_one_compiled_graph_with_the_same_gradients(name: str, tmp_pat
     facts = torch.stack([torch.randint(high, (6,), generator=draw) for high in (ENTITIES, RELATIONS, ENTITIES)], 1)
     drawn = Drawn(torch.randint(ENTITIES, (6, 4), generator=draw))
     found = []
-    for loss in (loss_of, torch.compile(loss_of, backend="aot_eager", fullgraph=True, dynamic=False)):
+    ways: list[tuple[Any, Any]] = [(loss_of, gather)]
+    ways.append(tuple(torch.compile(part, backend="aot_eager", fullgraph=True, dynamic=False) for part in ways[0]))
+    for loss, gathering in ways:
         model = Subject(name, {}, tmp_path).scattered()
         model.training = True
         with torch.random.fork_rng():
             torch.manual_seed(0)
-            value, touched = row_gradients(Task(model), facts, drawn, None, loss)
-        gradients = [gradient for parts in touched.values() for _, gradient in parts]
+            value, touched = row_gradients(Task(model), facts, drawn, None, loss, gathering)
+        gradients = [part.gradient for parts in touched.values() for part in parts]
         found.append([value, *gradients, *model.parameters.values()])
     for plain, compiled in zip(*found, strict=True):
         torch.testing.assert_close(compiled, plain)

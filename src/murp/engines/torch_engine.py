@@ -24,13 +24,7 @@ from torch import Tensor
 from murp import threads
 from murp.engines.capture import collector_at_rest
 from murp.engines.engine import Chunk
-from murp.engines.step import (
-    loss_of,
-    loss_of_tables,
-    reads_most,
-    row_gradients,
-    table_gradients,
-)
+from murp.engines.step import Touched, gather, loss_of, reads_most, row_gradients
 from murp.engines.task import Task
 from murp.engines.updates import Updater
 from murp.models.model import Model
@@ -64,6 +58,7 @@ class TorchEngine:
         self.began: float | None = None
         self.updater = Updater(self.task)
         self.graphs: dict[tuple[int, ...], CapturedSteps] = {}
+        self.quick: dict[bool, Step] = {}  # compiled steps, by whether they read tables as a whole
         self.warm: dict[tuple[int, ...], int] = {}  # steps of a shape before it was captured
         # One stream for all that is not on the usual one: libraries keep memory for every stream they have seen.
         self.aside = torch.cuda.Stream() if self.model.device.type == "cuda" else None  # type: ignore[no-untyped-call]
@@ -81,33 +76,27 @@ class TorchEngine:
     ) -> Tensor:
         """One step on positives (B, 3) and their negatives (B, k); the mean loss before it."""
         drawn = Drawn(negatives) if isinstance(negatives, Tensor) else negatives
-        if reads_most(self.task, positives, drawn):
-            loss, gradients = table_gradients(self.task, positives, drawn, labels)
-            self.updater.update_tables(self.updater.tables(), gradients, positives, drawn, lr)
-            return loss
         loss, touched = row_gradients(self.task, positives, drawn, labels)
-        self.updater.widen_claims(touched)
-        self.updater.update(self.updater.tables(), touched, lr)
+        self._update(touched, lr, self.updater.update)
         return loss
 
-    def compiled_step(self) -> Step:
-        """:meth:`step` with its loss, its gradient and its update compiled for one shape."""
-        loss = torch.compile(loss_of, dynamic=False)
-        update = torch.compile(self.updater.update, dynamic=False)
-        # Small kernels side by side as one save a fifth of a step by tables on an H200. Steps by rows are slower with
-        # it, as one of their kernels is cut badly.
-        together: dict[str, Any] = {"combo_kernels": True}
-        of_tables = torch.compile(loss_of_tables, dynamic=False, options=together)
-        update_tables = torch.compile(self.updater.update_tables, dynamic=False, options=together)
+    def _update(self, touched: Touched, lr: float | Tensor, update: Callable[..., None]) -> None:
+        self.updater.prepare(touched)
+        update(self.updater.tables(), touched, lr)
+
+    def compiled_step(self, whole: bool) -> Step:
+        """:meth:`step` with its reading, its loss, its gradient and its update compiled for one shape.
+
+        ``whole``: batches read tables as a whole. Small kernels are then compiled side by side, which saves a fifth of
+        a step on an H200. The others are slower with that, as one of their kernels is cut badly.
+        """
+        options: dict[str, Any] = {"combo_kernels": True} if whole else {}
+        parts: tuple[Any, ...] = (gather, loss_of, self.updater.update)
+        gathering, loss, update = (torch.compile(part, dynamic=False, options=options) for part in parts)
 
         def step(positives: Tensor, drawn: Drawn | None, labels: Labels | None, lr: float | Tensor) -> Tensor:
-            if reads_most(self.task, positives, drawn):
-                found, gradients = table_gradients(self.task, positives, drawn, labels, of_tables)
-                update_tables(self.updater.tables(), gradients, positives, drawn, lr)
-                return found
-            found, touched = row_gradients(self.task, positives, drawn, labels, loss)
-            self.updater.widen_claims(touched)
-            update(self.updater.tables(), touched, lr)
+            found, touched = row_gradients(self.task, positives, drawn, labels, loss, gathering)
+            self._update(touched, lr, update)
             return found
 
         return step
@@ -186,7 +175,7 @@ class TorchEngine:
             compiled = time.monotonic() - self.began >= self.compile_after
             many = A_GRAPH if len(positives) - start >= A_GRAPH else 1
             shape = (compiled, *_shapes(positives[:1], _at(drawn, slice(0, 1)), _labels_at(labels, slice(0, 1))))
-            step = self._quick() if compiled else self._plain
+            step = self._quick(positives[0], _at(drawn, 0)) if compiled else self._plain
             if self.warm.get(shape, 0) < WARM:
                 self.warm[shape] = self.warm.get(shape, 0) + 1
                 rate = torch.full((), lr, dtype=self.model.dtype, device=self.model.device)
@@ -213,10 +202,11 @@ class TorchEngine:
     def _plain(self, positives: Tensor, drawn: Drawn | None, labels: Labels | None, lr: float | Tensor) -> Tensor:
         return self.step(positives, drawn, lr, labels)
 
-    def _quick(self) -> Step:
-        if not hasattr(self, "_compiled"):
-            self._compiled = self.compiled_step()
-        return self._compiled
+    def _quick(self, positives: Tensor, drawn: Drawn | None) -> Step:
+        whole = drawn is None or reads_most(self.task, positives, drawn)
+        if whole not in self.quick:
+            self.quick[whole] = self.compiled_step(whole)
+        return self.quick[whole]
 
 
 class CapturedSteps:
