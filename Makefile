@@ -66,7 +66,9 @@ bench: .venv/installed
 bench-gpu: .venv/installed
 	$(BIN)/python benchmarks/gpu.py --out results
 	$(BIN)/python benchmarks/any_model.py --device cuda --out results/gpu_any_model.json
-	$(BIN)/python benchmarks/time_to_quality.py --device cuda --out results/gpu_time_to_quality.json
+	$(BIN)/python benchmarks/time_to_quality.py --device cuda --seeds 3 --out results/gpu_time_to_quality.json
+	$(BIN)/python benchmarks/time_to_quality.py --device cuda --seeds 3 --data FB15k-237 --only matrices \
+		--out results/gpu_time_to_quality_fb15k-237.json
 
 figures: .venv/installed
 	$(BIN)/python tools/figures.py

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+
 from benchmark_results import NAMES, by_processor, machine, result, spread, table, time, times
 
 
@@ -66,6 +68,42 @@ def any_model() -> list[str]:
         note,
         *machines,
     ]
+
+
+def time_to_quality() -> list[str]:
+    """Whole trainings of several recipes: how long they take, and how good they are."""
+    rows, machines = [], []
+    for where in ("gpu_time_to_quality", "gpu_time_to_quality_fb15k-237", "cpu_time_to_quality"):
+        stored = result(where)
+        if stored is None:
+            continue
+        target = stored["settings"]["target"]
+        for name, runs in stored["figures"].items():
+            reached = [run["seconds_to_target"] for run in runs if run["seconds_to_target"] is not None]
+            rows.append(
+                [
+                    f"{where[:3].upper()}, {stored['settings']['data']}: {name}",
+                    f"{len(runs)}",
+                    time(statistics.mean(run["seconds"] for run in runs)),
+                    ", ".join(f"{run['test_mrr_standard']:.3f}" for run in runs),
+                    f"{target:g}: {time(statistics.mean(reached))}" if len(reached) == len(runs) else f"{target:g}: –",
+                ]
+            )
+        machines.append(machine(stored))
+    if not rows:
+        return []
+    note = (
+        "Seconds are those of training alone, without validation, after a run of one epoch that compiles; the mean "
+        "over seeds. The checkpoint is that of the best validation. `published` is MuRP with the paper's settings."
+    )
+    head = [
+        "recipe",
+        "seeds",
+        "whole training",
+        "MRR on test (standard), each seed",
+        "until MRR on valid (standard) is",
+    ]
+    return ["## Time to quality", table(head, rows), note, *machines]
 
 
 def earlier() -> list[str]:
