@@ -90,7 +90,7 @@ class TorchEngine:
         ``whole``: batches read tables as a whole. Small kernels are then compiled side by side, which saves a fifth of
         a step on an H200. The others are slower with that, as one of their kernels is cut badly.
         """
-        options: dict[str, Any] = {"combo_kernels": True} if whole else {}
+        options: dict[str, Any] = {"combo_kernels": True} if whole else {"triton.autotune_pointwise": False}
         parts: tuple[Any, ...] = (gather, loss_of, self.updater.update)
         gathering, loss, update = (torch.compile(part, dynamic=False, options=options) for part in parts)
 
