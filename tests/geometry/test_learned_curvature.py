@@ -170,3 +170,16 @@ def test_a_curvature_for_each_query_and_shared_candidates() -> None:
     for i in range(5):
         c = float(C[i])
         torch.testing.assert_close(found[i], poincare.squared_distance(x[i], poincare.exp0(v, c=c), c=c))
+
+
+def test_leaving_out_what_only_far_points_need_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = torch.Generator().manual_seed(0)
+    xx, vv, c = (torch.rand(shape, generator=draw) for shape in ((9, 1), (9, 30), (9, 1)))
+    xv = (torch.rand(9, 30, generator=draw) - 0.5) * (xx * vv).sqrt()
+    found = []
+    for compiling in (False, True):
+        monkeypatch.setattr(torch.compiler, "is_compiling", lambda compiling=compiling: compiling)
+        leaves = [values.clone().requires_grad_() for values in (xx / 2, vv, xv, c)]
+        squared = poincare.squared_distance_to_tangent_from_products(*leaves)
+        found.append([squared, *torch.autograd.grad(squared.sum(), leaves)])
+    assert all(torch.equal(near, far) for near, far in zip(*found, strict=True))
