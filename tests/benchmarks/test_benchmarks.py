@@ -41,8 +41,7 @@ def test_this_code_is_measured_against_a_commit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(IN_PROCESS | BY_PROCESS))
-def test_a_benchmark_runs_and_stores_what_it_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def test_a_benchmark_runs_and_stores_what_it_found(name: str, tmp_path: Path) -> None:
     out = tmp_path / "results" / "it.json"
     importlib.import_module(name).main(["--quick", "--out", str(out)])
     check(json.loads(out.read_text()))
@@ -50,10 +49,10 @@ def test_a_benchmark_runs_and_stores_what_it_found(name: str, tmp_path: Path, mo
 
 @pytest.mark.browser
 @pytest.mark.parametrize("name", sorted(IN_A_BROWSER))
-def test_a_benchmark_runs_in_a_browser(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_benchmark_runs_in_a_browser(name: str, tmp_path: Path) -> None:
     if not (os.environ.get("MURP_CHROMIUM") or shutil.which("chromium")):
         pytest.skip("needs a browser: apt-get install chromium, or name one in MURP_CHROMIUM")
-    test_a_benchmark_runs_and_stores_what_it_found(name, tmp_path, monkeypatch)
+    test_a_benchmark_runs_and_stores_what_it_found(name, tmp_path)
 
 
 def test_the_gpu_benchmarks_run_as_toys_on_the_cpu(tmp_path: Path) -> None:
