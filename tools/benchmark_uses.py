@@ -56,9 +56,7 @@ def any_model() -> list[str]:
         return []
     note = (
         "A step of the engine torch (on the GPU compiled and replayed from graphs) and one of plain PyTorch with the "
-        "same mathematics: dense gradients and its own optimizer. The GPU's steps were measured beside another process "
-        "that used the same GPU, and are longer than they would be alone. MuRE by number of entities, batch 128, 50 "
-        "negatives."
+        "same mathematics: dense gradients and its own optimizer. MuRE by number of entities, batch 128, 50 negatives."
     )
     head = ["d=40, float32", "ours", "plain PyTorch", "ours is faster"]
     return [
