@@ -10,6 +10,7 @@ import mpmath
 import pytest
 import torch
 from judges import JUDGES
+from scattered import scattered
 from torch.nn.functional import pad
 
 from murp import recipes, registry
@@ -62,17 +63,6 @@ def test_the_score_is_the_formula_of_its_paper(name: str, settings: dict[str, An
             rows = [row(model, role, places[i]) for role, places in (("subject", s), ("relation", r), ("object", o))]
             expected = float(JUDGES[name](*rows, row(model, "shared", None), model))
             assert scores[i].item() == pytest.approx(expected, rel=1e-9, abs=1e-9)
-
-
-def scattered(name: str, settings: dict[str, Any], folder: Any) -> Model:
-    """Far from the initial values, running means and variances too."""
-    model = Subject(name, settings, folder).scattered()
-    draw = torch.Generator().manual_seed(6)
-    for table in model.tables:
-        if not table.trained:
-            values = model.parameters[table.name]
-            values.add_(torch.rand(values.shape, dtype=values.dtype, generator=draw))
-    return model
 
 
 def row(model: Model, role: Any, place: torch.Tensor | None) -> dict[str, Any]:
