@@ -67,10 +67,12 @@ bench-gpu: .venv/installed
 	$(BIN)/python benchmarks/gpu.py --out results
 	$(BIN)/python benchmarks/any_model.py --device cuda --out results/gpu_any_model.json
 	$(BIN)/python benchmarks/time_to_quality.py --device cuda --out results/gpu_time_to_quality.json
+	$(BIN)/python benchmarks/protocols.py --device cuda --data WN18RR FB15k-237 --out results/protocols.json
 
 figures: .venv/installed
 	$(BIN)/python tools/figures.py
 	$(BIN)/python tools/benchmarks_page.py
+	$(BIN)/python tools/protocols_page.py
 	$(BIN)/python tools/reliability_page.py
 	$(BIN)/python tools/guides.py
 	$(BIN)/murp paper report
