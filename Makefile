@@ -67,7 +67,8 @@ bench-gpu: .venv/installed
 	$(BIN)/python benchmarks/gpu.py --out results
 	$(BIN)/python benchmarks/any_model.py --device cuda --out results/gpu_any_model.json
 	$(BIN)/python benchmarks/time_to_quality.py --device cuda --out results/gpu_time_to_quality.json
-	$(BIN)/python benchmarks/protocols.py --device cuda --data WN18RR FB15k-237 --out results/protocols.json
+	$(BIN)/python benchmarks/protocols.py --device cuda --data WN18RR --out results/protocols_wn18rr.json
+	$(BIN)/python benchmarks/protocols.py --device cuda --data FB15k-237 --out results/protocols_fb15k-237.json
 
 figures: .venv/installed
 	$(BIN)/python tools/figures.py

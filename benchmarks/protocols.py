@@ -1,7 +1,7 @@
 """What protocols are worth: the same weights ranked in other ways, and the same training with negatives that know more.
 
-    MURP_DATA=… python benchmarks/protocols.py --device cuda --out results/protocols.json
-    python benchmarks/protocols.py --runs runs/a runs/b --out results/protocols.json
+    MURP_DATA=… python benchmarks/protocols.py --device cuda --data WN18RR --out results/protocols_wn18rr.json
+    python benchmarks/protocols.py --runs runs/a runs/b --out results/protocols_runs.json
 
 Each training is done three times: with negatives that are any entities, with negatives that are checked against the
 facts of train, and with negatives that are checked against train, valid and test. The checkpoint is that of the best
@@ -42,6 +42,9 @@ TRAININGS: dict[str, dict[str, Any]] = {
     },
     "MuRP": {"model": "murp", "lr": 50.0, "epochs": 200, "validate_every": 20},
 }  # fmt: skip
+ON_A_GRAPH: dict[tuple[str, str], dict[str, Any]] = {
+    ("MuRP", "FB15k-237"): {"lr": 10.0, "epochs": 60, "validate_every": 6},  # the paper's rate; three times the facts
+}
 TIES = {"ties in favour": 0.0, "standard": 0.5, "ties against": 1.0}  # the share of equal entities that come first
 
 
@@ -68,8 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     else:
         for graph in [toy_graph()] if chosen.quick else [KnowledgeGraph.load(name) for name in chosen.data]:
             for name in chosen.only:
-                trained = in_three_ways(graph, {**TRAININGS[name], **changes}, chosen.seeds)
-                figures["trainings"].append({"name": name, "data": graph.name, "by_negatives": trained})
+                own = {**TRAININGS[name], **ON_A_GRAPH.get((name, graph.name), {}), **changes}
+                by_negatives = in_three_ways(graph, own, chosen.seeds)
+                figures["trainings"].append({"name": name, "data": graph.name, "by_negatives": by_negatives})
     settings = {"seeds": [] if chosen.runs else chosen.seeds}
     what = "test figures of the same weights under several protocols, and of trainings whose negatives know more facts"
     store(result(what, settings, figures, torch.device(chosen.device)), chosen.out)

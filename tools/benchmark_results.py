@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS, DOCS = ROOT / "results", ROOT / "docs"
 Result = dict[str, Any]
 RELIABILITY = "reliability_"
-PROTOCOLS = "protocols"
+PROTOCOLS = "protocols_"
 NAMES = {"murp": "MuRP", "mure": "MuRE"}
 
 

@@ -1,8 +1,8 @@
-"""Write docs/protocols.md from results/protocols.json; with --check, only say whether it is up to date.
+"""Write docs/protocols.md from results/protocols_*.json; with --check, only say whether it is up to date.
 
     python tools/protocols_page.py
 
-`benchmarks/protocols.py` makes the result. Every sentence about figures is made from them; what other systems do was
+`benchmarks/protocols.py` makes the results. Every sentence about figures is made from them; what other systems do was
 read in their code, and the page says where.
 """
 
@@ -35,7 +35,7 @@ INTRODUCTION = (
     "One set of weights has many test figures. Here each choice is changed alone, on the same weights or in the same "
     "training. All figures are MRR on test, filtered. `standard` is the protocol of this library: all entities are "
     "candidates, the subject too, ties count half, no fact is dropped. Made by `python tools/protocols_page.py` from "
-    "`results/protocols.json`, which `python benchmarks/protocols.py` writes."
+    "`results/protocols_….json`, which `python benchmarks/protocols.py` writes."
 )
 OTHERS = (
     ("the subject taken out of its ranking", "the code of MuRP's authors [1], HyboNet [2], UltraE [3]"),
@@ -81,20 +81,25 @@ def _at(values: Any, place: Sequence[str]) -> Any:
     return values
 
 
+def found() -> origins.Results:
+    """The stored results by name."""
+    return dict(stored.results(f"{PROTOCOLS}*"))
+
+
 def page() -> str:
     """The whole page; where nothing was measured, who does what alone."""
-    found = stored.result(PROTOCOLS)
+    results = found()
+    weights = [one for result in results.values() for one in every(result["figures"])]
     parts = ["# What protocols are worth", INTRODUCTION]
-    if found is None:
-        parts.append("Nothing was measured yet.")
+    if weights:
+        trainings = [training for result in results.values() for training in result["figures"]["trainings"]]
+        parts += [*same_weights(weights), *ties(weights), *leak(trainings)]
     else:
-        weights = every(found["figures"])
-        parts += [*same_weights(weights), *ties(weights), *leak(found["figures"]["trainings"])]
+        parts.append("Nothing was measured yet.")
     parts += ["## Who does what", "Read in the code of each:", table(["what", "who"], map(list, OTHERS)), SOURCES]
-    if found is not None:
-        parts += ["## How it was made", *settings(weights), machine(found)]
-        parts += origins.section({PROTOCOLS: found}, stored.RESULTS)
-    return "\n\n".join(parts) + "\n"
+    if weights:
+        parts += ["## How it was made", *settings(weights), *(machine(dict(result)) for result in results.values())]
+    return "\n\n".join([*parts, *origins.section(results, stored.RESULTS)]) + "\n"
 
 
 def every(figures: dict[str, Any]) -> list[Weights]:
@@ -254,9 +259,8 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if the page is out of date")
     if parser.parse_args().check:
         return int(not up_to_date())
-    found = stored.result(PROTOCOLS)
-    if found is not None:
-        origins.warn({PROTOCOLS: found}, stored.RESULTS)
+    if results := found():
+        origins.warn(results, stored.RESULTS)
     (stored.DOCS / "protocols.md").write_text(page(), encoding="utf-8")
     return 0
 

@@ -38,12 +38,12 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(benchmark_results, "RESULTS", tmp_path)
     monkeypatch.setattr(benchmark_results, "DOCS", tmp_path)
 
-    def store(*by_kind: list[dict[str, Any]]) -> str:
-        trainings = [{"name": "HyboNet", "data": "toy", "by_negatives": dict(zip(KINDS, by_kind, strict=True))}]
+    def store(*by_kind: list[dict[str, Any]], name: str = "toy") -> str:
+        trainings = [{"name": "HyboNet", "data": name, "by_negatives": dict(zip(KINDS, by_kind, strict=True))}]
         machine = {"device": "a CPU", "cores": 2, "murp": "0", "torch": "2"}
         figures = {"trainings": trainings if by_kind else [], "runs": []}
         values = {"what": "", "settings": {}, "figures": figures, "machine": machine, "date": "2026-01-01T00:00:00Z"}
-        (tmp_path / "protocols.json").write_text(json.dumps(values))
+        (tmp_path / f"protocols_{name}.json").write_text(json.dumps(values))
         return protocols_page.page()
 
     return store
@@ -82,6 +82,15 @@ def test_what_changes_something_is_said_with_its_sign_and_range(store: Any) -> N
     assert "toy: 5 of 100 test facts (5.0%) have an entity that train does not have; 7 entities are then" in text
     assert "changes MRR by -.050 (one seed each, so the spread over seeds is not known)." in text
     assert "| HyboNet | toy | 1 | .400 | .400 | .350 | -.050 | -.020 |" in text
+
+
+def test_results_of_several_graphs_are_one_page(store: Any) -> None:
+    store(*(of_runs(ranked(0.4, subject_out=0.01)) for _ in KINDS))
+    text = store(*(of_runs(ranked(0.3, subject_out=0.02)) for _ in KINDS), name="other")
+    assert "Taking the subject out of its ranking changes MRR by +.010 to +.020 (6 sets of weights)." in text
+    assert "| HyboNet | toy | 1 | .400 |" in text
+    assert "| HyboNet | other | 1 | .300 |" in text
+    assert "| commit not recorded | 2 | protocols_other, protocols_toy |" in text
 
 
 @pytest.mark.parametrize(("lowest", "words"), [(0.44, "do not overlap"), (0.41, "overlap")])
