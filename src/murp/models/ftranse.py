@@ -21,7 +21,7 @@ class FTransE(DotProduct):
         "objective": "self-adversarial",
         "negatives": 100,
         "optimizer": "adam",
-        "lr": 0.001,
+        "lr": 0.01,
         "batch_size": 500,
     }
 

@@ -20,11 +20,12 @@ class RiemannianTransE(Model):
     w = (-s) ⊕ p_r the query is x = s ⊕ exp₀(ℓ_r/2 w/|w|) (B, d), and d(s, x) = |ℓ_r|. In flat space, with p_r far away,
     this is TransE.
 
-    The move is that of Suzuki, Enokida, Yamanishi: Riemannian TransE: Multi-relational Graph Embedding in Non-Euclidean
-    Space, 2019 (openreview.net/forum?id=r1xRW3A9YX). γ and the plain distance are as in our TransE.
+    After Suzuki, Enokida, Yamanishi: Riemannian TransE: Multi-relational Graph Embedding in Non-Euclidean Space, 2019
+    (openreview.net/forum?id=r1xRW3A9YX), whose relations are moves towards a point. One length for each relation, γ
+    and the plain distance are our reading, made without their code.
     """
 
-    gamma: float = setting(6.0, "the score of a perfect match: φ = γ - distance", least=0)
+    gamma: float = setting(3.0, "the score of a perfect match: φ = γ - distance", least=0)
     curvature: float = setting(1.0, "curvature c of the ball, whose radius is 1/√c", above=0)
     initial_scale = 0.01
     drops_queries = True
@@ -32,7 +33,7 @@ class RiemannianTransE(Model):
         "objective": "self-adversarial",
         "negatives": 100,
         "optimizer": "adam",
-        "lr": 0.003,
+        "lr": 0.1,  # a step of Adam on the ball moves a whole row so far
         "batch_size": 500,
     }
 
