@@ -33,6 +33,13 @@ def test_height_and_side_are_those_of_the_point(length: float) -> None:
     torch.testing.assert_close(whole(*sphere.from_tangent(v, c=C)), point(v), rtol=1e-14, atol=1e-14)
 
 
+@pytest.mark.parametrize("length", [0.0, *LENGTHS])
+def test_the_way_back_to_the_tangent_space(length: float) -> None:
+    v = vectors(length, 0)
+    back = sphere.to_tangent(*sphere.from_tangent(v, c=C), c=C)
+    torch.testing.assert_close(back, v, rtol=1e-12, atol=0)
+
+
 @pytest.mark.parametrize("far", LENGTHS)
 @pytest.mark.parametrize("length", LENGTHS)
 def test_a_translation_keeps_distances_and_takes_the_origin_to_its_point(length: float, far: float) -> None:

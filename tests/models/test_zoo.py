@@ -28,7 +28,6 @@ from murp.training.progress import Silent
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in registry.MODELS),
     ("transe", {"norm": 2}),
-    ("stranse", {"norm": 2}),
     ("tucker", {"relation_dim": 5}),
     ("roth", {"learn_curvature": "all"}),
     ("roth", {"learn_curvature": "no", "curvature": 0.5}),
@@ -36,6 +35,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
 
 # What changes numbers and no shape: the formula is enough.
 OTHER_NUMBERS: list[tuple[str, dict[str, Any]]] = [
+    ("stranse", {"norm": 2}),
     ("riemannian-transe", {"curvature": 0.5}),
     ("mixed-curvature", {"learn_curvature": "no", "curvature": 0.5, "spherical_dim": 4, "flat_dim": 1}),
     ("mixed-curvature", {"learn_curvature": "all"}),

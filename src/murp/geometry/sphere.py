@@ -119,6 +119,13 @@ def _height_and_ratio(vv: Tensor, c: Curvature) -> tuple[Tensor, Tensor]:
     return 2 * torch.sin(r / 2).square(), c**0.5 * torch.sin(r) / r
 
 
+def to_tangent(height: Tensor, side: Tensor, *, c: Curvature) -> Tensor:
+    """log_o of a point by its height (…, 1) and side (…, d): the inverse of :func:`from_tangent` for |v| < π/√c."""
+    length = _norm(side)
+    ratio = torch.where(length > 0, torch.atan2(length, 1 - height) / length, 1.0)
+    return ratio * side / c**0.5
+
+
 def translate_tangent(v: Tensor, by: Tensor, *, c: Curvature) -> tuple[Tensor, Tensor]:
     """Height and side of exp_o(v) after the rotation that takes o to exp_o(r) along the great circle; v and r (…, d).
 

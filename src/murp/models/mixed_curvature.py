@@ -54,20 +54,28 @@ class MixedCurvature(TangentDistance):
         """Rows (…, d) cut into those of ball, sphere and Euclidean space."""
         return torch.split_with_sizes(rows, self.widths, -1)
 
+    def translated(self, subject: Tensor, relation: Rows, c: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Subjects (B, d) moved by their relations: in the ball, height and side on the sphere, in Euclidean space."""
+        ball, round_, flat = self.parts(relation["stretch"] * subject)
+        by_ball, by_round, by_flat = self.parts(relation["translation"])
+        height, side = sphere.translate_tangent(round_, by_round, c=c[:, 1:])
+        return moved_by(ball, by_ball, c[:, :1]), height, side, flat + by_flat
+
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
         c = self.curvatures(relation, shared)
-        ball, round_, flat = self.parts(relation["stretch"] * subject["entity"])
-        by_ball, by_round, by_flat = self.parts(relation["translation"])
-        x = moved_by(ball, by_ball, c[:, :1])
-        height, side = sphere.translate_tangent(round_, by_round, c=c[:, 1:])
-        y = flat + by_flat
+        x, height, side, y = self.translated(subject["entity"], relation, c)
         numbers = {"xx": squared_norm(x), "height": height[:, 0], "yy": squared_norm(y)}
         curvatures = {"c": c[:, 0], "spherical_c": c[:, 1]}
         return Query((x, side, y), numbers | curvatures | {"subject_bias": subject["subject_bias"]})
 
+    def moved(self, subject: Tensor, relation: Rows, c: Tensor) -> Tensor:
+        """log₀ of where the subjects are moved to, (B, d), with c (B, 2)."""
+        x, height, side, y = self.translated(subject, relation, c)
+        return torch.cat([poincare.log0(x, c=c[:, :1]), sphere.to_tangent(height, side, c=c[:, 1:]), y], -1)
+
     def move_subject(self, points: Tensor, relation: Rows) -> Tensor:
-        """Where they are: a product has no picture."""
-        return points
+        c = self.curvatures(relation, self.rows("shared"))
+        return self.moved(points.to(self.dtype), relation, c).to(points.dtype)
 
     def candidate(self, entity: Rows, shared: Rows) -> Candidate:
         parts = self.parts(entity["entity"])
