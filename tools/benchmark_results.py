@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS, DOCS = ROOT / "results", ROOT / "docs"
 Result = dict[str, Any]
 RELIABILITY = "reliability_"
+PROTOCOLS = "protocols_"
 NAMES = {"murp": "MuRP", "mure": "MuRE"}
 
 
@@ -79,5 +80,6 @@ def code(stored: Result) -> str:
 
 
 def benchmarks() -> origins.Results:
-    """The results that are not of reliability, which has a page of its own."""
-    return {name: stored for name, stored in origins.every(RESULTS).items() if not name.startswith(RELIABILITY)}
+    """The results that are not of reliability or of protocols, which have pages of their own."""
+    elsewhere = (RELIABILITY, PROTOCOLS)
+    return {name: stored for name, stored in origins.every(RESULTS).items() if not name.startswith(elsewhere)}
