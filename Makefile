@@ -73,7 +73,6 @@ bench-gpu: .venv/installed
 	$(BIN)/python benchmarks/time_to_quality.py --device cuda --seeds 3 --out results/gpu_time_to_quality.json
 	$(BIN)/python benchmarks/time_to_quality.py --device cuda --seeds 3 --data FB15k-237 --only matrices \
 		--out results/gpu_time_to_quality_fb15k-237.json
-	$(BIN)/python benchmarks/time_to_quality.py --device cuda --out results/gpu_time_to_quality.json
 	$(BIN)/python benchmarks/protocols.py --device cuda --data WN18RR --out results/protocols_wn18rr.json
 	$(BIN)/python benchmarks/protocols.py --device cuda --data FB15k-237 --out results/protocols_fb15k-237.json
 

@@ -10,25 +10,24 @@ from torch import Tensor
 from murp import threads
 from murp.compiling import announce, kernel
 from murp.kernels.intrinsics import combine, fill, prefetch, product, sums, take
-from murp.kernels.products import squared_norms
 
 announce(__name__, "the training step")
 
 AHEAD = 8  # rows that are being loaded while one is multiplied
 SOME = 64  # entities whose gradients a thread adds up at a time
 
-dot = sums(product(0, 1))
+dot_and_square = sums(product(0, 1), product(1, 1))
 
 
 @kernel
-def _products(counters: Any, x: Any, table: Any, indices: Any, out: Any) -> None:
+def _products(counters: Any, x: Any, table: Any, indices: Any, out: Any, squares: Any) -> None:
     count, width = indices.shape
     b = take(counters, 0, 1)
     while b < count:
         for k in range(width):
             if k + AHEAD < width:
                 prefetch(table, indices[b, k + AHEAD])
-            (out[b, k],) = dot((x[b], table[indices[b, k]]))
+            out[b, k], squares[b, k] = dot_and_square((x[b], table[indices[b, k]]))
         b = take(counters, 0, 1)
 
 
@@ -94,10 +93,9 @@ def _back_to_table(
 
 def products(vectors: list[Tensor], table: Tensor, indices: Tensor) -> list[Tensor]:
     """⟨x_b, v⟩ for each of the vectors x (B, d), and |v|², with rows v of the table (N, d): (B, K) each."""
-    found = [table.new_empty(indices.shape) for _ in vectors]
+    *found, squares = (table.new_empty(indices.shape) for _ in range(len(vectors) + 1))
     for x, out in zip(vectors, found, strict=True):
-        _share(_products, indices, table, x, table, indices, out)
-    squares = squared_norms(table).index_select(0, indices.flatten()).view(indices.shape)
+        _share(_products, indices, table, x, table, indices, out, squares)
     return [*found, squares]
 
 
