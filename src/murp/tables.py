@@ -85,6 +85,7 @@ def _markdown(header: Sequence[str], rows: Sequence[Sequence[object]], right: Se
 # What LaTeX would obey.
 _SPECIAL: Mapping[str, str] = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", MISSING: "--", "−": "$-$",
+    "ρ": r"$\rho$",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }  # fmt: skip
 _ANY_SPECIAL = re.compile("|".join(map(re.escape, _SPECIAL)))

@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from murp.cli.text import Commands, add_run, bar, fast_imports, figure, table, whole
+from murp.cli.text import Commands, add_output, add_run, bar, fast_imports, figure, print_table, table, whole
 from murp.errors import ConfigError
+from murp.tables import Number
 
 if TYPE_CHECKING:
     from murp.runs import Run
@@ -220,7 +221,7 @@ def add_nearest(commands: Commands) -> None:
     add_run(command)
     command.add_argument("entity", metavar="X", help="id or name")
     command.add_argument("-k", type=whole(least=1), default=10, metavar="N", help="how many; default: 10")
-    command.add_argument("--json", action="store_true", help="one JSON object")
+    add_output(command)
     command.set_defaults(run=run_nearest)
 
 
@@ -235,5 +236,6 @@ def run_nearest(options: argparse.Namespace) -> None:
         neighbours = [dataclasses.asdict(n) for n in found]
         print(json.dumps({"entity": options.entity, "neighbours": neighbours}, ensure_ascii=False))
         return
-    rows = [[n.rank, n.name, n.id, figure(n.distance)] for n in found]
-    print(table(["", "name", "id", f"{result.model.geometry.name} distance"], rows, right=(0, 3)))
+    rows = [[n.rank, n.name, n.id, Number(n.distance)] for n in found]
+    first = "" if options.format == "text" else "rank"
+    print_table(options, [first, "name", "id", f"{result.model.geometry.name} distance"], rows, right=(0, 3))
