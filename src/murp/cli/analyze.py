@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from murp.cli.evaluate import described
 from murp.cli.text import Commands, add_output, add_source, data_dir, fast_imports, figure, print_table, table, whole
 from murp.errors import ConfigError
+from murp.recipes import AUTO, decide
 from murp.tables import Number
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def _run_data(options: argparse.Namespace) -> None:
         relation_profiles,
     )
     from murp.graph import KnowledgeGraph
+    from murp.graph.shape import shape
 
     dim = options.dim or 40
     graph = KnowledgeGraph.load(options.source, data_dir=data_dir(options), seed=options.split_seed)
@@ -86,12 +88,14 @@ def _run_data(options: argparse.Namespace) -> None:
         profiles = [profile(graph.relations.id(relation), edges)]
     curved = hyperbolicity(edges, seed=options.seed)
     advice = advise(profiles, curved, dim) if options.relation is None else advise_on_relation(profiles[0], curved, dim)
+    choice = decide(shape(graph)) if options.relation is None else None
     if options.json:
         found = {
             "name": graph.name,
             "relations": [_profile_dict(one) for one in profiles],
             "hyperbolicity": None if curved is None else dataclasses.asdict(curved),
             "advice": dataclasses.asdict(advice),
+            "recipe": None if choice is None else dataclasses.asdict(choice),
         }
         print(json.dumps(found, ensure_ascii=False))
         return
@@ -106,6 +110,8 @@ def _run_data(options: argparse.Namespace) -> None:
     print("\nlongest, mean: of the shortest paths, in edges; leads: towards the roots (up) or the leaves (down)")
     print("roots, leaves: a cycle counts as one")
     print("", *advice.sentences, sep="\n")
+    if choice is not None:
+        print(f"`murp train --recipe {AUTO}` would take {choice.why}")
 
 
 def _run_embedding(options: argparse.Namespace, result: Run) -> None:

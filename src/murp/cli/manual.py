@@ -24,6 +24,7 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
             "murp train --data wordnet-mini --dim 40 --epochs 60 --out runs/first",
             "murp train --data my-facts.tsv --lr 10 --out runs/mine",
             "murp train --data wordnet-mini --model complex --epochs 30 --out runs/complex",
+            "murp train --data my-facts.tsv --recipe auto --out runs/auto",
             "murp train --resume runs/first --epochs 100",
         ),
     ),
@@ -35,7 +36,7 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "recipes": (
         "Settings that go together, by name, with the stored results they reached. `murp train --recipe NAME` trains "
-        "with them; options override them.",
+        "with them; options override them. `--recipe auto` decides by the graph which one, and says why.",
         ("murp recipes", "murp recipes --json"),
     ),
     "evaluate": (
