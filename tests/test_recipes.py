@@ -106,8 +106,8 @@ def test_a_run_with_recipe_auto_keeps_why(tmp_path: Path, capsys: pytest.Capture
     assert (run.config.batch_size, run.config.regularizer_weight) == (64, 0.07)
     assert main(["info", str(tmp_path / "run")]) == 0
     assert f"recipe auto  {why.removeprefix('murp: ')}" in capsys.readouterr().out
-    assert main(["analyze", str(facts)]) == 0
-    assert "`murp train --recipe auto` would take recipe fb15k-237" in capsys.readouterr().out
+    assert main(["analyze", str(facts), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["recipe"]["why"] == why.removeprefix("murp: ")
     again = murp.train(run.graph, recipe="auto", epochs=1, dim=4, device="cpu", out=tmp_path / "again")
     assert again.config.model == "rescal"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from murp.cli.evaluate import described
 from murp.cli.text import Commands, add_output, add_source, data_dir, fast_imports, figure, print_table, table, whole
 from murp.errors import ConfigError
-from murp.recipes import AUTO, decide
+from murp.recipes import decide
 from murp.tables import Number
 
 if TYPE_CHECKING:
@@ -110,8 +110,6 @@ def _run_data(options: argparse.Namespace) -> None:
     print("\nlongest, mean: of the shortest paths, in edges; leads: towards the roots (up) or the leaves (down)")
     print("roots, leaves: a cycle counts as one")
     print("", *advice.sentences, sep="\n")
-    if choice is not None:
-        print(f"`murp train --recipe {AUTO}` would take {choice.why}")
 
 
 def _run_embedding(options: argparse.Namespace, result: Run) -> None:
