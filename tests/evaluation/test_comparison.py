@@ -17,7 +17,7 @@ from murp.graph import KnowledgeGraph
 from murp.runs.comparing import comparable
 from runs_of_parts import SHORT
 
-TRIALS, FACTS, SAMPLES = 800, 200, 300
+TRIALS, FACTS, SAMPLES = 600, 200, 300
 
 
 def ranks_of(random: np.random.Generator, facts: int, shift: float) -> NDArray[np.float64]:
@@ -40,9 +40,9 @@ def test_the_interval_covers_the_truth_as_often_as_it_says(shift: float) -> None
     truth = differences(random, 400_000, shift).mean()
     found = [bootstrap(differences(random, FACTS, shift).mean(axis=1), SAMPLES, random) for _ in range(TRIALS)]
     covered = np.mean([low <= truth <= high for low, high, _ in found])  # type: ignore[operator]
-    assert covered == pytest.approx(0.95, abs=0.023)  # three standard errors of a share of 800
+    assert covered == pytest.approx(0.95, abs=0.027)  # three standard errors of a share of 600
     powerful = np.mean([p < 0.05 for *_, p in found])  # type: ignore[operator]
-    assert powerful == pytest.approx(0.05, abs=0.023) if shift == 0 else powerful > 0.5
+    assert powerful == pytest.approx(0.05, abs=0.027) if shift == 0 else powerful > 0.5
 
 
 def test_p_is_uniform_where_there_is_no_difference() -> None:
@@ -53,10 +53,11 @@ def test_p_is_uniform_where_there_is_no_difference() -> None:
 
 
 def test_drawing_the_two_queries_of_a_fact_apart_would_promise_too_much() -> None:
-    """Why facts are drawn: the interval over queries as if they were independent is too narrow here."""
+    """Why facts are drawn: where both queries of a fact fare alike, an interval over queries is too narrow by √2."""
     random = np.random.default_rng(3)
-    found = [bootstrap(differences(random, FACTS, 0.0).ravel(), SAMPLES, random) for _ in range(TRIALS)]
-    assert np.mean([low <= 0 <= high for low, high, _ in found]) < 0.92  # type: ignore[operator]
+    alike = (np.repeat(differences(random, FACTS, 0.0).mean(axis=1), 2) for _ in range(TRIALS // 2))
+    found = [bootstrap(values, SAMPLES, random) for values in alike]
+    assert np.mean([low <= 0 <= high for low, high, _ in found]) < 0.9  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("facts", [3, 5, 10, 30])

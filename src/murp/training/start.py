@@ -156,6 +156,8 @@ def decided(
     if not isinstance(graph, KnowledgeGraph):
         source = {name: Config.checked(name, settings.get(name, getattr(Config, name))) for name in SOURCE}
         graph = KnowledgeGraph.load(graph, data_dir=source["data_dir"] or None, seed=source["split_seed"])
+        # As an absolute path, so that the run can be repeated from anywhere.
+        settings = {**settings, "data_dir": str(Path(source["data_dir"]).resolve()) if source["data_dir"] else ""}
     choice = decide(shape(graph))
     display.aside(f"murp: {choice.why}")
     return graph, {**choice.settings, **settings, "recipe": choice.recipe}, choice.why
