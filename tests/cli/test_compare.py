@@ -88,6 +88,8 @@ def test_evaluate_warns_where_runs_were_asked_other_facts(folder: Path) -> None:
         ["nearest", "a", "a1"],
         ["analyze", "data"],
         ["analyze", "--run", "a"],
+        ["predict", "a", "--head", "a1", "--relation", "r0"],
+        ["recipes"],
         ["data", "list"],
     ],
     ids=" ".join,

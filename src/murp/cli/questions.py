@@ -36,7 +36,7 @@ def add_predict(commands: Commands) -> None:
     command.add_argument(
         "--memory", type=whole(least=1), metavar="MIB", help="with --queries: bound on the memory of the scores, in MiB"
     )
-    command.add_argument("--json", action="store_true", help="one JSON object")
+    add_output(command)
     command.set_defaults(run=run_predict)
 
 
@@ -70,6 +70,8 @@ def _check_question(options: argparse.Namespace) -> None:
     for name in foreign:
         if getattr(options, name):
             raise ConfigError(f"--{name} does not go with {question}. Leave it out.")
+    if from_file and options.format != "text":
+        raise ConfigError("--format does not go with --queries: the name of --out says the format. Leave it out.")
 
 
 def _print_answers(options: argparse.Namespace, result: Run) -> None:
@@ -83,18 +85,22 @@ def _print_answers(options: argparse.Namespace, result: Run) -> None:
         print(json.dumps({**query, "predictions": [dataclasses.asdict(a) for a in answers]}, ensure_ascii=False))
         return
     origin = note(result)
-    print(f"({options.head or '?'}, {options.relation}, {options.tail or '?'})\n")
+    plain = options.format == "text"
+    if plain:
+        print(f"({options.head or '?'}, {options.relation}, {options.tail or '?'})\n")
     rows = [
         [
-            *(a.rank, a.name, a.id, figure(a.probability)),
-            *([] if origin is None else [figure(a.calibrated)]),
+            *(a.rank, a.name, a.id, Number(a.probability)),
+            *([] if origin is None else [Number(a.calibrated)]),
             "new" if a.known is None else f"known ({a.known})",
         ]
         for a in answers
     ]
     calibrated = [] if origin is None else ["calibrated"]
-    print(table(["", "name", "id", "probability", *calibrated, ""], rows, right=(0, *range(3, 4 + len(calibrated)))))
-    if origin is not None:
+    header = ["" if plain else "rank", "name", "id", "probability", *calibrated, "" if plain else "known"]
+    asked = {"head": options.head or "?", "relation": options.relation, "tail": options.tail or "?"}
+    print_table(options, header, rows, right=(0, *range(3, 4 + len(calibrated))), about=asked)
+    if plain and origin is not None:
         print(f"\n{origin}")
 
 
