@@ -73,12 +73,14 @@ def of(density: float, chained: float, facts: int = 1_000_000) -> Shape:
 @pytest.mark.parametrize(
     ("shape", "recipe", "words"),
     [
-        (of(2.1, 0.42), "wn18rr", "sparse (2.1 facts an entity, 42% of them in chains of one relation)."),
-        (of(2.1, 0.0), "wn18rr", "sparse"),
-        (of(18.8, 0.04), "fb15k-237", "dense"),
-        (of(38.6, 0.35), "fb15k-237", "dense"),
-        (of(7, 0.3), "wn18rr", "neither sparse nor dense, with hierarchies"),
-        (of(7, 0.1), "fb15k-237", "neither sparse nor dense, without hierarchies"),
+        (
+            of(2.1, 0.42),
+            "wn18rr",
+            "sparse and hierarchical (2.1 facts an entity, 42% of them in chains of one relation).",
+        ),
+        (of(2.4, 0.23), "fb15k-237", "sparse and not hierarchical"),
+        (of(18.8, 0.04), "fb15k-237", "dense and not hierarchical"),
+        (of(38.6, 0.35), "fb15k-237", "dense and hierarchical"),
     ],
 )
 def test_auto_decides_by_density_and_hierarchy_and_says_why(shape: Shape, recipe: str, words: str) -> None:
