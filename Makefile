@@ -81,6 +81,8 @@ figures: .venv/installed
 	$(BIN)/python tools/benchmarks_page.py
 	$(BIN)/python tools/protocols_page.py
 	$(BIN)/python tools/reliability_page.py
+	$(BIN)/python tools/field_page.py
+	$(BIN)/python tools/recipe_results.py
 	$(BIN)/python tools/guides.py
 	$(BIN)/murp paper report
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import origins
+from murp import tables
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS, DOCS = ROOT / "results", ROOT / "docs"
@@ -40,7 +41,7 @@ def results(pattern: str) -> Iterator[tuple[str, Result]]:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table."""
-    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows))
+    return tables.table(head, rows, format="markdown")
 
 
 def time(seconds: float) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from murp.errors import MurpError as MurpError
     from murp.graph import KnowledgeGraph as KnowledgeGraph
     from murp.runs import Run as Run
+    from murp.runs import compare as compare
     from murp.runs import load as load
     from murp.training import resume as resume
     from murp.training import train as train
@@ -36,11 +37,12 @@ _HOMES = {
     "KnowledgeGraph": "murp.graph",
     "MurpError": "murp.errors",
     "Run": "murp.runs",
+    "compare": "murp.runs",
     "load": "murp.runs",
     "resume": "murp.training",
     "train": "murp.training",
 }
-__all__ = ["Config", "KnowledgeGraph", "MurpError", "Run", "__version__", "load", "resume", "train"]
+__all__ = ["Config", "KnowledgeGraph", "MurpError", "Run", "__version__", "compare", "load", "resume", "train"]
 
 
 def __getattr__(name: str) -> Any:

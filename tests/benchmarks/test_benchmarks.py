@@ -28,7 +28,7 @@ IN_A_BROWSER = {"explorer_frames"}
 
 def test_every_benchmark_is_tried_here() -> None:
     programs = {path.stem for path in (ROOT / "benchmarks").glob("*.py") if "def main(" in path.read_text()}
-    assert programs == IN_PROCESS | BY_PROCESS | IN_A_BROWSER | {"gpu", "reference_run", "cpu_earlier"}
+    assert programs == IN_PROCESS | BY_PROCESS | IN_A_BROWSER | {"gpu", "reference_run", "cpu_earlier", "field"}
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs a git checkout")

@@ -6,7 +6,8 @@ import argparse
 import json
 from pathlib import Path
 
-from murp.cli.text import Commands, add_source, data_dir, table, whole
+from murp.cli.text import Commands, add_output, add_source, data_dir, print_table, table, whole
+from murp.tables import Number
 
 
 def add(commands: Commands) -> None:
@@ -15,7 +16,7 @@ def add(commands: Commands) -> None:
         title="verbs", metavar="VERB", required=True
     )
     verb = verbs.add_parser("list", help="the datasets known by name")
-    verb.add_argument("--json", action="store_true", help="one JSON array")
+    add_output(verb, "one JSON array")
     verb.set_defaults(run=run_list)
 
     verb = verbs.add_parser("info", help="origin, licence, citation and counts of a dataset")
@@ -53,8 +54,9 @@ def run_list(options: argparse.Namespace) -> None:
         )
         return
     columns = ("entities", "relations", "train", "valid", "test")
-    rows = [[d.name, *(f"{d.counts()[c]:,}" for c in columns), d.description] for d in REGISTRY]
-    print(table(["name", *columns, ""], rows, right=range(1, 6)))
+    rows = [[d.name, *(Number(d.counts()[c]) for c in columns), d.description] for d in REGISTRY]
+    last = "" if options.format == "text" else "description"
+    print_table(options, ["name", *columns, last], rows, right=range(1, 6))
 
 
 def run_info(options: argparse.Namespace) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import murp
-from murp.cli import analyze, data, evaluate, paper, pictures, questions, recipes, run_folders, sweep, train
+from murp.cli import analyze, compare, data, evaluate, paper, pictures, questions, recipes, run_folders, sweep, train
 from murp.cli.manual import explain
 from murp.cli.parser import Parser
 from murp.cli.streams import standard_streams
@@ -25,6 +25,7 @@ COMMANDS: tuple[Callable[[Any], None], ...] = (
     train.add,
     sweep.add,
     evaluate.add_evaluate,
+    compare.add,
     questions.add_predict,
     questions.add_discover,
     evaluate.add_calibrate,
@@ -42,8 +43,8 @@ COMMANDS: tuple[Callable[[Any], None], ...] = (
 )
 # Commands that compute.
 WITH_THREADS = (
-    "train", "sweep", "evaluate", "predict", "discover", "calibrate", "classify", "nearest", "plot", "explore",
-    "analyze",
+    "train", "sweep", "evaluate", "compare", "predict", "discover", "calibrate", "classify", "nearest", "plot",
+    "explore", "analyze",
 )  # fmt: skip
 
 

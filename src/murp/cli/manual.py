@@ -24,6 +24,7 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
             "murp train --data wordnet-mini --dim 40 --epochs 60 --out runs/first",
             "murp train --data my-facts.tsv --lr 10 --out runs/mine",
             "murp train --data wordnet-mini --model complex --epochs 30 --out runs/complex",
+            "murp train --data my-facts.tsv --recipe auto --out runs/auto",
             "murp train --resume runs/first --epochs 100",
         ),
     ),
@@ -35,13 +36,23 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "recipes": (
         "Settings that go together, by name, with the stored results they reached. `murp train --recipe NAME` trains "
-        "with them; options override them.",
+        "with them; options override them. `--recipe auto` decides by the graph which one, and says why.",
         ("murp recipes", "murp recipes --json"),
     ),
     "evaluate": (
         "Rank the true answer of every fact of a split among all entities, facts that are true as well left out, in "
-        "both directions.",
-        ("murp evaluate runs/first --by-relation", "murp evaluate runs/first --protocol paper --json"),
+        "both directions. Several runs are printed side by side.",
+        (
+            "murp evaluate runs/first --by-relation",
+            "murp evaluate runs/first --protocol paper --json",
+            "murp evaluate runs/first runs/second --format latex",
+        ),
+    ),
+    "compare": (
+        "Say whether two runs on the same facts differ: the difference of their MRR, A less B, with a 95 % interval "
+        "and a p, by a paired bootstrap. Drawn are facts, each with its two queries, which are not independent of each "
+        "other.",
+        ("murp compare runs/first runs/second --by-relation", "murp compare runs/first runs/second --json"),
     ),
     "predict": (
         "Ask a run which tails a head has under a relation, or which heads a tail has; one question, or a file of "

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from murp.cli.text import Commands, add_run, fast_imports, figure
 from murp.commands import command
+from murp.errors import printable
 
 # Settings of a model that say nothing of what it is made of.
 COMMON = ("dim", "initial_scale", "query_dropout", "entity_dropout", "curvature")
@@ -71,6 +72,8 @@ def run_info(options: argparse.Namespace) -> None:
         if trained is None
         else f"{trained['device']}, torch {trained['torch']}, murp {trained['murp']}, begun {trained['started']}",
     }
+    if isinstance(environment.get("recipe"), str):
+        lines["recipe auto"] = printable(environment["recipe"])
     if folder.imported(path):
         lines["imported"] = f"{environment['started']} by murp {environment['murp']}"
     width = max(len(name) for name in lines)

@@ -15,10 +15,11 @@ from murp.cli.text import Commands, fast_imports, figure
 from murp.commands import command
 from murp.config import Config
 from murp.errors import ConfigError
-from murp.recipes import completed
+from murp.recipes import AUTO, completed
 
 if TYPE_CHECKING:
     from murp.runs import Run
+    from murp.training.progress import Silent
 
 
 def add(commands: Commands) -> None:
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace) -> None:
         _refuse_settings(options, given)
 
     with fast_imports():
-        from murp.training import progress, resume, train
+        from murp.training import progress, resume
 
     if options.quiet:
         display.be_quiet()
@@ -61,10 +62,7 @@ def run(options: argparse.Namespace) -> None:
             given = {**Config.read(Path(options.config)), **given}
         if options.recipe is not None:
             given["recipe"] = options.recipe
-        config = Config.from_mapping(completed(given), where)
-        out = Path(options.out) if options.out else _free_name(config)
-        settings = config.to_dict()
-        result = train(settings.pop("data"), out=out, progress=shown, **settings)
+        result = _train(options, given, where, shown)
 
     state = result.state
     if options.json:
@@ -81,6 +79,22 @@ def run(options: argparse.Namespace) -> None:
         print(f"best validation: {best} (valid, protocol standard)")
     further = command("evaluate" if len(result.graph.test) else "explore", result.path)
     print(f"saved in {result.path}\nnext: {further}")
+
+
+def _train(options: argparse.Namespace, given: dict[str, Any], where: str, shown: Silent) -> Run:
+    """A new run with the settings ``given``, which were read ``where``."""
+    from murp.models import Model
+    from murp.training import train
+
+    if given.get("recipe") == AUTO:  # which model it will be turns out when the graph is there
+        given.setdefault("data", Config.data)
+        dim, seed = given.get("dim", Model.dim), given.get("seed", Config.seed)
+        out = Path(options.out) if options.out else _free_name(given["data"], AUTO, dim, seed)
+        return train(given.pop("data"), out=out, progress=shown, **given)
+    config = Config.from_mapping(completed(given), where)
+    out = Path(options.out) if options.out else _free_name(config.data, config.model, config.dim, config.seed)
+    settings = config.to_dict()
+    return train(settings.pop("data"), out=out, progress=shown, **settings)
 
 
 def _why(result: Run) -> str:
@@ -108,10 +122,10 @@ def _refuse_settings(options: argparse.Namespace, given: dict[str, Any]) -> None
         )
 
 
-def _free_name(config: Config) -> Path:
-    data = os.path.basename(os.path.abspath(config.data)).lstrip(".").split(".")[0] or "data"
-    model = config.model.replace(":", ".")  # of a class of one's own; not every system takes a colon
-    base = f"{data}-{model}-d{config.dim}-seed{config.seed}"
+def _free_name(data: str, model: str, dim: int, seed: int) -> Path:
+    data = os.path.basename(os.path.abspath(data)).lstrip(".").split(".")[0] or "data"
+    model = model.replace(":", ".")  # of a class of one's own; not every system takes a colon
+    base = f"{data}-{model}-d{dim}-seed{seed}"
     number = 1
     while (path := Path("runs") / (base if number == 1 else f"{base}-{number}")).exists():
         number += 1

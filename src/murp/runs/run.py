@@ -13,7 +13,8 @@ from torch import Tensor
 from murp import models
 from murp.config import Config
 from murp.errors import ConfigError, MurpError, NotFiniteError, RunError
-from murp.evaluation import Protocol, Report, evaluate
+from murp.evaluation import Comparison, Protocol, Report, evaluate
+from murp.evaluation.comparison import SAMPLES
 from murp.files import write_text
 from murp.graph import KnowledgeGraph, Split
 from murp.models import Model
@@ -21,6 +22,7 @@ from murp.optimizers.optimizer import TABLES
 from murp.prediction import Calibration, Neighbour, Prediction, calibrate, nearest, predict
 from murp.prediction.calibration import Method
 from murp.runs import checkpoint, folder
+from murp.runs.comparing import compare
 from murp.runs.settings import checked
 
 Checkpoint = Literal["best", "last"]
@@ -43,6 +45,19 @@ class Run:
     def evaluate(self, split: Split = "test", protocol: Protocol = "standard", *, memory: int | None = None) -> Report:
         """Filtered ranking of both directions on one split."""
         return evaluate(self.model, self.graph, split, protocol, memory=memory)
+
+    def compare(
+        self,
+        other: Run,
+        split: Split = "test",
+        protocol: Protocol = "standard",
+        *,
+        samples: int = SAMPLES,
+        seed: int = 0,
+        memory: int | None = None,
+    ) -> Comparison:
+        """Whether the MRR of this run and that of another on the same facts differ, over everything and by relation."""
+        return compare(self, other, split, protocol, samples=samples, seed=seed, memory=memory)
 
     def predict(
         self, *, relation: str, head: str | None = None, tail: str | None = None, k: int = 10, new_only: bool = False

@@ -14,8 +14,10 @@ import copy
 import itertools
 import json
 import os
+import statistics
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +98,40 @@ def run_names(settings: Sequence[dict[str, Any]]) -> list[str]:
     if len(set(names)) < len(names):
         raise ConfigError("two combinations of the sweep are the same.")
     return names
+
+
+@dataclass(frozen=True)
+class OverSeeds:
+    """Runs that differ in their seed alone: their MRR on valid at the best epoch, its mean and standard deviation.
+
+    ``deviation`` is that of a sample (n - 1), None of one run. Runs that failed or were never validated have no MRR and
+    are not among ``mrr``; ``seeds`` are those that are.
+    """
+
+    run: str  # named as its runs are, without their seeds
+    seeds: tuple[int, ...]
+    mrr: tuple[float, ...]
+    mean: float | None
+    deviation: float | None
+
+
+def over_seeds(settings: Sequence[dict[str, Any]], results: Sequence[Run | MurpError]) -> list[OverSeeds]:
+    """The runs of a sweep with one seed after another, a group for each combination of the other settings."""
+    groups: dict[str, dict[int, float | None]] = {}
+    others = [{name: value for name, value in chosen.items() if name != "seed"} for chosen in settings]
+    distinct = [dict(one) for one in dict.fromkeys(tuple(other.items()) for other in others)]
+    names = dict(zip((tuple(one.items()) for one in distinct), run_names(distinct), strict=True))
+    for chosen, other, result in zip(settings, others, results, strict=True):
+        mrr = result.state["best_mrr"] if isinstance(result, Run) else None
+        groups.setdefault(names[tuple(other.items())], {})[chosen.get("seed", Config.seed)] = mrr
+    return [_over_seeds(name, group) for name, group in groups.items()]
+
+
+def _over_seeds(name: str, by_seed: dict[int, float | None]) -> OverSeeds:
+    found = {seed: mrr for seed, mrr in by_seed.items() if mrr is not None}
+    mrr = tuple(found.values())
+    mean = statistics.fmean(mrr) if mrr else None
+    return OverSeeds(name, tuple(found), mrr, mean, statistics.stdev(mrr) if len(mrr) > 1 else None)
 
 
 def _groups(runs: Iterable[tuple[Path, Config]], most: int) -> Iterable[list[tuple[Path, Config]]]:

@@ -11,13 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from murp import engines, models
+from murp import display, engines, models
 from murp.commands import command
 from murp.config import Config
 from murp.errors import ConfigError, MurpError, RunError
 from murp.graph import KnowledgeGraph
+from murp.graph.shape import shape
 from murp.models import Model
-from murp.recipes import completed
+from murp.recipes import AUTO, completed, decide
 from murp.runs import Run, checkpoint, folder
 from murp.runs.lock import locked
 from murp.runs.run import load, load_trained, resolve_device
@@ -26,6 +27,7 @@ from murp.training.loop import finished, fit, stopped_early
 from murp.training.progress import Silent, for_terminal
 from murp.training.state import State
 
+SOURCE = ("data_dir", "split_seed")  # settings that say what to load
 # Of entities, read in one step: the fused engines number them with 32 bits.
 MOST_ROWS = 2**31 - 1
 
@@ -41,13 +43,15 @@ def train(
 
     ``graph`` is a loaded graph, or what :meth:`KnowledgeGraph.load` takes. ``out`` is the run
     folder, which must not exist yet. The other arguments are settings of :class:`murp.Config`:
-    ``model="murp"``, ``dim=40``, ``epochs=100``, …
+    ``model="murp"``, ``dim=40``, ``epochs=100``, …, or a ``recipe`` by name; ``recipe="auto"`` decides by the graph
+    which one, and says why on standard error and in the run folder.
     """
-    graph, config = configure(graph, dict(settings))
+    graph, given, why = decided(graph, dict(settings))
+    graph, config = configure(graph, given)
     model = new_model(config, graph)
     job = Job(Path(out), config, graph, model, State())
     engine = engines.build(config.engine, [job.task])
-    folder.create(job.path, config, graph, model, job.state.to_dict(), engine.name)
+    folder.create(job.path, config, graph, model, job.state.to_dict(), engine.name, recipe=why)
     with locked(job.path):
         fit([job], engine, progress or for_terminal())
     return load(job.path, device=config.device)
@@ -138,6 +142,25 @@ def ended_early(path: Path, config: Config, state: State, **changes: int) -> str
         f"patience is {config.patience}. To go on and not stop early: `{command('train', '--resume', path, *wanted)}` "
         f"(or any --patience above {state.stale})."
     )
+
+
+def decided(
+    graph: KnowledgeGraph | str | os.PathLike[str], settings: dict[str, Any]
+) -> tuple[KnowledgeGraph | str | os.PathLike[str], dict[str, Any], str | None]:
+    """What to train on and with, recipe ``auto`` replaced by what it decides, and why; None where there is no such.
+
+    A graph that had to be loaded for that is handed on.
+    """
+    if settings.get("recipe") != AUTO:
+        return graph, settings, None
+    if not isinstance(graph, KnowledgeGraph):
+        source = {name: Config.checked(name, settings.get(name, getattr(Config, name))) for name in SOURCE}
+        graph = KnowledgeGraph.load(graph, data_dir=source["data_dir"] or None, seed=source["split_seed"])
+        # As an absolute path, so that the run can be repeated from anywhere.
+        settings = {**settings, "data_dir": str(Path(source["data_dir"]).resolve()) if source["data_dir"] else ""}
+    choice = decide(shape(graph))
+    display.aside(f"murp: {choice.why}")
+    return graph, {**choice.settings, **settings, "recipe": choice.recipe}, choice.why
 
 
 def configure(
