@@ -7,7 +7,7 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING
 
-from murp.cli.text import Commands, add_source, data_dir, fast_imports, figure, table, whole
+from murp.cli.text import Commands, add_source, fast_imports, figure, load_source, table, whole
 from murp.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -69,10 +69,9 @@ def _run_data(options: argparse.Namespace) -> None:
         relation_edges,
         relation_profiles,
     )
-    from murp.graph import KnowledgeGraph
 
     dim = options.dim or 40
-    graph = KnowledgeGraph.load(options.source, data_dir=data_dir(options), seed=options.split_seed)
+    graph = load_source(options)
     if options.relation is None:
         profiles = relation_profiles(graph)
         edges = graph.facts()[:, [0, 2]].astype(np.int64)

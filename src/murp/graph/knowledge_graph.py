@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -11,9 +12,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from murp.graph.columns import EACH_BY_TITLE, Columns
+from murp.graph.findings import Finding
 from murp.graph.vocabulary import Vocabulary, counted
 
 Triples = NDArray[np.int32]
+ColumnChoice = str | Sequence[str | int] | Mapping[str, str | int] | None
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
 
@@ -34,8 +38,10 @@ class KnowledgeGraph:
     train: Triples
     valid: Triples
     test: Triples
-    source: str = ""  # the name or path it was loaded from, and the seed that split it where that is one file:
-    split_seed: int = 0  # so that a run can say how to repeat it
+    source: str = ""  # the name or path it was loaded from, the seed that split it where that is one file, and what
+    split_seed: int = 0  # was said of its columns: so that a run can say how to repeat it
+    columns: Columns = EACH_BY_TITLE
+    findings: tuple[Finding, ...] = ()  # what was changed or left out in reading
 
     def __repr__(self) -> str:
         return f"KnowledgeGraph({self.name!r}: {counted(self.counts())})"
@@ -47,11 +53,18 @@ class KnowledgeGraph:
         *,
         data_dir: str | os.PathLike[str] | None = None,
         seed: int = 0,
+        columns: ColumnChoice = None,
+        header: bool = True,
     ) -> KnowledgeGraph:
-        """A dataset's name, a folder with train, valid and test, or one file to be split by ``seed``."""
+        """A dataset's name, a folder with train, valid and test, or one file to be split by ``seed``.
+
+        ``columns`` says which column is the head, the relation and the tail, where their titles do not: three titles
+        or numbers from 0, or a mapping of the roles to them. ``header=False``: the first row is a fact.
+        """
         from murp.graph.sources import load
 
-        return load(source, data_dir=None if data_dir is None else Path(data_dir), seed=seed)
+        directory = None if data_dir is None else Path(data_dir)
+        return load(source, data_dir=directory, seed=seed, columns=Columns.of(columns, header=header))
 
     @classmethod
     def from_tables(
