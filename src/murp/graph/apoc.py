@@ -13,7 +13,7 @@ from murp.errors import DataError
 from murp.graph.columns import COLUMNS
 from murp.graph.delimited import read_columns
 from murp.graph.facts import Facts
-from murp.graph.findings import noticed
+from murp.graph.tables import further
 
 _ROLES = {"_start": "head", "_type": "relation", "_end": "tail"}
 NAMES = ("name", "title", "label", "prefLabel", "fullName", "full_name", "displayName", "display_name", "username")
@@ -45,7 +45,7 @@ def read(path: Path, titles: Sequence[str], delimiter: str) -> Facts:
         named = pa.table({"id": nodes[node], "name": nodes[name]}) if len(nodes) else None
     used = {"_id", "_labels", *_ROLES, name.split("\t")[0] if name else ""}
     other = [title for title in titles if title not in used]
-    findings = noticed("further_columns", path.name, len(other), "further column{s} left out", [", ".join(other[:10])])
+    findings = further(path.name, other)
     return Facts(
         facts.select(list(COLUMNS)), lambda row: f"{path}, row {int(lines[row]) + 2}", named, findings=findings
     )

@@ -42,7 +42,15 @@ def _names(kind: str, parts: Sequence[Facts], given: Mapping[str, pa.Table]) -> 
 
 
 def _tidied(table: pa.Table) -> pa.Table:
-    return pa.table({column: tidy_array(table[column].combine_chunks()) for column in table.column_names})
+    """Names by the rule and on one line; an empty one is none."""
+    columns = {column: tidy_array(table[column].combine_chunks()) for column in table.column_names}
+    for column in ("name", "gloss"):
+        if column in columns:
+            text = columns[column]
+            if pc.any(pc.match_substring_regex(text, "[\t\r\n]")).as_py():
+                text = pc.replace_substring_regex(text, "[\t\r\n ]+", " ")
+            columns[column] = pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.large_string()), text)
+    return pa.table(columns)
 
 
 def _blank(parts: Sequence[Facts]) -> DataError | None:
@@ -82,6 +90,7 @@ def _short(vocabulary: Vocabulary, prefixes: Mapping[str, str]) -> Vocabulary:
         rest = pc.utf8_slice_codeunits(ids, len(beginning))
         fits = pc.and_(pc.starts_with(vocabulary.ids, beginning), pc.and_not(pc.not_equal(rest, ""), done))
         if pc.any(fits).as_py():
-            ids = pc.if_else(fits, pc.binary_join_element_wise(f"{prefix}:", rest, ""), ids)
+            short, nothing = (pa.scalar(text, pa.large_string()) for text in (f"{prefix}:", ""))
+            ids = pc.if_else(fits, pc.binary_join_element_wise(short, rest, nothing), ids)
             done = pc.or_(done, fits)
     return Vocabulary(vocabulary.kind, ids, vocabulary.names, vocabulary.glosses)

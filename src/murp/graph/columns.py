@@ -115,6 +115,10 @@ _TITLE_WORDS = frozenset(
     ]
 )
 
+# Its marks may stand behind a property's name, but rdf:type is no title.
+_NEO4J = re.compile(r":(START_ID|END_ID)\b|^:(TYPE|ID|LABEL|IGNORE)\b")
+_NUMBER = re.compile("[1-9][0-9]{0,6}")
+
 Strength = tuple[int, int]
 Value = TypeVar("Value")
 
@@ -186,7 +190,7 @@ class Columns:
 
     def numbers(self) -> tuple[int, int, int] | None:
         """The places that were given by number, from 0; None unless all three are numbers."""
-        if not self.chosen or not all(re.fullmatch("[1-9][0-9]{0,6}", title) for title in self.chosen.values()):
+        if not self.chosen or not all(_NUMBER.fullmatch(title) for title in self.chosen.values()):
             return None
         head, relation, tail = (int(self.chosen[role]) - 1 for role in COLUMNS)
         return head, relation, tail
@@ -200,8 +204,8 @@ class Columns:
             title = self.chosen[role]
             places = [i for i, one in enumerate(titles) if one.strip() == title]
             places = places or [i for i, one in enumerate(titles) if _word(one) == _word(title)]
-            if not places and (numbers := self.numbers()) is not None:
-                places = [numbers[COLUMNS.index(role)]]
+            if not places and _NUMBER.fullmatch(title):
+                places = [int(title) - 1]
             if len(places) != 1 or places[0] >= len(titles):
                 many = "several columns are" if len(places) > 1 else "no column is"
                 raise DataError(f"{where}: {many} titled {title!r}. There are {_quoted(titles)}.")
@@ -237,7 +241,7 @@ def role_of(title: str) -> str | None:
 
 def looks_like_header(fields: Sequence[str]) -> bool:
     """Whether a row that is not understood seems to hold titles: two of them are words that titles are made of."""
-    if any(re.search(r":(START_ID|END_ID|TYPE|ID|LABEL|IGNORE)\b", one, re.IGNORECASE) for one in fields):
+    if any(_NEO4J.search(one.strip()) for one in fields):
         return True
     return sum(_is_title(one) for one in fields) >= 2
 
@@ -273,8 +277,8 @@ def _title(title: object) -> str:
 def _word(title: str) -> str:
     """A title without what spellings differ in: case, blanks, underscores, Neo4j's marks, a comment's #."""
     text = title.strip().lstrip("#").strip()
-    if mark := re.search(r":(START_ID|END_ID|TYPE)(\(.*\))?(\{.*\})?$", text, re.IGNORECASE):
-        text = mark[1]
+    if mark := _NEO4J.search(text):
+        text = mark[1] or mark[2]
     return re.sub(r"[\W_]+", "", text).lower()
 
 

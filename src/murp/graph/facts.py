@@ -15,6 +15,10 @@ Names = Mapping[str, tuple[str | None, str | None]]
 """Name and gloss by id."""
 
 
+class NoFacts(DataError):
+    """A file without facts."""
+
+
 @dataclass(frozen=True)
 class Facts:
     """The rows of one file as large_string columns head, relation, tail, in its order.

@@ -18,6 +18,11 @@ class Finding:
     text: str
     examples: tuple[str, ...] = ()
 
+    @property
+    def sentence(self) -> str:
+        """For a warning."""
+        return f"{self.text}: {'; '.join(self.examples[:3])}." if self.examples else f"{self.text}."
+
 
 def number(count: int, words: str) -> str:
     """So many of what the words say, whose {s} is that of the plural."""

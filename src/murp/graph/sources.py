@@ -23,10 +23,11 @@ import pyarrow as pa
 from murp.errors import DataError
 from murp.files import user_cache
 from murp.graph.assembly import graph_of
+from murp.graph.building import divided
 from murp.graph.cache import coded
 from murp.graph.columns import EACH_BY_TITLE, Columns, not_understood
 from murp.graph.datasets import Dataset, find_dataset, suggest
-from murp.graph.facts import Facts
+from murp.graph.facts import Facts, NoFacts
 from murp.graph.findings import Finding
 from murp.graph.folders import hugging_face, neo4j
 from murp.graph.formats import FORMATS_IN_WORDS, read_facts
@@ -34,7 +35,6 @@ from murp.graph.formats.text import alone
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph
 from murp.graph.names import check_names
 from murp.graph.reading import find_file, read_names
-from murp.graph.splitting import split
 from murp.graph.storage import is_saved, read_saved
 from murp.graph.streams import split_endings
 from murp.paths import not_a_file
@@ -170,12 +170,12 @@ def _read_folder(folder: Path, seed: int, columns: Columns) -> KnowledgeGraph:
     name = folder.resolve().name
     if (splits := hugging_face.splits(folder)) is not None:
         parts = [hugging_face.read(files, columns) for files in splits]
-        return _split(_index(name, parts, {}), seed) if len(parts) == 1 else _index(name, parts, {})
+        return divided(_index(name, parts, {}), seed=seed) if len(parts) == 1 else _index(name, parts, {})
     files = {split: find_file(folder, split) for split in SPLITS}
     missing = " and ".join(split for split, file in files.items() if file is None)
     present = [file for file in files.values() if file is not None]
     if not present and (export := neo4j.find(folder)) is not None:
-        return _split(_index(name, [neo4j.read(export)], {}), seed)
+        return divided(_index(name, [neo4j.read(export)], {}), seed=seed)
     if not present:
         content = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
         raise DataError(
@@ -190,12 +190,25 @@ def _read_folder(folder: Path, seed: int, columns: Columns) -> KnowledgeGraph:
     names = _name_files(folder)
 
     def parse() -> KnowledgeGraph:
-        parts = [read_facts(file, columns) for file in present]
+        parts = _parts(present, columns)
         _refuse_titles(parts)
         return _index(name, parts, names)
 
     # The entry may have been made under another name of the folder.
     return replace(_coded([*present, *names.values()], parse, repr(columns)), name=name)
+
+
+def _parts(files: list[Path], columns: Columns) -> list[Facts]:
+    """Train, valid and test; train alone where the others are both empty, as a tree that was converted has them."""
+    train = read_facts(files[0], columns)
+    try:
+        return [train, *(read_facts(file, columns) for file in files[1:])]
+    except NoFacts:
+        for file in files[1:]:
+            with contextlib.suppress(NoFacts):
+                read_facts(file, columns)
+                raise
+        return [train]
 
 
 def _read_file(path: Path, seed: int, columns: Columns) -> KnowledgeGraph:
@@ -207,7 +220,7 @@ def _read_file(path: Path, seed: int, columns: Columns) -> KnowledgeGraph:
         facts = read_facts(path, columns)
         _refuse_titles([facts])
         form, packed = split_endings(path)
-        return _split(_index(path.name[: -len(form + packed)], [facts], names), seed)
+        return divided(_index(path.name[: -len(form + packed)], [facts], names), seed=seed)
 
     return _coded([path, *names.values()], parse, f"{seed} {columns!r}")
 
@@ -216,13 +229,6 @@ def _coded(files: list[Path], parse: Callable[[], KnowledgeGraph], how: str) -> 
     """From the cache, unless the files say what other files hold."""
     elsewhere = any(split_endings(file)[0] == ".sql" for file in files)
     return parse() if elsewhere else coded(files, parse, how)
-
-
-def _split(whole: KnowledgeGraph, seed: int) -> KnowledgeGraph:
-    train, valid, test = split(whole.train, seed=seed)
-    if not len(valid) or not len(test):
-        return whole  # nearly every fact is the only one with its head, relation or tail
-    return replace(whole, train=train, valid=valid, test=test)
 
 
 def _refuse_titles(parts: list[Facts]) -> None:
@@ -254,5 +260,4 @@ def _warn(path: Path, findings: Sequence[Finding]) -> None:
     folder = path if path.is_dir() else path.parent
     for finding in findings:
         file = os.path.join(folder, finding.where) if "." in finding.where else path
-        examples = f": {'; '.join(finding.examples[:3])}" if finding.examples else ""
-        warnings.warn(f"{file}: {finding.text}{examples}.", stacklevel=4)
+        warnings.warn(f"{file}: {finding.sentence}", stacklevel=4)

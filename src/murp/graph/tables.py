@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from murp.errors import DataError
 from murp.graph.columns import COLUMNS, Columns, by_position, left_out, not_understood
 from murp.graph.facts import Facts
-from murp.graph.findings import noticed
+from murp.graph.findings import Finding, noticed
 
 
 def choose(titles: Sequence[str], columns: Columns, where: str) -> tuple[int, int, int]:
@@ -35,9 +35,13 @@ def table_facts(table: pa.Table, columns: Columns, where: str, name: str) -> Fac
     titles = table.column_names
     places = choose(titles, columns, where)
     triples = pa.table({role: as_strings(table, i, where) for role, i in zip(COLUMNS, places, strict=True)})
-    other = left_out(titles, places)
-    findings = noticed("further_columns", name, len(other), "further column{s} left out", [", ".join(other[:10])])
-    return Facts(triples, row_of(where), findings=findings)
+    return Facts(triples, row_of(where), findings=further(name, left_out(titles, places)))
+
+
+def further(name: str, titles: Sequence[str]) -> list[Finding]:
+    """That columns of these titles were left out."""
+    named = ", ".join(title or "(no title)" for title in titles[:10]) + (", …" if len(titles) > 10 else "")
+    return noticed("further_columns", name, len(titles), "further column{s} left out", [named])
 
 
 def row_of(where: str) -> Callable[[int], str]:
@@ -49,10 +53,11 @@ def as_strings(table: pa.Table, i: int, where: str) -> pa.ChunkedArray:
     """Column ``i`` as strings; whole numbers become their decimal digits, other kinds are an error."""
     name, column = table.column_names[i], table.column(i)
     if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+        spelled = [chunk.dictionary.cast(_text(chunk.dictionary.type)).take(chunk.indices) for chunk in column.chunks]
+        column = pa.chunked_array(spelled, _text(column.type.value_type))
     kind = column.type
-    texts = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    if not any(test(kind) for test in texts):
+    kinds = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    if not any(test(kind) for test in kinds):
         advice = " Fill in what is missing and make them whole numbers." if pa.types.is_floating(kind) else ""
         raise DataError(f"{where}: column {name!r} holds {kind}; ids are strings or integers.{advice}")
     strings = column.cast(pa.large_string())
@@ -61,3 +66,8 @@ def as_strings(table: pa.Table, i: int, where: str) -> pa.ChunkedArray:
         row = pc.index(missing, True).as_py() + 1
         raise DataError(f"{where}, row {row}: column {name!r} is empty. Fill it in or remove the row.")
     return strings
+
+
+def _text(kind: pa.DataType) -> pa.DataType:
+    """Large strings in place of views of strings, which not every function takes."""
+    return pa.large_string() if pa.types.is_string_view(kind) else kind

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from murp.errors import DataError
 from murp.graph.columns import EACH_BY_TITLE, Columns
-from murp.graph.facts import Facts
+from murp.graph.facts import Facts, NoFacts
 from murp.graph.streams import split_endings
 
 FORMATS = {
@@ -20,10 +20,20 @@ FORMATS = {
     ".csv": "text",
     ".parquet": "parquet",
     ".jsonl": "json_lines",
+    ".nt": "rdf",
+    ".nq": "rdf",
+    ".ttl": "rdf",
+    ".trig": "rdf",
+    ".rdf": "rdf",
+    ".owl": "rdf",
+    ".jsonld": "rdf",
+    ".obo": "obo",
+    ".graphml": "graphml",
+    ".sql": "sql",
 }
 """The endings of files of triples; each may be compressed."""
 
-WITH_COLUMNS = (".txt", ".tsv", ".csv", ".parquet", ".jsonl")
+WITH_COLUMNS = (".txt", ".tsv", ".csv", ".parquet", ".jsonl", ".sql")
 """Those whose columns can be chosen."""
 
 FORMATS_IN_WORDS = f"{', '.join(list(FORMATS)[:-1])} or {list(FORMATS)[-1]}, each also with .gz, .xz or .zst"
@@ -40,5 +50,5 @@ def read_facts(path: Path, columns: Columns = EACH_BY_TITLE) -> Facts:
         )
     facts: Facts = import_module(f"{__name__}.{FORMATS[form]}").read(path, columns)
     if not len(facts.triples):
-        raise DataError(f"{path}: holds no triples. Put rows of head, relation and tail into it.")
+        raise NoFacts(f"{path}: holds no triples. Put rows of head, relation and tail into it.")
     return facts

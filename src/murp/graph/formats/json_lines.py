@@ -16,6 +16,7 @@ from murp.graph.columns import COLUMNS, Columns, left_out, not_understood
 from murp.graph.facts import Facts, identifier, names_of, triples_of
 from murp.graph.findings import noticed
 from murp.graph.streams import text_lines
+from murp.graph.tables import further
 
 
 def read(path: Path, columns: Columns) -> Facts:
@@ -36,13 +37,7 @@ def read(path: Path, columns: Columns) -> Facts:
         rows.add(record, number, where)
     lines = rows.lines
     findings = [
-        *noticed(
-            "further_columns",
-            path.name,
-            len(rows.other),
-            "further column{s} left out",
-            [", ".join(sorted(rows.other)[:10])],
-        ),
+        *further(path.name, sorted(rows.other)),
         *noticed("comment_lines", path.name, len(rows.comments), "comment line{s} (#) passed over", rows.comments),
     ]
     return Facts(

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from murp.graph.columns import Columns, left_out
 from murp.graph.facts import Facts
-from murp.graph.findings import noticed
 from murp.graph.parquet import read_table
-from murp.graph.tables import choose, table_facts
+from murp.graph.tables import choose, further, table_facts
 
 
 def read(path: Path, columns: Columns) -> Facts:
@@ -23,7 +22,5 @@ def read(path: Path, columns: Columns) -> Facts:
 
     table = read_table(path, chosen)
     facts = table_facts(table, Columns(header=False), str(path), path.name)
-    facts.findings.extend(
-        noticed("further_columns", path.name, len(other), "further column{s} left out", [", ".join(other[:10])])
-    )
+    facts.findings.extend(further(path.name, other))
     return facts

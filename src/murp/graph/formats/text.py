@@ -14,9 +14,10 @@ from murp.errors import DataError
 from murp.graph import apoc
 from murp.graph.columns import COLUMNS, Columns, left_out, looks_like_header, not_understood, role_of, role_positions
 from murp.graph.delimited import first_row, read_columns, rows
-from murp.graph.facts import Facts
+from murp.graph.facts import Facts, NoFacts
 from murp.graph.findings import Finding, noticed
 from murp.graph.streams import split_endings
+from murp.graph.tables import further
 
 _SAMPLE = 1000  # rows that the first one is compared with
 _FEW, _MANY = 3, 8  # rows that tell nothing of the first, and that tell something
@@ -28,7 +29,7 @@ def read(path: Path, columns: Columns) -> Facts:
     delimiter = "," if split_endings(path)[0] == ".csv" else "\t"
     opening = first_row(path, delimiter)
     if opening is None:
-        raise DataError(f"{path}: is empty. Put rows of head, relation and tail into it.")
+        raise NoFacts(f"{path}: is empty. Put rows of head, relation and tail into it.")
     line, first = opening
     where = f"{path}, line {line}"
     if columns.header and apoc.is_export(first) and not columns.chosen:
@@ -116,8 +117,7 @@ def _again(table: pa.Table, first: Sequence[str]) -> bool:
 
 
 def _told(path: Path, columns: Sequence[str], comments: Sequence[str]) -> list[Finding]:
-    named = ", ".join(title or "(no title)" for title in columns[:10]) + (", …" if len(columns) > 10 else "")
     return [
-        *noticed("further_columns", path.name, len(columns), "further column{s} left out", [named]),
+        *further(path.name, columns),
         *noticed("comment_lines", path.name, len(comments), "comment line{s} (#) passed over", comments),
     ]

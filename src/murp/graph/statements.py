@@ -1,0 +1,161 @@
+"""RDF statements as columns: subjects, predicates, objects, a block at a time.
+
+Lines of N-Triples as they are usually written (``<s> <p> <o> .``) are cut where their blanks are, all lines of a block
+at once. Whatever else there is, pyoxigraph parses and writes in that form. IRIs stand without their brackets, blank
+nodes as ``_:name``, literals as N-Triples writes them, in quotation marks.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from murp.errors import DataError
+from murp.extras import need
+from murp.graph.columns import COLUMNS
+from murp.graph.streams import LONGEST_LINE
+
+_BLOCK = 1 << 24
+_QUADS = 50_000  # that are Python objects at a time
+_LITERAL = r'^"(?:[^"\\]|\\.)*"(?:@[A-Za-z0-9-]+(?:--[a-z]+)?|\^\^<[^<>"\s]*>)?$'
+_NOT_IN_NAMES = r'[<>"\\\s]'
+FORMATS = {
+    ".nt": "N_TRIPLES",
+    ".nq": "N_QUADS",
+    ".ttl": "TURTLE",
+    ".trig": "TRIG",
+    ".rdf": "RDF_XML",
+    ".jsonld": "JSON_LD",
+}
+
+
+@dataclass
+class Source:
+    """A stream of RDF, where it comes from, and what is learned of it on the way."""
+
+    stream: Any
+    form: str
+    where: str
+    prefixes: dict[str, str] = field(default_factory=dict)
+    left_out: int = 0  # statements about statements
+    graphs: int = 0  # statements in a named graph
+
+    def blocks(self) -> Iterator[pa.Table]:
+        """The statements, a table a block, in the order of the source."""
+        if self.form in (".nt", ".nq"):
+            yield from self._lines()
+        else:
+            yield from self._parsed(self.stream, 0)
+
+    def _lines(self) -> Iterator[pa.Table]:
+        rest, begun = b"", 0
+        while block := self.stream.read(_BLOCK):
+            data = rest + bytes(block)
+            cut = data.rfind(b"\n") + 1
+            if not cut and len(data) > LONGEST_LINE:
+                raise DataError(f"{self.where}, line {begun + 1}: longer than {LONGEST_LINE >> 20} MiB.")
+            whole, rest = data[:cut], data[cut:]
+            yield from self._block(whole, begun)
+            begun += whole.count(b"\n")
+        if rest.strip():
+            yield from self._block(rest + b"\n", begun)
+
+    def _block(self, data: bytes, begun: int) -> Iterator[pa.Table]:
+        columns = _cut(data)
+        if columns is not None and bool(_right(columns).all()):
+            yield _table(columns)
+        elif data:
+            yield from self._parsed(io.BytesIO(data), begun)
+
+    def _parsed(self, stream: Any, begun: int) -> Iterator[pa.Table]:
+        """What pyoxigraph reads, written as lines and cut."""
+        ox = need("pyoxigraph", "rdf", f"{self.where}: reading RDF", DataError)
+        try:
+            base = None if self.form in (".nt", ".nq") else "file:///"
+            parser = ox.parse(input=stream, format=getattr(ox.RdfFormat, FORMATS[self.form]), base_iri=base)
+            quads = list(islice(parser, 1))
+            self.prefixes |= parser.prefixes  # those of XML are gone at the end
+            while quads := quads + list(islice(parser, _QUADS)):
+                written: Any = quads
+                if self.form in (".nq", ".trig", ".jsonld"):
+                    self.graphs += sum(quad.graph_name != ox.DefaultGraph() for quad in quads)
+                    written = [quad.triple for quad in quads]
+                columns = _cut(ox.serialize(written, format=ox.RdfFormat.N_TRIPLES))
+                if columns is not None:
+                    right = _right(columns)
+                    self.left_out += int((~right).sum())
+                    yield _table(columns).filter(pa.array(right))
+                quads = []
+            self.prefixes |= parser.prefixes
+        except SyntaxError as error:
+            raise DataError(f"{self.where}, line {begun + (error.lineno or 1)}: {_said(error)}.") from error
+        except (ValueError, OSError, RecursionError, MemoryError) as error:
+            raise DataError(f"{self.where}: cannot be read: {_said(error)}.") from error
+
+
+def _table(columns: list[pa.Array]) -> pa.Table:
+    return pa.table(dict(zip(COLUMNS, columns, strict=True)))
+
+
+def _cut(data: bytes) -> list[pa.Array] | None:
+    """The lines of ``data``, cut at their first two blanks and before `` .``; None where one has another form."""
+    text = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(text == 10)
+    starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
+    blanks = np.flatnonzero(text == 32)
+    first = np.searchsorted(blanks, starts)
+    if not len(ends) or first[-1] + 2 >= len(blanks):
+        return None
+    one, two, last = blanks[first], blanks[first + 1], ends - 2
+    if not ((two < last) & (text[last] == 32) & (text[ends - 1] == 46)).all():
+        return None
+    bounds = []
+    for begin, end in ((starts, one), (one + 1, two), (two + 1, last)):
+        if not (begin < end).all():
+            return None
+        bracket = (text[begin] == 60) & (text[end - 1] == 62)
+        node = (text[begin] == 95) & (text[begin + 1] == 58)
+        if not (bracket | node | (text[begin] == 34)).all():
+            return None
+        bounds += [begin + bracket, end - bracket]
+    return _strings(data, np.stack(bounds, axis=1))
+
+
+def _strings(data: bytes, bounds: NDArray[np.int64]) -> list[pa.Array] | None:
+    """Three arrays of strings out of their bounds, which rise from row to row; None where they are not UTF-8."""
+    offsets = np.append(bounds.reshape(-1), len(data))
+    pieces = pa.Array.from_buffers(
+        pa.large_string(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    )
+    rows = np.arange(len(bounds)) * 6
+    columns = [pieces.take(pa.array(rows + 2 * place)) for place in range(3)]
+    try:
+        for column in columns:
+            column.validate(full=True)
+    except pa.ArrowInvalid:
+        return None
+    return columns
+
+
+def _right(columns: list[pa.Array]) -> NDArray[np.bool_]:
+    """Whether subject and object are an IRI or a blank node, or the object a literal, and the predicate an IRI."""
+    _, predicate, objects = columns
+    literal = pc.starts_with(objects, '"')
+    wrong = [pc.match_substring_regex(one, _NOT_IN_NAMES) for one in columns]
+    if pc.any(literal).as_py():
+        wrong[2] = pc.if_else(literal, pc.invert(pc.match_substring_regex(objects, _LITERAL)), wrong[2])
+    wrong.append(pc.starts_with(predicate, "_:"))
+    right: NDArray[np.bool_] = ~np.logical_or.reduce([one.to_numpy(False) for one in wrong])
+    return right
+
+
+def _said(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300].rstrip(".")
