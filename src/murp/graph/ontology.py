@@ -65,14 +65,18 @@ Node = dict[str, list[str]]
 def facts_of(statements: pa.Table, where: str) -> tuple[pa.Table, list[Finding]]:
     """The facts that statements without literals make, in their order, and what was left out."""
     of_node = pc.or_(pc.starts_with(statements["head"], "_:"), pc.starts_with(statements["tail"], "_:"))
+    words = pa.array([_TYPE, *_ABOUT_ITSELF], pa.large_string())
+    nodes = pc.any(of_node).as_py()
+    if not nodes and not pc.any(pc.is_in(pc.unique(statements["relation"]), value_set=words)).as_py():
+        return statements, []
     kind = pc.equal(statements["relation"], _TYPE)
     declared = [pc.starts_with(statements["tail"], language) for language in LANGUAGES]
-    words = pc.is_in(statements["relation"], value_set=pa.array(_ABOUT_ITSELF, pa.large_string()))
-    declaring = pc.or_(pc.and_(kind, _any(declared)), words)
+    itself = pc.is_in(statements["relation"], value_set=pa.array(_ABOUT_ITSELF, pa.large_string()))
+    declaring = pc.or_(pc.and_(kind, _any(declared)), itself)
     plain = statements.filter(pc.invert(pc.or_(of_node, declaring)))
     count = pc.sum(pc.and_not(declaring, of_node)).as_py() or 0
     findings = noticed("declarations", where, count, "declaration{s} of terms and of the ontology itself left out")
-    if not pc.any(of_node).as_py():
+    if not nodes:
         return plain, findings
     places = pc.indices_nonzero(pc.invert(pc.or_(of_node, declaring))).to_numpy()
     rows = pc.indices_nonzero(of_node).to_numpy()

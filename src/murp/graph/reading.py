@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from murp.errors import DataError
+from murp.graph.columns import COLUMNS as COLUMNS
 from murp.graph.columns import EACH_BY_TITLE, Columns
 from murp.graph.delimited import first_row, read_columns
 from murp.graph.formats import FORMATS, read_facts

@@ -69,9 +69,9 @@ class Source:
             yield from self._block(rest + b"\n", begun)
 
     def _block(self, data: bytes, begun: int) -> Iterator[pa.Table]:
-        columns = _cut(data)
-        if columns is not None and bool(_right(columns).all()):
-            yield _table(columns)
+        cut = _cut(data)
+        if cut is not None and bool(cut.right().all()):
+            yield cut.table()
         elif data:
             yield from self._parsed(io.BytesIO(data), begun)
 
@@ -88,11 +88,11 @@ class Source:
                 if self.form in (".nq", ".trig", ".jsonld"):
                     self.graphs += sum(quad.graph_name != ox.DefaultGraph() for quad in quads)
                     written = [quad.triple for quad in quads]
-                columns = _cut(ox.serialize(written, format=ox.RdfFormat.N_TRIPLES))
-                if columns is not None:
-                    right = _right(columns)
+                cut = _cut(ox.serialize(written, format=ox.RdfFormat.N_TRIPLES))
+                if cut is not None:
+                    right = cut.right()
                     self.left_out += int((~right).sum())
-                    yield _table(columns).filter(pa.array(right))
+                    yield cut.table() if right.all() else cut.table().filter(pa.array(right))
                 quads = []
             self.prefixes |= parser.prefixes
         except SyntaxError as error:
@@ -101,11 +101,29 @@ class Source:
             raise DataError(f"{self.where}: cannot be read: {_said(error)}.") from error
 
 
-def _table(columns: list[pa.Array]) -> pa.Table:
-    return pa.table(dict(zip(COLUMNS, columns, strict=True)))
+@dataclass(frozen=True)
+class _Cut:
+    """Lines cut into subject, predicate and object; ``plain``: none of them holds what an IRI must not."""
+
+    columns: list[pa.Array]
+    plain: bool
+
+    def table(self) -> pa.Table:
+        return pa.table(dict(zip(COLUMNS, self.columns, strict=True)))
+
+    def right(self) -> NDArray[np.bool_]:
+        """Whether subject and object are an IRI or a blank node, or the object a literal, and the predicate an IRI."""
+        _, predicate, objects = self.columns
+        wrong = [pc.starts_with(predicate, "_:")]
+        if not self.plain:
+            wrong += [pc.match_substring_regex(one, _NOT_IN_NAMES) for one in self.columns]
+            unfit = pc.invert(pc.match_substring_regex(objects, _LITERAL))
+            wrong[3] = pc.if_else(pc.starts_with(objects, '"'), unfit, wrong[3])
+        right: NDArray[np.bool_] = ~np.logical_or.reduce([one.to_numpy(False) for one in wrong])
+        return right
 
 
-def _cut(data: bytes) -> list[pa.Array] | None:
+def _cut(data: bytes) -> _Cut | None:
     """The lines of ``data``, cut at their first two blanks and before `` .``; None where one has another form."""
     text = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(text == 10)
@@ -117,7 +135,7 @@ def _cut(data: bytes) -> list[pa.Array] | None:
     one, two, last = blanks[first], blanks[first + 1], ends - 2
     if not ((two < last) & (text[last] == 32) & (text[ends - 1] == 46)).all():
         return None
-    bounds = []
+    bounds, brackets = [], 0
     for begin, end in ((starts, one), (one + 1, two), (two + 1, last)):
         if not (begin < end).all():
             return None
@@ -126,7 +144,12 @@ def _cut(data: bytes) -> list[pa.Array] | None:
         if not (bracket | node | (text[begin] == 34)).all():
             return None
         bounds += [begin + bracket, end - bracket]
-    return _strings(data, np.stack(bounds, axis=1))
+        brackets += int(bracket.sum())
+    columns = _strings(data, np.stack(bounds, axis=1))
+    # Where there are no more brackets and blanks than those of the form, none stands within a name.
+    counts = np.bincount(text, minlength=256)
+    plain = counts[60] == counts[62] == brackets and counts[32] == 3 * len(ends)
+    return None if columns is None else _Cut(columns, bool(plain and not counts[[9, 13, 34, 92]].any()))
 
 
 def _strings(data: bytes, bounds: NDArray[np.int64]) -> list[pa.Array] | None:
@@ -143,18 +166,6 @@ def _strings(data: bytes, bounds: NDArray[np.int64]) -> list[pa.Array] | None:
     except pa.ArrowInvalid:
         return None
     return columns
-
-
-def _right(columns: list[pa.Array]) -> NDArray[np.bool_]:
-    """Whether subject and object are an IRI or a blank node, or the object a literal, and the predicate an IRI."""
-    _, predicate, objects = columns
-    literal = pc.starts_with(objects, '"')
-    wrong = [pc.match_substring_regex(one, _NOT_IN_NAMES) for one in columns]
-    if pc.any(literal).as_py():
-        wrong[2] = pc.if_else(literal, pc.invert(pc.match_substring_regex(objects, _LITERAL)), wrong[2])
-    wrong.append(pc.starts_with(predicate, "_:"))
-    right: NDArray[np.bool_] = ~np.logical_or.reduce([one.to_numpy(False) for one in wrong])
-    return right
 
 
 def _said(error: BaseException) -> str:
