@@ -271,3 +271,21 @@ def test_what_the_formats_say_is_in_the_audit_in_words() -> None:
     text = "\n".join(audit_source(FILES / "pizza.owl").lines())
     assert "9 declarations of terms and of the ontology itself left out" in text
     assert "3 class expressions or axioms left out (not of the form: P some B)" in text
+
+
+NESTED = "".join(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 12))
+BOMB = f'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a0 "boom">{NESTED}]>'
+LONG = f'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a11 "{"boom" * 1000}">]>'
+BODIES = {
+    "x.graphml": "<graphml><graph><node id='a'><data key='name'>&a11;</data></node></graph></graphml>",
+    "x.rdf": "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:e='http://e/'>"
+    "<rdf:Description rdf:about='http://a'><e:b>&a11;</e:b></rdf:Description></rdf:RDF>",
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("prolog", [BOMB, LONG, " " * (1 << 20)])
+def test_xml_that_unpacks_itself_is_refused(name: str, prolog: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(prolog + BODIES[name])
+    with pytest.raises(DataError, match=r"the entity '\w+' is made of others or longer|no element begins within 1 MiB"):
+        KnowledgeGraph.load(tmp_path / name)

@@ -8,7 +8,9 @@ nodes as ``_:name``, literals as N-Triples writes them, in quotation marks.
 from __future__ import annotations
 
 import io
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -22,9 +24,11 @@ from murp.errors import DataError
 from murp.extras import need
 from murp.graph.columns import COLUMNS
 from murp.graph.streams import LONGEST_LINE
+from murp.graph.xml_entities import Checked
 
 _BLOCK = 1 << 24
 _QUADS = 50_000  # that are Python objects at a time
+_AHEAD = 2  # blocks that wait to be cut
 _LITERAL = r'^"(?:[^"\\]|\\.)*"(?:@[A-Za-z0-9-]+(?:--[a-z]+)?|\^\^<[^<>"\s]*>)?$'
 _NOT_IN_NAMES = r'[<>"\\\s]'
 FORMATS = {
@@ -53,9 +57,19 @@ class Source:
         if self.form in (".nt", ".nq"):
             yield from self._lines()
         else:
-            yield from self._parsed(self.stream, 0)
+            stream = Checked(self.stream, self.where) if self.form == ".rdf" else self.stream
+            yield from self._parsed(stream, 0)
 
     def _lines(self) -> Iterator[pa.Table]:
+        with ThreadPoolExecutor(2) as pool:
+            for cut, (data, begun) in _ahead(pool, self._whole_lines()):
+                if cut is not None and bool(cut.right.all()):
+                    yield cut.table
+                else:
+                    yield from self._parsed(io.BytesIO(data), begun)
+
+    def _whole_lines(self) -> Iterator[tuple[bytes, int]]:
+        """Blocks that end with a line, and how many lines are before each."""
         rest, begun = b"", 0
         while block := self.stream.read(_BLOCK):
             data = rest + bytes(block)
@@ -63,17 +77,11 @@ class Source:
             if not cut and len(data) > LONGEST_LINE:
                 raise DataError(f"{self.where}, line {begun + 1}: longer than {LONGEST_LINE >> 20} MiB.")
             whole, rest = data[:cut], data[cut:]
-            yield from self._block(whole, begun)
+            if whole:
+                yield whole, begun
             begun += whole.count(b"\n")
         if rest.strip():
-            yield from self._block(rest + b"\n", begun)
-
-    def _block(self, data: bytes, begun: int) -> Iterator[pa.Table]:
-        cut = _cut(data)
-        if cut is not None and bool(cut.right().all()):
-            yield cut.table()
-        elif data:
-            yield from self._parsed(io.BytesIO(data), begun)
+            yield rest + b"\n", begun
 
     def _parsed(self, stream: Any, begun: int) -> Iterator[pa.Table]:
         """What pyoxigraph reads, written as lines and cut."""
@@ -81,46 +89,53 @@ class Source:
         try:
             base = None if self.form in (".nt", ".nq") else "file:///"
             parser = ox.parse(input=stream, format=getattr(ox.RdfFormat, FORMATS[self.form]), base_iri=base)
-            quads = list(islice(parser, 1))
-            self.prefixes |= parser.prefixes  # those of XML are gone at the end
-            while quads := quads + list(islice(parser, _QUADS)):
-                written: Any = quads
-                if self.form in (".nq", ".trig", ".jsonld"):
-                    self.graphs += sum(quad.graph_name != ox.DefaultGraph() for quad in quads)
-                    written = [quad.triple for quad in quads]
-                cut = _cut(ox.serialize(written, format=ox.RdfFormat.N_TRIPLES))
-                if cut is not None:
-                    right = cut.right()
-                    self.left_out += int((~right).sum())
-                    yield cut.table() if right.all() else cut.table().filter(pa.array(right))
-                quads = []
-            self.prefixes |= parser.prefixes
+            with ThreadPoolExecutor(1) as pool:
+                for cut, _ in _ahead(pool, self._written(ox, parser)):
+                    if cut is None:
+                        raise ValueError("what pyoxigraph writes is not as this version of murp knows it")
+                    self.left_out += int((~cut.right).sum())
+                    yield cut.table if cut.right.all() else cut.table.filter(pa.array(cut.right))
         except SyntaxError as error:
             raise DataError(f"{self.where}, line {begun + (error.lineno or 1)}: {_said(error)}.") from error
         except (ValueError, OSError, RecursionError, MemoryError) as error:
             raise DataError(f"{self.where}: cannot be read: {_said(error)}.") from error
 
+    def _written(self, ox: Any, parser: Any) -> Iterator[tuple[bytes, int]]:
+        """What a parser gives as lines of N-Triples."""
+        quads = list(islice(parser, 1))
+        self.prefixes |= parser.prefixes  # those of XML are gone at the end
+        while quads := quads + list(islice(parser, _QUADS)):
+            written: Any = quads
+            if self.form in (".nq", ".trig", ".jsonld"):
+                self.graphs += sum(quad.graph_name != ox.DefaultGraph() for quad in quads)
+                written = [quad.triple for quad in quads]
+            yield ox.serialize(written, format=ox.RdfFormat.N_TRIPLES), 0
+            quads = []
+        self.prefixes |= parser.prefixes
+
+
+Block = tuple[bytes, int]
+
+
+def _ahead(pool: ThreadPoolExecutor, blocks: Iterator[Block]) -> Iterator[tuple[_Cut | None, Block]]:
+    """Blocks with what they are cut into, in their order, while the next are being read: NumPy and Arrow do not hold
+    Python's lock."""
+    pending: deque[tuple[Future[_Cut | None], Block]] = deque()
+    for block in blocks:
+        pending.append((pool.submit(_cut, block[0]), block))
+        if len(pending) > _AHEAD:
+            future, done = pending.popleft()
+            yield future.result(), done
+    for future, done in pending:
+        yield future.result(), done
+
 
 @dataclass(frozen=True)
 class _Cut:
-    """Lines cut into subject, predicate and object; ``plain``: none of them holds what an IRI must not."""
+    """Lines cut into subject, predicate and object, and which of them are statements as they should be."""
 
-    columns: list[pa.Array]
-    plain: bool
-
-    def table(self) -> pa.Table:
-        return pa.table(dict(zip(COLUMNS, self.columns, strict=True)))
-
-    def right(self) -> NDArray[np.bool_]:
-        """Whether subject and object are an IRI or a blank node, or the object a literal, and the predicate an IRI."""
-        _, predicate, objects = self.columns
-        wrong = [pc.starts_with(predicate, "_:")]
-        if not self.plain:
-            wrong += [pc.match_substring_regex(one, _NOT_IN_NAMES) for one in self.columns]
-            unfit = pc.invert(pc.match_substring_regex(objects, _LITERAL))
-            wrong[3] = pc.if_else(pc.starts_with(objects, '"'), unfit, wrong[3])
-        right: NDArray[np.bool_] = ~np.logical_or.reduce([one.to_numpy(False) for one in wrong])
-        return right
+    table: pa.Table
+    right: NDArray[np.bool_]
 
 
 def _cut(data: bytes) -> _Cut | None:
@@ -149,7 +164,25 @@ def _cut(data: bytes) -> _Cut | None:
     # Where there are no more brackets and blanks than those of the form, none stands within a name.
     counts = np.bincount(text, minlength=256)
     plain = counts[60] == counts[62] == brackets and counts[32] == 3 * len(ends)
-    return None if columns is None else _Cut(columns, bool(plain and not counts[[9, 13, 34, 92]].any()))
+    plain = plain and not counts[[9, 13, 34, 92]].any()
+    if columns is None:
+        return None
+    return _Cut(pa.table(dict(zip(COLUMNS, columns, strict=True))), _right(columns, bool(plain)))
+
+
+def _right(columns: list[pa.Array], plain: bool) -> NDArray[np.bool_]:
+    """Whether subject and object are an IRI or a blank node, or the object a literal, and the predicate an IRI.
+
+    ``plain``: nothing in them is what an IRI must not hold.
+    """
+    _, predicate, objects = columns
+    wrong = [pc.starts_with(predicate, "_:")]
+    if not plain:
+        wrong += [pc.match_substring_regex(one, _NOT_IN_NAMES) for one in columns]
+        unfit = pc.invert(pc.match_substring_regex(objects, _LITERAL))
+        wrong[3] = pc.if_else(pc.starts_with(objects, '"'), unfit, wrong[3])
+    right: NDArray[np.bool_] = ~np.logical_or.reduce([one.to_numpy(False) for one in wrong])
+    return right
 
 
 def _strings(data: bytes, bounds: NDArray[np.int64]) -> list[pa.Array] | None:

@@ -31,9 +31,9 @@ def splits(folder: Path) -> list[list[Path]] | None:
     """The files of train, valid and test, or of the one split there is; None where the folder is no such dataset."""
     if (folder / _DICT).is_file():
         names = _json(folder / _DICT).get("splits")
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        if not isinstance(names, list) or not all(map(_is_name, names)):
             raise DataError(f"{folder / _DICT}: does not list its splits. Save the dataset again.")
-        return _ordered(folder, {name: _saved(folder / Path(name).name) for name in names})
+        return _ordered(folder, {name: _saved(folder / name) for name in names})
     if (folder / _STATE).is_file():
         return [_saved(folder)]
     found: dict[str, list[Path]] = {}
@@ -81,9 +81,14 @@ def _saved(folder: Path) -> list[Path]:
     listed = _json(folder / _STATE).get("_data_files")
     entries = listed if isinstance(listed, list) else []
     names: list[Any] = [one.get("filename") for one in entries if isinstance(one, dict)]
-    if not names or not all(isinstance(name, str) and Path(name).name == name for name in names):
+    if not names or not all(map(_is_name, names)):
         raise DataError(f"{folder / _STATE}: does not list the files of the dataset. Save it again.")
     return [_inside(folder / name, folder) for name in names]
+
+
+def _is_name(name: object) -> bool:
+    """Whether it can be that of a file in the folder."""
+    return isinstance(name, str) and Path(name).name == name and name.isprintable()
 
 
 def _inside(path: Path, folder: Path) -> Path:

@@ -11,6 +11,7 @@ from murp.graph.columns import Columns
 from murp.graph.facts import Facts
 from murp.graph.networks import Edge, network_facts
 from murp.graph.streams import open_input
+from murp.graph.xml_entities import Checked
 
 _PIECE = 1 << 18
 _DEEPEST = 100
@@ -22,7 +23,7 @@ def read(path: Path, columns: Columns) -> Facts:
     reader = _Reader(path)
     try:
         with open_input(path) as stream:
-            reader.feed(stream)
+            reader.feed(Checked(stream, str(path)))
     except ParseError as error:
         line, _ = error.position
         raise DataError(f"{path}, line {line}: not XML: {error}. Get or write it again.") from error
