@@ -200,15 +200,15 @@ def _read_folder(folder: Path, seed: int, columns: Columns) -> KnowledgeGraph:
 
 def _parts(files: list[Path], columns: Columns) -> list[Facts]:
     """Train, valid and test; train alone where the others are both empty, as a tree that was converted has them."""
-    train = read_facts(files[0], columns)
-    try:
-        return [train, *(read_facts(file, columns) for file in files[1:])]
-    except NoFacts:
-        for file in files[1:]:
-            with contextlib.suppress(NoFacts):
-                read_facts(file, columns)
-                raise
-        return [train]
+    parts, empty = [read_facts(files[0], columns)], []
+    for file in files[1:]:
+        try:
+            parts.append(read_facts(file, columns))
+        except NoFacts as error:
+            empty.append(error)
+    if len(empty) == 1:
+        raise empty[0]
+    return parts
 
 
 def _read_file(path: Path, seed: int, columns: Columns) -> KnowledgeGraph:
