@@ -196,6 +196,10 @@ def reading() -> list[str]:
     rows = [[name, spread(load["seconds"]), f"{load['peak_bytes'] / 2**30:.2f} GiB"] for name, load in loads]
     settings = stored["settings"]
     note = f"{settings['triples']:,} triples in one file of {settings['file_bytes'] / 2**20:,.0f} MiB, split by murp."
+    formats = stored["figures"].get("formats", {})
+    for name, load in formats.items():
+        what = f"{settings['triples_of_formats']:,} triples as {name}"
+        rows.append([what, spread(load["seconds"]), f"{load['peak_bytes'] / 2**30:.2f} GiB"])
     return ["## Reading", note, table(["", "seconds", "peak memory"], rows), machine(stored)]
 
 

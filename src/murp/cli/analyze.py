@@ -8,7 +8,7 @@ import json
 from typing import TYPE_CHECKING
 
 from murp.cli.evaluate import described
-from murp.cli.text import Commands, add_output, add_source, data_dir, fast_imports, figure, print_table, table, whole
+from murp.cli.text import Commands, add_output, add_source, fast_imports, figure, load_source, print_table, table, whole
 from murp.errors import ConfigError
 from murp.recipes import decide
 from murp.tables import Number
@@ -74,11 +74,10 @@ def _run_data(options: argparse.Namespace) -> None:
         relation_edges,
         relation_profiles,
     )
-    from murp.graph import KnowledgeGraph
     from murp.graph.shape import shape
 
     dim = options.dim or 40
-    graph = KnowledgeGraph.load(options.source, data_dir=data_dir(options), seed=options.split_seed)
+    graph = load_source(options)
     if options.relation is None:
         profiles = relation_profiles(graph)
         edges = graph.facts()[:, [0, 2]].astype(np.int64)

@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from murp.cli.text import Commands, add_output, add_source, data_dir, print_table, table, whole
+from murp.cli.text import Commands, add_output, add_source, data_dir, load_source, print_table, table, whole
 from murp.tables import Number
 
 
@@ -88,17 +88,19 @@ def run_info(options: argparse.Namespace) -> None:
 def run_audit(options: argparse.Namespace) -> None:
     """What is wrong with a dataset, with counts and examples."""
     from murp.graph.audit import audit_source
+    from murp.graph.columns import Columns
 
-    found = audit_source(options.source, data_dir=data_dir(options), seed=options.split_seed)
+    columns = Columns.parse(options.columns, header=not options.no_header)
+    found = audit_source(options.source, data_dir=data_dir(options), seed=options.split_seed, columns=columns)
     print(json.dumps(found.to_dict(), ensure_ascii=False) if options.json else "\n".join(found.lines()))
 
 
 def run_convert(options: argparse.Namespace) -> None:
     """Read in any format, write in one."""
-    from murp.graph import SPLITS, KnowledgeGraph
+    from murp.graph import SPLITS
     from murp.graph.convert import convert
 
-    graph = KnowledgeGraph.load(options.source, data_dir=data_dir(options), seed=options.split_seed)
+    graph = load_source(options)
     convert(graph, Path(options.out), options.format)
     counts = ", ".join(f"{len(graph.split(split)):,} {split}" for split in SPLITS)
     print(f"wrote {graph.name} to {options.out}: {counts}")
@@ -135,9 +137,9 @@ def _add_hierarchy_split(verbs: Commands) -> None:
 def run_hierarchy_split(options: argparse.Namespace) -> None:
     """Draw, write, and say what was written."""
     from murp.analysis.hierarchy_split import AUTO, hierarchical_relations, hierarchy_split, write
-    from murp.graph import SPLITS, KnowledgeGraph
+    from murp.graph import SPLITS
 
-    graph = KnowledgeGraph.load(options.source, data_dir=data_dir(options), seed=options.split_seed)
+    graph = load_source(options)
     if options.hierarchical == "auto":
         rule, chosen = f"auto: {AUTO}", hierarchical_relations(graph)
     else:

@@ -16,6 +16,8 @@ from murp.tables import FORMATS
 from murp.tables import table as table
 
 if TYPE_CHECKING:
+    from murp.graph import KnowledgeGraph
+
     # The type is private to argparse, and the only name that a subparser's home has.
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 else:
@@ -96,6 +98,26 @@ def add_source(command: argparse.ArgumentParser, *, optional: bool = False) -> N
         default=0,
         metavar="N",
         help="draws the splits of a single file; default: 0",
+    )
+    command.add_argument(
+        "--columns",
+        default="",
+        metavar="head=…,relation=…,tail=…",
+        help="which column is which, by title or by number from 1; default: by known titles",
+    )
+    command.add_argument("--no-header", action="store_true", help="the first row is a fact, whatever it looks like")
+
+
+def load_source(options: argparse.Namespace) -> KnowledgeGraph:
+    """The graph that these arguments name."""
+    from murp.graph import KnowledgeGraph
+
+    return KnowledgeGraph.load(
+        options.source,
+        data_dir=data_dir(options),
+        seed=options.split_seed,
+        columns=options.columns,
+        header=not options.no_header,
     )
 
 

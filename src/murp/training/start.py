@@ -172,10 +172,17 @@ def configure(
     """
     if isinstance(graph, KnowledgeGraph):
         origin = {"data": graph.source or graph.name, "split_seed": graph.split_seed}
+        origin |= {"columns": str(graph.columns), "no_header": not graph.columns.header}
         config = Config.from_mapping(completed({**origin, **settings}), where)
     else:
         config = Config.from_mapping(completed({"data": os.fspath(graph), **settings}), where)
-        graph = KnowledgeGraph.load(config.data, data_dir=config.data_dir or None, seed=config.split_seed)
+        graph = KnowledgeGraph.load(
+            config.data,
+            data_dir=config.data_dir or None,
+            seed=config.split_seed,
+            columns=config.columns,
+            header=not config.no_header,
+        )
         # As absolute paths, so that the run can be repeated from anywhere.
         data_dir = str(Path(config.data_dir).resolve()) if config.data_dir else ""
         config = config.replace(data=graph.source, data_dir=data_dir)
