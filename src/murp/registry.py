@@ -38,6 +38,8 @@ MODELS = {
     "mure-matrix": "murp.models.matrices:MuREMatrix",
     "murp-matrix": "murp.models.matrices:MuRPMatrix",
     "hybonet": "murp.models.hybonet:HyboNet",
+    "poincare": "murp.models.hierarchy:Poincare",
+    "lorentz": "murp.models.hierarchy:Lorentz",
 }
 OBJECTIVES = {
     "bernoulli": "murp.objectives.bernoulli:Bernoulli",
@@ -54,6 +56,8 @@ NEGATIVES = {
     "shared": "murp.negatives.shared:Shared",
     "by-relation": "murp.negatives.by_relation:ByRelation",
     "checked": "murp.negatives.checked:Checked",
+    "unrelated": "murp.negatives.unrelated:Unrelated",
+    "relatives": "murp.negatives.unrelated:Relatives",
 }
 OPTIMIZERS = {
     "sgd": "murp.optimizers.sgd:SGD",
