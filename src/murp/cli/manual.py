@@ -38,15 +38,15 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         "embeddings), or its tree is laid out in the disk. The result is a run folder, for plot, explore, nearest and "
         "export.",
         (
-            "murp embed --data wordnet-mini --relation hypernym --dim 10 --out runs/kinds",
             "murp embed --data wordnet-mini --relation has_part --above head --dim 5 --out runs/parts",
+            "murp embed --data taxonomy.tsv --relation kind_of --dim 10 --out runs/kinds",
             "murp embed --data tree.tsv --model layout --out runs/layout",
         ),
     ),
     "reconstruct": (
         "For every node of an embedded hierarchy, how the nodes above it rank among all others by distance: the mean "
         "rank, and the mean average precision (MAP), as in the papers.",
-        ("murp reconstruct runs/kinds", "murp reconstruct runs/kinds --json"),
+        ("murp reconstruct runs/parts", "murp reconstruct runs/parts --json"),
     ),
     "recipes": (
         "Settings that go together, by name, with the stored results they reached. `murp train --recipe NAME` trains "

@@ -8,8 +8,8 @@ With z = sinh²(d/2) and g = ∂L/∂d the gradient of the loss by a candidate v
     hyperboloid  z = (|x' - v'|² - (x₀ - v₀)²)/4,   a = g / (2√(z² + z)),   b = b' = gz / √(z² + z),
 
 where α = 1 - |x|², β = 1 - |v|². Of the ball it is Euclid's gradient, of the hyperboloid the Riemannian one. Only a
-and b are stored. A step has the three parts of :mod:`murp.engines.numba_steps`, and the result does not depend on the number
-of threads.
+and b are stored. A step has the three parts of :mod:`murp.engines.numba_steps`, and the result does not depend on the
+number of threads.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _draw(place: int, subject: int, drawing: Any, entities: int, out: Any) -> No
         for _ in range(_AGAIN):
             state += _STEP
             bits = _mixed(state)
-            if len(below) == 0:
+            if len(below) == 0 or bits & np.uint64(1):
                 found = _below(bits, entities)
             else:
                 above = related[first + _below(bits, last - first)]

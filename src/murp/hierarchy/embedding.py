@@ -1,6 +1,6 @@
 """A taxonomy into a run folder: trained, or laid out.
 
-murp embed --data wordnet-mini --relation hypernym --dim 10 --out runs/kinds
+murp embed --data wordnet-mini --relation has_part --above head --dim 5 --out runs/parts
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from murp import engines
 from murp.config import Config
@@ -32,8 +31,6 @@ from murp.training.progress import Silent, for_terminal
 from murp.training.start import configure, new_model
 from murp.training.state import State
 
-NOISE = 0.05  # of the first points, about the standard deviation of a coordinate in hyperbolic length
-
 
 def embed(
     taxonomy: Taxonomy,
@@ -46,14 +43,17 @@ def embed(
 ) -> Run:
     """Train Poincaré or Lorentz embeddings of a taxonomy's closure and return the run.
 
-    The settings are those of :func:`murp.train`; ``model`` is poincare by default. Points begin where
-    :func:`first_points` puts them.
+    The settings are those of :func:`murp.train`; ``model`` is poincare by default. Points begin in the tree's
+    :func:`sectors`: from points that are drawn independently of each other training takes hundreds of epochs to bring
+    relatives together, and ends in worse places.
     """
     graph, config = configure(taxonomy.graph(name, source), {"model": "poincare", **settings}, "embed")
     model = new_model(config, graph)
     if not isinstance(model, Distance):
         raise ConfigError(f"model {config.model} does not embed one hierarchy: choose poincare or lorentz.")
-    points = torch.from_numpy(first_points(taxonomy, config.dim, config.seed)).to(model.dtype)
+    if config.dim < 2:
+        raise ConfigError("a hierarchy needs two dimensions at least: choose --dim 2 or more.")
+    points = torch.from_numpy(sectors(taxonomy, config.dim, config.seed)).to(model.dtype)
     if isinstance(model, Lorentz):
         points = hyperboloid.from_ball(points, c=1.0)
     model.parameters["entity"] = points.to(model.device)
@@ -76,22 +76,6 @@ def lay_out(
     model.parameters = {"entity": torch.from_numpy(points)}
     folder.create(Path(out), config, graph, model, State(epoch=1).to_dict(), "layout")
     return load(Path(out))
-
-
-def first_points(taxonomy: Taxonomy, dim: int, seed: int) -> NDArray[np.float64]:
-    """Where training begins (n, d) in the ball: the sectors of the tree in a plane, a little noise in every direction.
-
-    From points that are drawn independently of each other training takes hundreds of epochs to bring relatives
-    together, and ends in worse places.
-    """
-    if dim < 2:
-        raise ConfigError("a hierarchy needs two dimensions at least: choose --dim 2 or more.")
-    plane = sectors(taxonomy)
-    points = np.pad(plane, ((0, 0), (0, dim - 2)))
-    gap = 1 - np.square(plane).sum(1, keepdims=True)
-    if dim > 2:
-        points += NOISE * gap * np.random.default_rng(seed).normal(size=points.shape)
-    return points
 
 
 def reconstruction(run: Run) -> Reconstruction:

@@ -21,44 +21,75 @@ from murp.hierarchy.taxonomy import Taxonomy
 WIDEST = 0.499 * math.pi  # half a sector: beyond a right angle there is no distance for it
 
 
-def sectors(taxonomy: Taxonomy) -> NDArray[np.float64]:
-    """Positions (n, 2) in the disk. Several roots share the circle as if one stood above them, in the middle."""
+def sectors(taxonomy: Taxonomy, dim: int = 2, seed: int = 0) -> NDArray[np.float64]:
+    """Positions (n, d) in the ball. Several roots share the circle as if one stood above them, in the middle.
+
+    The sectors of a node's children lie along a great circle through the middle of its own, in two dimensions the only
+    one, in more a random one for each node: sectors, then cones, are nested and apart all the same.
+    """
     n, order = len(taxonomy), taxonomy.order
-    children: list[list[int]] = [[] for _ in range(n)]
-    tops = []
-    place = {node: i for i, node in enumerate(order)}
-    for node in order:
-        above = taxonomy.parents[node]
-        if above:
-            children[min(above, key=place.__getitem__)].append(node)
-        else:
-            tops.append(node)
+    children, tops = _spanning(taxonomy)
     sizes = np.ones(n)
     for node in reversed(order):
         sizes[node] += sum(sizes[child] for child in children[node])
-    direction, width = np.zeros(n), np.zeros(n)
+    random = np.random.default_rng(seed)
+    middle, width = np.zeros((n, dim)), np.zeros(n)
+    place = np.zeros(n)  # along the great circle of the node above, or its own
+    own = np.zeros((n, dim))
+    first = np.eye(dim)[0]
     if len(tops) == 1:
-        width[tops[0]] = 2 * math.pi
+        width[tops[0]], middle[tops[0]] = 2 * math.pi, first
     else:
-        _divide(tops, sizes, 0.0, 2 * math.pi, 0.0, direction, width)
+        _divide(tops, sizes, 2 * math.pi, 0.0, place, width)
+        middle[tops] = _along(first, _across(first, random), place[tops])
     for node in order:
+        own[node] = middle[node]
         if children[node]:
-            unit = width[node] / sizes[node]
-            direction[node] = _divide(children[node], sizes, direction[node], width[node], unit, direction, width)
+            across = _across(middle[node], random)
+            gap = _divide(children[node], sizes, width[node], width[node] / sizes[node], place, width)
+            own[node] = _along(middle[node], across, np.array([gap]))[0]
+            middle[children[node]] = _along(middle[node], across, place[children[node]])
     radius = np.cos(np.minimum(width / 2, WIDEST))
     if len(tops) == 1:
         radius[tops[0]] = 0.0
-    positions: NDArray[np.float64] = radius[:, None] * np.column_stack([np.cos(direction), np.sin(direction)])
+    positions: NDArray[np.float64] = radius[:, None] * own
     return positions
+
+
+def _spanning(taxonomy: Taxonomy) -> tuple[list[list[int]], list[int]]:
+    """The children of each node, where of several parents the highest counts, and the nodes without one."""
+    children: list[list[int]] = [[] for _ in range(len(taxonomy))]
+    place = {node: i for i, node in enumerate(taxonomy.order)}
+    for node in taxonomy.order:
+        if above := taxonomy.parents[node]:
+            children[min(above, key=place.__getitem__)].append(node)
+    return children, taxonomy.roots
+
+
+def _across(direction: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
+    """A direction at right angles to one; in two dimensions the one to its left."""
+    if len(direction) == 2:
+        return np.array([-direction[1], direction[0]])
+    drawn = random.normal(size=len(direction))
+    drawn -= (drawn @ direction) * direction
+    found: NDArray[np.float64] = drawn / np.linalg.norm(drawn)
+    return found
+
+
+def _along(
+    direction: NDArray[np.float64], across: NDArray[np.float64], angles: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The directions (k, d) at some angles from one on a great circle."""
+    turned: NDArray[np.float64] = np.outer(np.cos(angles), direction) + np.outer(np.sin(angles), across)
+    return turned
 
 
 def _divide(
     nodes: list[int],
     sizes: NDArray[np.float64],
-    middle: float,
     room: float,
     gap: float,
-    direction: NDArray[np.float64],
+    place: NDArray[np.float64],
     width: NDArray[np.float64],
 ) -> float:
     """Give nodes their parts of a sector, large ones outside, and leave a gap between the halves: return its middle.
@@ -72,15 +103,15 @@ def _divide(
         halves[side].append(node)
         weights[side] += sizes[node]
     unit = (room - gap) / sum(weights)
-    at = middle - room / 2
+    at = -room / 2
     for node in halves[0]:
         width[node] = sizes[node] * unit
-        direction[node] = at + width[node] / 2
+        place[node] = at + width[node] / 2
         at += width[node]
     found = at + gap / 2
     at += gap
     for node in reversed(halves[1]):
         width[node] = sizes[node] * unit
-        direction[node] = at + width[node] / 2
+        place[node] = at + width[node] / 2
         at += width[node]
     return found

@@ -44,12 +44,12 @@ class Unrelated(Negatives):
 
 
 class Relatives(Unrelated):
-    """The object replaced by a relative of the subject in a hierarchy, of whose closure the facts are.
+    """The object replaced by a relative of the subject, or by any entity, each as likely; the facts are of a closure.
 
-    An ancestor is chosen, the node itself among them, then a descendant of that, and in every other case an ancestor of
-    this descendant in its place. These are the nodes that a ranking confuses: near the subject in the hierarchy, and
-    half of them high in it. High ones are few, and near to all. What is related to the subject is drawn again, as
-    :class:`Unrelated` does, up to 24 times, since here it is often drawn.
+    For a relative an ancestor is chosen, the node itself among them, then a descendant of that, and in every other case
+    an ancestor of this descendant in its place. These are the nodes that a ranking confuses: near the subject in the
+    hierarchy, and half of them high in it. High ones are few, and near to all. What is related to the subject is drawn
+    again, as :class:`Unrelated` does, up to 24 times, since here it is often drawn.
     """
 
     again = 24
@@ -65,8 +65,9 @@ class Relatives(Unrelated):
     def proposed(self, subjects: Tensor, generator: torch.Generator | None) -> Tensor:
         above = _one_of(self.related, self.starts, subjects, generator)
         found = _one_of(self.below, self.below_starts, above, generator)
-        coin = torch.randint(2, found.shape, generator=generator, device=found.device) == 1
-        return torch.where(coin, _one_of(self.related, self.starts, found, generator), found)
+        coins = torch.randint(4, found.shape, generator=generator, device=found.device)
+        found = torch.where(coins % 2 == 1, _one_of(self.related, self.starts, found, generator), found)
+        return torch.where(coins >= 2, super().proposed(subjects, generator), found)
 
 
 def _one_of(values: Tensor, starts: Tensor, which: Tensor, generator: torch.Generator | None) -> Tensor:
