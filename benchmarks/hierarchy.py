@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import parser, result, spread, store
 
+from measure import parser, result, spread, store
 from murp import threads
 from murp.graph import Vocabulary
 from murp.hierarchy import Taxonomy, embed, reconstruction
@@ -71,12 +71,12 @@ def quality(taxonomy: Taxonomy, model: str, dim: int, settings: dict[str, Any]) 
 
 def speed(taxonomy: Taxonomy, dim: int, quick: bool) -> dict[str, Any]:
     """Pairs a second of murp and of gensim, in turns, each after a first turn that does not count."""
+    import torch
+
     from murp.config import Config
     from murp.engines import Chunk, Task, build
     from murp.models import from_config
     from murp.recipes import completed
-
-    import torch
 
     graph = taxonomy.graph("nouns")
     config = Config(**completed({"model": "poincare", "dim": dim, "corruption": "unrelated", "negatives": NEGATIVES}))

@@ -88,7 +88,7 @@ def test_relatives_are_nearer_than_others() -> None:
         drawn = negatives.draw(facts, torch.Generator().manual_seed(0)).objects
         pairs = zip(facts[:, 0].tolist(), drawn.tolist(), strict=True)
         shared.append(np.mean([len(above[s] & above[o]) for s, objects in pairs for o in objects]))
-    assert shared[1] > shared[0] + 0.3
+    assert shared[1] > shared[0] + 0.1
 
 
 def test_the_result_does_not_depend_on_the_number_of_threads() -> None:
