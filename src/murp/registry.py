@@ -44,6 +44,8 @@ MODELS = {
     "murp-matrix": "murp.models.matrices:MuRPMatrix",
     "hybonet": "murp.models.hybonet:HyboNet",
     "mixed-curvature": "murp.models.mixed_curvature:MixedCurvature",
+    "poincare": "murp.models.hierarchy:Poincare",
+    "lorentz": "murp.models.hierarchy:Lorentz",
 }
 OBJECTIVES = {
     "bernoulli": "murp.objectives.bernoulli:Bernoulli",
@@ -60,6 +62,8 @@ NEGATIVES = {
     "shared": "murp.negatives.shared:Shared",
     "by-relation": "murp.negatives.by_relation:ByRelation",
     "checked": "murp.negatives.checked:Checked",
+    "unrelated": "murp.negatives.unrelated:Unrelated",
+    "relatives": "murp.negatives.unrelated:Relatives",
 }
 OPTIMIZERS = {
     "sgd": "murp.optimizers.sgd:SGD",

@@ -335,3 +335,18 @@ def hybonet(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
     x = [time, *scaled(mpmath.sqrt(time * time - 1) / norm(y[1:]), y[1:])]
     apart = minus(x, other)
     return biased(dot(apart[1:], apart[1:]) - apart[0] ** 2, s, o)
+
+
+@judge("poincare")
+def poincare(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    """The paper's equation 1, by arcosh."""
+    x, y = s["entity"], o["entity"]
+    apart = minus(x, y)
+    return -mpmath.acosh(1 + 2 * dot(apart, apart) / ((1 - dot(x, x)) * (1 - dot(y, y))))
+
+
+@judge("lorentz")
+def lorentz(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    """arcosh(-⟨x,y⟩); the time component is that of a point on the hyperboloid, not the rounded one."""
+    x, y = s["entity"][1:], o["entity"][1:]
+    return -mpmath.acosh(mpmath.sqrt((1 + dot(x, x)) * (1 + dot(y, y))) - dot(x, y))

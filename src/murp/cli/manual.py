@@ -34,6 +34,21 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         "with the others. Exit status: 0 if every run is trained, 1 if any of them failed.",
         ("murp sweep --data wordnet-mini --model murp mure --dim 5 10 40 --epochs 30 --out runs/dimensions",),
     ),
+    "embed": (
+        "Embed one hierarchy: every node is to be nearer to all nodes above it than to any other (Poincaré and Lorentz "
+        "embeddings), or its tree is laid out in the disk. The result is a run folder, for plot, explore, nearest and "
+        "export.",
+        (
+            "murp embed --data wordnet-mini --relation has_part --above head --dim 5 --out runs/parts",
+            "murp embed --data taxonomy.tsv --relation kind_of --dim 10 --out runs/kinds",
+            "murp embed --data tree.tsv --model layout --out runs/layout",
+        ),
+    ),
+    "reconstruct": (
+        "For every node of an embedded hierarchy, how the nodes above it rank among all others by distance: the mean "
+        "rank, and the mean average precision (MAP), as in the papers.",
+        ("murp reconstruct runs/parts", "murp reconstruct runs/parts --json"),
+    ),
     "recipes": (
         "Settings that go together, by name, with the stored results they reached. `murp train --recipe NAME` trains "
         "with them; options override them. `--recipe auto` decides by the graph which one, and says why.",

@@ -124,6 +124,7 @@ class Model(Part):
     products: bool = True
     drops_queries: ClassVar[bool] = False  # whether query calls dropped on the vector that meets candidates
     keeps_statistics: ClassVar[bool] = False  # whether training keeps statistics of queries (batch normalisation)
+    reciprocals: ClassVar[bool] = True  # whether training asks each fact from its object's side too
     usual: ClassVar[Mapping[str, Any]] = {}
     point: ClassVar[str] = "entity"  # the table whose rows are the candidates' vectors
 
