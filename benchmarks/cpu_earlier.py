@@ -29,11 +29,12 @@ from murp import models
 from murp.evaluation import KnownFacts, evaluate
 from murp.graph import KnowledgeGraph
 
-data, dim, repeats = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+data, dim, repeats, *names = sys.argv[1:]
+dim, repeats = int(dim), int(repeats)
 graph = KnowledgeGraph.load(data)
 known = KnownFacts.of(graph)
 found = {}
-for name in ("murp", "mure"):
+for name in names:
     model = models.MODELS[name](graph.num_entities, 2 * graph.num_relations, dim).initialise(0)
     model.parameters["entity"].mul_(50)
     found[name] = []
@@ -51,30 +52,39 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.add_argument("--data", default="WN18RR")
     options.add_argument("--dim", type=int, default=40)
     chosen = options.parse_args(arguments)
-    data, rounds, repeats = ("wordnet-mini", 1, 1) if chosen.quick else (chosen.data, 5, 5)
+    rounds, repeats = (1, 1) if chosen.quick else (5, 5)
+    names = ["murp"] if chosen.quick else ["murp", "mure"]  # each is compiled once more, for the earlier folder
     commit = "HEAD" if chosen.quick else chosen.commit
     times: dict[str, dict[str, list[list[float]]]] = {}
     with tempfile.TemporaryDirectory() as folder:
         earlier = Path(folder) / "earlier"
+        data = _toy(Path(folder) / "toy.tsv") if chosen.quick else chosen.data
         if git(ROOT, "worktree", "add", "--detach", str(earlier), commit) is None:
             sys.exit(f"git cannot check out {commit} of {ROOT}. Name a commit of this repository's history.")
         try:
             for _ in range(rounds):
                 for name, tree in (("earlier", earlier), ("now", ROOT)):
-                    for model, found in _measured(tree, data, chosen.dim, repeats).items():
+                    for model, found in _measured(tree, data, chosen.dim, repeats, names).items():
                         times.setdefault(model, {}).setdefault(name, []).extend(found)
         finally:
             git(ROOT, "worktree", "remove", "--force", str(earlier))
     figures = {model: _compared(found) for model, found in times.items()}
-    settings = {"data": data, "dim": chosen.dim, "earlier": commit, "rounds": rounds, "repeats": repeats}
+    settings = {"data": Path(data).name, "dim": chosen.dim, "earlier": commit, "rounds": rounds, "repeats": repeats}
     what = "filtered evaluation of a test set, both directions, float32, by this code and by an earlier commit's"
     store(result(what, settings, figures), chosen.out)
 
 
-def _measured(tree: Path, data: str, dim: int, repeats: int) -> dict[str, list[list[float]]]:
+def _toy(file: Path) -> str:
+    """A file of facts that any version reads: a tree, and who stands next to whom in it."""
+    rows = (f"e{i}\tchild\te{i // 2}\ne{i}\tnext\te{i + 1}\n" for i in range(1, 100))
+    file.write_text("".join(rows))
+    return str(file)
+
+
+def _measured(tree: Path, data: str, dim: int, repeats: int, names: list[str]) -> dict[str, list[list[float]]]:
     """Seconds on the clock and of the processors, by model and repeat, of the code of a checkout."""
     variables = {**os.environ, "PYTHONPATH": str(tree / "src")}
-    words = [sys.executable, "-c", WORK, data, str(dim), str(repeats)]
+    words = [sys.executable, "-c", WORK, data, str(dim), str(repeats), *names]
     done = subprocess.run(words, cwd=tree, env=variables, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, list[list[float]]] = json.loads(done.stdout)
     return found

@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 f"{sharpness}×, {'edges' if edges else 'no edges'}": moving(
                     browser, f"{address}#relation={most['id']}&edges={edges}", sharpness, frames, centres
                 )
-                for sharpness, edges in (((1, 0), (2, 1)) if chosen.quick else product((1, 2), (0, 1)))
+                for sharpness, edges in (((1, 1),) if chosen.quick else product((1, 2), (0, 1)))
             }
         version = browser.version
         browser.close()

@@ -41,12 +41,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.add_argument("--rate", type=int, default=1000, help="requests a second")
     options.add_argument("--seconds", type=float, default=60.0)
     chosen = options.parse_args(arguments)
-    length, rate, repeats = (0.5, 50, 2) if chosen.quick else (chosen.seconds, chosen.rate, 31)
+    length, rate, repeats = (0.2, 50, 2) if chosen.quick else (chosen.seconds, chosen.rate, 31)
     small = toy_graph() if chosen.quick else KnowledgeGraph.load(chosen.load)
     large = small if chosen.quick else KnowledgeGraph.load(chosen.data)
 
     with explorer(small) as (port, process):
-        load(port, small, 0.5 if chosen.quick else 3.0, None)  # warm up
+        load(port, small, 0.2 if chosen.quick else 3.0, None)  # warm up
         before, began = memory(process), cpu_seconds(process)
         paced = load(port, small, length, rate)
         after, ended = memory(process), cpu_seconds(process)

@@ -25,7 +25,7 @@ from murp.cli.main import main
 from murp.training import progress, sampler
 class Stop(progress.Silent):
     def advance(self, *told): os._exit(0)
-progress.for_terminal = Stop
+progress.usual = Stop
 sampler.STEPS_A_CHUNK["cpu"] = 1
 sys.exit(main(sys.argv[1:]) or "training ended before its first step")
 """

@@ -31,11 +31,12 @@ os.environ |= {"MURP_CACHE": "off", "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS":
 import torch  # noqa: E402
 from fuzz_explorer import make_explorer  # noqa: E402
 from fuzz_files import FILES  # noqa: E402
+from fuzz_graphs import GRAPHS  # noqa: E402
 from fuzz_oracle import Make  # noqa: E402
 
 from measure import parser, result, store  # noqa: E402
 
-READERS: dict[str, tuple[int, Make]] = {**FILES, "explorer requests": (5_000, make_explorer)}
+READERS: dict[str, tuple[int, Make]] = {**FILES, **GRAPHS, "explorer requests": (5_000, make_explorer)}
 SCRATCH = "/dev/shm" if os.path.isdir("/dev/shm") else None  # a folder in memory, where there is one
 SECONDS = 10  # an input may take
 MEMORY = 2 << 30  # address space a reader may take on top of what the libraries have

@@ -4,8 +4,9 @@
 
 The libraries below murp choose their code by the processor, and so the order in which they add and whether they fuse a
 product into a sum. Environment variables make them choose otherwise. Each choice here runs the tests that compare
-scores, ranks, ties, steps and geometry in a process of its own; ``make test`` runs all of them. Tests through Triton's
-interpreter are left out: it computes by NumPy, one operation at a time, and has the same code on every processor.
+scores, ranks, ties, steps and geometry in a process of its own; ``make test`` runs all of them. Where a choice is of
+threads or of Numba, tests of PyTorch alone are left out: nothing there is chosen otherwise. So are tests through
+Triton's interpreter: it computes by NumPy, one operation at a time, and has the same code on every processor.
 """
 
 from __future__ import annotations
@@ -34,13 +35,17 @@ from murp import threads  # noqa: E402
 
 TESTS = [
     "tests/kernels/test_products.py", "tests/kernels/test_ties.py", "tests/evaluation/test_every_engine.py",
-    "tests/evaluation/test_fused_ranks.py",
-    "tests/evaluation/test_ranks.py", "tests/prediction/test_top.py", "tests/engines", "tests/geometry",
-    "tests/models/test_scores.py",
+    "tests/evaluation/test_fused_ranks.py", "tests/evaluation/test_ranks.py", "tests/prediction/test_top.py",
+    "tests/engines", "tests/geometry", "tests/models/test_scores.py",
 ]  # fmt: skip
-# Of those, what goes through the interpreter or is about memory, cost and imports: the instructions change nothing.
-WITHOUT = "triton or side_by_side or compilers or cost_of or never_makes or counts_stay"
+BY_PYTORCH = ["tests/geometry"]  # alone, and on tensors too small to be shared among threads
+# Of the tests, what goes through the interpreter or is about memory, cost and imports: the instructions change nothing.
+WITHOUT = (
+    "triton or side_by_side or several_tiles or set_back or transformation_near_the_boundary"
+    " or compilers or cost_of or never_makes or counts_stay or there_is_room or fits_its_memory"
+)
 QUICK = ["tests/kernels/test_products.py", "tests/geometry/test_batches.py"]
+UNUSED = ("schemathesis", "xdist", "anyio")  # plugins that take long to import
 EXAMPLES = 12  # of a property, at most
 AT_ONCE = 4  # processes, at most, and no more than there are processors
 
@@ -51,6 +56,7 @@ class Choice:
 
     environment: dict[str, str]
     needs: str = ""
+    pytorch: bool = True  # whether it may change what PyTorch alone computes
 
 
 def _threads(number: int) -> dict[str, str]:
@@ -69,13 +75,13 @@ NUMPY = {
 LOWEST = "the lowest of all"
 CHOICES = {
     LOWEST: Choice(ATEN | MKL | NUMBA | NUMPY),  # first: it takes longest, because fma is done in software
-    "usual, one thread": Choice(_threads(1)),
-    "usual, three threads": Choice(_threads(3)),
+    "usual, one thread": Choice(_threads(1), pytorch=False),
+    "usual, three threads": Choice(_threads(3), pytorch=False),
     "ATEN_CPU_CAPABILITY=default": Choice(ATEN),
     "ATEN_CPU_CAPABILITY=avx2": Choice({"ATEN_CPU_CAPABILITY": "avx2"}, "avx2"),
     "MKL_CBWR=COMPATIBLE": Choice(MKL),
     "MKL_ENABLE_INSTRUCTIONS=SSE4_2": Choice({"MKL_ENABLE_INSTRUCTIONS": "SSE4_2"}, "sse4.2"),
-    "NUMBA_CPU_NAME=generic": Choice(NUMBA),
+    "NUMBA_CPU_NAME=generic": Choice(NUMBA, pytorch=False),
     "NumPy, OpenBLAS, C library without AVX2 and FMA": Choice(NUMPY),
 }
 _SET = {name for choice in CHOICES.values() for name in choice.environment}
@@ -89,7 +95,7 @@ def environment(choice: Choice) -> dict[str, str]:
     return {**others, "MURP_EXAMPLES": str(EXAMPLES), "PYTHONPATH": path, **choice.environment}
 
 
-def tried(choice: Choice, tests: Sequence[str], without: str = WITHOUT) -> dict[str, Any]:
+def tried(choice: Choice, tests: Sequence[str]) -> dict[str, Any]:
     """What took effect under a choice, and how many tests passed, failed and were skipped."""
     if choice.needs and not llvmlite.binding.get_host_cpu_features().get(choice.needs, False):
         return {"not tried": f"this processor does not have {choice.needs}", "failed": 0}
@@ -97,7 +103,9 @@ def tried(choice: Choice, tests: Sequence[str], without: str = WITHOUT) -> dict[
     with tempfile.TemporaryDirectory() as work:
         report = Path(work) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "in_effect", "-m", "not gpu"]
-        command += ["-rfE", "--tb=short", "-k", f"not ({without})", f"--junitxml={report}", *tests]
+        command += [word for plugin in UNUSED for word in ("-p", f"no:{plugin}")]
+        command += ["-rfE", "--tb=short", "-k", f"not ({WITHOUT})", f"--junitxml={report}"]
+        command += [test for test in tests if choice.pytorch or test not in BY_PYTORCH]
         done = subprocess.run(command, cwd=ROOT, env=environment(choice), capture_output=True, text=True)
         if not report.exists() or done.returncode not in (0, 1):
             return {"failed": 1, "ended": f"status {done.returncode}", "said": (done.stdout + done.stderr)[-3000:]}
@@ -141,7 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name, found in zip(names, pool.map(lambda name: tried(CHOICES[name], tests), names), strict=True):
             print(line(name, found), flush=True)
             figures[name] = {what: value for what, value in found.items() if what != "said"}
-    settings = {"tests": tests, "left out": WITHOUT, "examples": EXAMPLES}
+    settings = {"tests": tests, "of PyTorch alone": BY_PYTORCH, "left out": WITHOUT, "examples": EXAMPLES}
     if options.out is not None:
         measure.store(measure.result("numeric tests under choices of instructions", settings, figures), options.out)
     return int(any(found["failed"] for found in figures.values()))

@@ -1,6 +1,7 @@
 """Training, evaluation and prediction in a process that some start method makes; see ``test_other_processes.py``.
 
-``python elsewhere.py METHOD`` does all three in this process, then in a child, and prints both as JSON.
+``python elsewhere.py METHOD …`` does all three in this process, then for each method in a child and here again, and
+prints all as JSON.
 """
 
 from __future__ import annotations
@@ -89,13 +90,14 @@ def in_child(method: str) -> dict[str, Any]:
     return found
 
 
-def main(method: str) -> None:
+def main(methods: list[str]) -> None:
     """See this module."""
     share_all()
     torch.rand(2**20).exp_()  # now PyTorch has threads, which a forked child does not
     here = all_figures()
-    print(json.dumps({"parent": here, "child": in_child(method), "parent again": all_figures()}))
+    told = {method: {"parent": here, "child": in_child(method), "parent again": all_figures()} for method in methods}
+    print(json.dumps(told))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1:])

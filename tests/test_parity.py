@@ -18,6 +18,9 @@ TWINS: dict[str, list[Any]] = {
     "train": [murp.train, murp.resume],
     "sweep": [murp.sweep],
     "evaluate": [murp.evaluate, murp.Run.evaluate],
+    "compare": [murp.compare, murp.Run.compare],
+    "embed": [murp.embed],
+    "reconstruct": [murp.Run.reconstruct],
     "predict": [murp.Run.predict, murp.Run.predict_file],
     "discover": [murp.Run.discover],
     "calibrate": [murp.Run.calibrate],
@@ -41,7 +44,6 @@ TWINS: dict[str, list[Any]] = {
 }
 # Commands that come later, each with its reason; once Python has the name it belongs into TWINS.
 LATER = {
-    "compare": "tests of significance between runs: the command and murp.compare come together",
     "tune": "a search for settings: the command and murp.tune come together",
 }
 
@@ -54,7 +56,7 @@ READING = {
     "columns",
     "no_header",
 }  # of a graph: KnowledgeGraph.load, or the graph itself
-PRINTING = {"json", "quiet"}  # results are objects with to_dict and to_dataframe; progress=Silent() is quiet
+PRINTING = {"json", "quiet", "format"}  # results are objects with to_dict and to_dataframe; progress=Silent() is quiet
 ELSEWHERE: dict[str, str] = {
     "threads": "murp.threads.use",
     "by_relation": "Report.by_relation",
@@ -65,6 +67,8 @@ ELSEWHERE: dict[str, str] = {
     "train resume": "murp.resume",
     "train data": "the graph",
     "sweep data": "the graph",
+    "embed data": "the graph",
+    "reconstruct run_folder": "murp.load",
     "explore export": "Run.page",
     "paper report to": "folder",
     "paper run items": "items",

@@ -29,7 +29,7 @@ def test_a_shell_reads_what_was_meant(name: str) -> None:
     (program, verb, path) = shlex.split(command("evaluate", Path(name)))
     assert (program, verb) == ("murp", "evaluate")
     assert Path(path) == Path(name)
-    assert parser([verb, path]).parse_args([verb, path]).path == path
+    assert parser([verb, path]).parse_args([verb, path]).path == [path]
 
 
 @pytest.mark.parametrize("name", ["line\nend", "caf\udce9", "\x1b[31mred's \\", "-k", "é 東 \udcff1"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import inspect
 import pickle
 import pydoc
@@ -140,6 +139,7 @@ def test_everything_tabular_is_a_frame_and_a_page(run: murp.Run) -> None:
         "audit": murp.audit(run.graph),
         "datasets": murp.datasets(),
         "metrics": run.metrics(),
+        "comparison": run.compare(run, samples=100),
     }
     for name, one in tables.items():
         frame = one.to_dataframe()
@@ -157,15 +157,7 @@ def test_everything_tabular_is_a_frame_and_a_page(run: murp.Run) -> None:
 
 
 def test_without_pandas_the_error_names_the_extra(run: murp.Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *rest: Any, **more: Any) -> Any:
-        if name == "pandas":
-            raise ImportError(name)
-        return real(name, *rest, **more)
-
-    monkeypatch.delitem(sys.modules, "pandas", raising=False)
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MurpError, match=r"a data frame needs pandas.*pip install 'murp\[pandas\]'"):
         run.nearest("n1").to_dataframe()
 
@@ -281,6 +273,46 @@ def test_a_sweep_takes_one_value_or_several(here: Path) -> None:
     assert other.out == Path("runs/tree-sweep-lr-2")  # where runs of the same names have another dimension
     with pytest.raises(RunError, match=r"every run of runs/tree-sweep-2 failed"):
         _ = murp.sweep(tree(), **{**settings, "lr": [1e25]}).best
+
+
+def test_a_sweep_has_mean_and_deviation_over_seeds(here: Path) -> None:
+    found = murp.sweep(tree(), **{**QUICK, "model": "mure", "lr": [5.0, 0.5], "seed": [1, 0]})
+    groups = found.over_seeds()
+    by_name = {trial.name: trial.mrr for trial in found}
+    assert [(one.run, one.seeds) for one in groups] == [("lr5.0", (1, 0)), ("lr0.5", (1, 0))]
+    assert groups[0].mrr == (by_name["lr5.0-seed1"], by_name["lr5.0-seed0"])
+    assert groups[0].mean == pytest.approx(sum(groups[0].mrr) / 2)
+    assert pickle.loads(pickle.dumps(found.over_seeds())) == groups
+
+
+def test_a_graph_for_recipe_auto_is_read_by_its_columns(here: Path) -> None:
+    rows = "".join(f"r,a{i},a{j}\n" for i in range(14) for j in range(14))
+    Path("facts.csv").write_text(rows)
+    run = murp.train(
+        "facts.csv",
+        recipe="auto",
+        columns="head=2,relation=1,tail=3",
+        no_header=True,
+        dim=3,
+        epochs=1,
+        validate_every=0,
+        device="cpu",
+        progress=QUICK["progress"],
+    )
+    assert (run.graph.num_entities, run.graph.num_relations) == (14, 1)
+    assert run.config.model == "rescal"
+
+
+def test_one_hierarchy_is_embedded_and_reconstructed(here: Path) -> None:
+    Path("tree.tsv").write_text("".join(f"n{i}\tparent\tn{(i - 1) // 3}\n" for i in range(1, 40)))
+    run = murp.embed("tree.tsv", relation="parent", model="layout", out="layout")
+    assert isinstance(run, murp.Run)
+    assert run.reconstruct().nodes == 39
+    with pytest.raises(ConfigError, match="a layout is not trained, and has two dimensions: leave out --dim"):
+        murp.embed("tree.tsv", model="layout", dim=3, out="other")
+    with pytest.raises(ConfigError, match="leave it out, or choose that"):
+        murp.embed("tree.tsv", scale=2.0, out="other")
+    assert not Path("other").exists()
 
 
 # ------------------------------------------------------------------ signatures

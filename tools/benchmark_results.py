@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import origins
+from murp import tables
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS, DOCS = ROOT / "results", ROOT / "docs"
 Result = dict[str, Any]
 RELIABILITY = "reliability_"
+PROTOCOLS = "protocols_"
 NAMES = {"murp": "MuRP", "mure": "MuRE"}
 
 
@@ -39,7 +41,7 @@ def results(pattern: str) -> Iterator[tuple[str, Result]]:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table."""
-    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows))
+    return tables.table(head, rows, format="markdown")
 
 
 def time(seconds: float) -> str:
@@ -79,5 +81,6 @@ def code(stored: Result) -> str:
 
 
 def benchmarks() -> origins.Results:
-    """The results that are not of reliability, which has a page of its own."""
-    return {name: stored for name, stored in origins.every(RESULTS).items() if not name.startswith(RELIABILITY)}
+    """The results that are not of reliability or of protocols, which have pages of their own."""
+    elsewhere = (RELIABILITY, PROTOCOLS)
+    return {name: stored for name, stored in origins.every(RESULTS).items() if not name.startswith(elsewhere)}

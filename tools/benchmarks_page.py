@@ -26,6 +26,7 @@ from benchmark_uses import (
     pictures,
     reading,
     start_up,
+    time_to_quality,
 )
 
 ORIGINS = (
@@ -50,6 +51,7 @@ SECTIONS = (
     sweeps,
     cpu_steps,
     any_model,
+    time_to_quality,
     evaluations,
     earlier,
     neighbours,

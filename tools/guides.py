@@ -38,6 +38,7 @@ GUIDES = (
     "own-data",
     "reading-results",
     "geometry-and-dimension",
+    "hierarchies",
     "explorer",
     "own-model",
     "mathematics",

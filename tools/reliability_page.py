@@ -164,7 +164,7 @@ def with_shares(figures: Values) -> Values:
 def survivors(figures: Values) -> list[str]:
     """The mutants that no test noticed, with the reason."""
     rows = [
-        [f"`{one['key']}`".replace("|", "\\|"), one["explanation"].replace("|", "\\|")]
+        [f"`{one['key']}`", one["explanation"]]
         for module in figures.get("modules", {}).values()
         for one in module.get("survivors", [])
     ]
@@ -197,7 +197,7 @@ def shown(value: Any) -> str:
             if value and all(isinstance(part, str | int | float) for part in value)
             else (f"{len(value):,}")
         )
-    return str(value).replace("|", "\\|").replace("\n", " ")
+    return str(value)
 
 
 def main() -> int:

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from murp.api.graphs import dataset as dataset
     from murp.api.graphs import datasets as datasets
     from murp.api.graphs import hierarchy_split as hierarchy_split
+    from murp.api.hierarchies import embed as embed
     from murp.api.run import Run as Run
+    from murp.api.training import compare as compare
     from murp.api.training import evaluate as evaluate
     from murp.api.training import import_run as import_run
     from murp.api.training import load as load
@@ -49,9 +51,11 @@ _HOMES = {
     "Run": "murp.api.run",
     "analyze": "murp.api.graphs",
     "audit": "murp.api.graphs",
+    "compare": "murp.api.training",
     "convert": "murp.api.graphs",
     "dataset": "murp.api.graphs",
     "datasets": "murp.api.graphs",
+    "embed": "murp.api.hierarchies",
     "evaluate": "murp.api.training",
     "hierarchy_split": "murp.api.graphs",
     "import_run": "murp.api.training",
@@ -68,9 +72,11 @@ __all__ = [
     "__version__",
     "analyze",
     "audit",
+    "compare",
     "convert",
     "dataset",
     "datasets",
+    "embed",
     "evaluate",
     "hierarchy_split",
     "import_run",

@@ -36,6 +36,10 @@ class Config(Part):
         "", "where to look for named datasets before MURP_DATA and the cache; empty: nowhere else", free=True
     )
     split_seed: int = setting(0, "draws valid and test where the data is one file", least=0, most=2**63 - 1, free=True)
+    columns: str = setting(
+        "", "head=…,relation=…,tail=…: columns of the data by title or number from 1; empty: by known titles", free=True
+    )
+    no_header: bool = setting(False, "the first row of the data is a fact, whatever it looks like", free=True)
     model: str = setting("murp", "the model, by name or package.module:Class of your own")
     objective: str = setting("bernoulli", "what training minimises")
     corruption: str = setting("uniform", "how false triples are made of true ones, for objectives that need some")

@@ -22,6 +22,9 @@ MODELS = {
     "murp": "murp.models.multirelational:MuRP",
     "mure": "murp.models.multirelational:MuRE",
     "transe": "murp.models.transe:TransE",
+    "stranse": "murp.models.stranse:STransE",
+    "ftranse": "murp.models.ftranse:FTransE",
+    "riemannian-transe": "murp.models.riemannian_transe:RiemannianTransE",
     "distmult": "murp.models.distmult:DistMult",
     "complex": "murp.models.complex:ComplEx",
     "rescal": "murp.models.rescal:RESCAL",
@@ -35,9 +38,14 @@ MODELS = {
     "refh": "murp.models.hyperbolic_rotations:RefH",
     "atth": "murp.models.hyperbolic_rotations:AttH",
     "roth-stretch": "murp.models.hyperbolic_rotations:RotHStretch",
+    "mure-rotation": "murp.models.stretched_rotations:MuRERotation",
+    "murp-rotation": "murp.models.stretched_rotations:MuRPRotation",
     "mure-matrix": "murp.models.matrices:MuREMatrix",
     "murp-matrix": "murp.models.matrices:MuRPMatrix",
     "hybonet": "murp.models.hybonet:HyboNet",
+    "mixed-curvature": "murp.models.mixed_curvature:MixedCurvature",
+    "poincare": "murp.models.hierarchy:Poincare",
+    "lorentz": "murp.models.hierarchy:Lorentz",
 }
 OBJECTIVES = {
     "bernoulli": "murp.objectives.bernoulli:Bernoulli",
@@ -54,6 +62,8 @@ NEGATIVES = {
     "shared": "murp.negatives.shared:Shared",
     "by-relation": "murp.negatives.by_relation:ByRelation",
     "checked": "murp.negatives.checked:Checked",
+    "unrelated": "murp.negatives.unrelated:Unrelated",
+    "relatives": "murp.negatives.unrelated:Relatives",
 }
 OPTIMIZERS = {
     "sgd": "murp.optimizers.sgd:SGD",

@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from murp.errors import MurpError
+from murp.extras import need
 
 SHOWN = 20  # rows of a table in a notebook
 Row = TypeVar("Row")
@@ -68,11 +68,7 @@ def _flat(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 def pandas() -> Any:
     """The package pandas; an error that names the extra where it is not installed."""
-    try:
-        import pandas
-    except ImportError:
-        raise MurpError("a data frame needs pandas, which is not installed: pip install 'murp[pandas]'.") from None
-    return pandas
+    return need("pandas", "pandas", "a data frame")
 
 
 def html_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -21,14 +21,14 @@ from murp.provenance import identity
 from textbook import TextbookMuRP
 
 ROOT = Path(__file__).resolve().parents[2]
-IN_PROCESS = {"any_model", "cpu_step", "cpu_evaluation", "time_to_quality"}
+IN_PROCESS = {"any_model", "cpu_step", "cpu_evaluation", "hierarchy", "protocols", "time_to_quality"}
 BY_PROCESS = {"cpu_many_entities", "cpu_neighbours", "cpu_reading", "explorer_load", "plots", "start_up"}
 IN_A_BROWSER = {"explorer_frames"}
 
 
 def test_every_benchmark_is_tried_here() -> None:
     programs = {path.stem for path in (ROOT / "benchmarks").glob("*.py") if "def main(" in path.read_text()}
-    assert programs == IN_PROCESS | BY_PROCESS | IN_A_BROWSER | {"gpu", "reference_run", "cpu_earlier"}
+    assert programs == IN_PROCESS | BY_PROCESS | IN_A_BROWSER | {"gpu", "reference_run", "cpu_earlier", "field"}
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs a git checkout")
@@ -41,8 +41,7 @@ def test_this_code_is_measured_against_a_commit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(IN_PROCESS | BY_PROCESS))
-def test_a_benchmark_runs_and_stores_what_it_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def test_a_benchmark_runs_and_stores_what_it_found(name: str, tmp_path: Path) -> None:
     out = tmp_path / "results" / "it.json"
     importlib.import_module(name).main(["--quick", "--out", str(out)])
     check(json.loads(out.read_text()))
@@ -50,10 +49,10 @@ def test_a_benchmark_runs_and_stores_what_it_found(name: str, tmp_path: Path, mo
 
 @pytest.mark.browser
 @pytest.mark.parametrize("name", sorted(IN_A_BROWSER))
-def test_a_benchmark_runs_in_a_browser(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_benchmark_runs_in_a_browser(name: str, tmp_path: Path) -> None:
     if not (os.environ.get("MURP_CHROMIUM") or shutil.which("chromium")):
         pytest.skip("needs a browser: apt-get install chromium, or name one in MURP_CHROMIUM")
-    test_a_benchmark_runs_and_stores_what_it_found(name, tmp_path, monkeypatch)
+    test_a_benchmark_runs_and_stores_what_it_found(name, tmp_path)
 
 
 def test_the_gpu_benchmarks_run_as_toys_on_the_cpu(tmp_path: Path) -> None:

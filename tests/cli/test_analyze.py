@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typed import TRAIN, ok, process
+from typed import TRAIN, ok
 
 from murp.cli.main import main
 from murp.graph import KnowledgeGraph
@@ -60,7 +60,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 
 
 def test_data_as_json_and_as_text(dataset: Path, said: Callable[..., str]) -> None:
-    found = json.loads(ok("analyze", dataset, "--dim", "10", "--json", by=process))
+    found = json.loads(ok("analyze", dataset, "--dim", "10", "--json"))
     child, sibling = (next(r for r in found["relations"] if r["relation"] == n) for n in ("child_of", "sibling_of"))
     assert (child["edges"], child["entities"], child["krackhardt"], child["longest_path"]) == (62, 63, 1.0, 5)
     assert (child["direction"], child["roots"], child["leaves"], child["cardinality"]) == ("up", 1, 32, "n-1")

@@ -53,7 +53,7 @@ def test_a_misspelt_word_is_answered_with_the_one_that_is_close(
 def test_no_suggestion_where_nothing_is_close_or_nothing_is_misspelt(capsys: pytest.CaptureFixture[str]) -> None:
     message = misunderstood("train --model quaternions", capsys)
     assert "model 'quaternions' is not known. Choose one of murp, mure, transe" in message
-    for line in ("evaluate runs/p surplus", "evaluate runs/p --zzzzz", "evaluate --prot paper"):
+    for line in ("info runs/p surplus", "evaluate runs/p --zzzzz", "evaluate --prot paper"):
         assert "Did you mean" not in misunderstood(line, capsys)
 
 

@@ -1,12 +1,14 @@
 """What a user types, run in this process or in one of its own.
 
 In this process the words go through the command line's own parser and printer, and PyTorch is imported already; a
-process of its own (``by=process``) spends seconds on that.
+process of its own (``by=process``) spends seconds on that. Several commands that are each the first to import murp
+share those seconds (:func:`each_first`).
 """
 
 from __future__ import annotations
 
 import io
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -55,6 +57,29 @@ def ok(*arguments: str | Path, by: Callable[..., Ended] = murp, **more: Any) -> 
     assert result.returncode == 0, result.stderr
     assert "Traceback" not in result.stderr
     return result.stdout
+
+
+EACH_FIRST = """
+import json, os, sys
+import matplotlib.figure, numba, pyarrow.parquet, scipy.sparse, scipy.stats, torch  # what takes long
+for words in json.loads(sys.argv[1]):
+    child = os.fork()
+    if child == 0:
+        from murp.cli.main import main
+        sys.exit(main(words))
+    if os.waitpid(child, 0)[1] != 0:
+        sys.exit(f"failed: {words}")
+    print("\\0", end="", flush=True)
+"""
+
+
+def each_first(*commands: list[str | Path]) -> list[str]:
+    """What commands print that must succeed, each in a process that has imported other libraries, but none of murp."""
+    given = json.dumps([[str(word) for word in words] for words in commands])
+    ended = subprocess.run([sys.executable, "-c", EACH_FIRST, given], capture_output=True, text=True, timeout=300)
+    assert ended.returncode == 0, ended.stderr
+    assert "Traceback" not in ended.stderr
+    return ended.stdout.split("\0")[:-1]
 
 
 def refused(*arguments: str | Path, status: int = 1, by: Callable[..., Ended] = murp, **more: Any) -> str:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from murp.config import Config
-from murp.engines import Task, TorchEngine
+from murp.engines import Task, TorchEngine, updates
 from murp.engines import step as steps
 from murp.models import from_config
 from murp.negatives import Drawn
@@ -47,9 +47,11 @@ def test_steps_by_tables_are_steps_by_rows(settings: dict[str, Any], monkeypatch
     for seed in range(3):
         positives, negatives = batch(seed)
         monkeypatch.setattr(steps, "MANY", 2**62)
+        monkeypatch.setattr(updates, "FEW_ROWS", 0)
         assert not steps.reads_most(by_rows.task, positives, Drawn(negatives))
         expected = by_rows.step(positives, negatives, 0.05)
         monkeypatch.setattr(steps, "MANY", 1)
+        monkeypatch.setattr(updates, "FEW_ROWS", 4)
         assert steps.reads_most(by_tables.task, positives, Drawn(negatives))
         torch.testing.assert_close(by_tables.step(positives, negatives, 0.05), expected, rtol=1e-10, atol=1e-12)
     for name, values in by_rows.model.parameters.items():
@@ -80,9 +82,9 @@ def test_all_entities_as_candidates(model: str, monkeypatch: pytest.MonkeyPatch)
     by_rows, by_tables = engine(model=model), engine(model=model)
     for seed in range(2):
         positives, _ = batch(seed)
-        loss, touched = steps.row_gradients(by_rows.task, positives, None)
-        by_rows.updater.update(touched, 0.05)
-        assert steps.reads_most(by_tables.task, positives, None)
+        monkeypatch.setattr(updates, "FEW_ROWS", 0)  # relations by rows
+        loss = by_rows.step(positives, None, 0.05)
+        monkeypatch.setattr(updates, "FEW_ROWS", 4)
         torch.testing.assert_close(by_tables.step(positives, None, 0.05), loss)
     for name, values in by_rows.model.parameters.items():
         torch.testing.assert_close(by_tables.model.parameters[name], values, rtol=1e-8, atol=1e-10, msg=name)
@@ -96,3 +98,26 @@ def test_what_needs_the_rows_themselves_is_done_by_rows(monkeypatch: pytest.Monk
     task = engine(model="mure").task
     assert not steps.reads_most(task, positives, Drawn(negatives, subjects=negatives))
     assert not steps.reads_most(task, positives, Drawn(negatives[0]))
+
+
+def test_gradients_that_lie_in_one_place_are_not_added_to_twice() -> None:
+    """Autograd hands out one tensor for both tables of a sum."""
+    made = engine(model="mure")
+    shape = made.model.parameters["entity"].shape
+    gradient = torch.ones(shape, dtype=torch.float64)
+    touched: steps.Touched = {table.name: [] for table in made.model.tables}
+    touched["entity"] = [steps.Part(None, gradient, whole=True)]
+    touched["object_bias"] = [steps.Part(None, gradient, whole=True)]
+    made.updater.prepare(touched)
+    assert touched["entity"][0].gradient.data_ptr() != touched["object_bias"][0].gradient.data_ptr()
+
+
+def test_claims_are_as_wide_as_the_positions_in_a_batch() -> None:
+    made = engine(model="mure")
+    touched: steps.Touched = {table.name: [] for table in made.model.tables}
+    rows = torch.iinfo(updates.NARROW).max + 1
+    touched["entity"] = [steps.Part(torch.zeros(rows, dtype=torch.int64), torch.zeros(rows, 6), whole=False)]
+    assert made.updater.claim["entity"].dtype == updates.NARROW
+    made.updater.prepare(touched)
+    assert made.updater.claim["entity"].dtype == torch.int32
+    assert made.updater.claim["relation"].dtype == updates.NARROW

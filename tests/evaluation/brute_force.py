@@ -16,16 +16,19 @@ from murp.graph import KnowledgeGraph, Triples, Vocabulary
 Fact = tuple[int, int, int]
 
 
-def realistic_rank(scores: list[float], target: int, excluded: Collection[int]) -> float:
-    """Mean of the best and the worst place of ``target`` among the entities that are not excluded."""
+def realistic_rank(scores: list[float], target: int, excluded: Collection[int], share: float = 0.5) -> float:
+    """Between the best and the worst place of ``target`` among the entities that are not excluded: by default midway.
+
+    ``share``: 0 for the best, 1 for the worst.
+    """
     rivals = [scores[entity] for entity in range(len(scores)) if entity != target and entity not in excluded]
     best = 1 + sum(score > scores[target] for score in rivals)
     worst = 1 + sum(score >= scores[target] for score in rivals)
-    return (best + worst) / 2
+    return best + share * (worst - best)
 
 
 def brute_force_ranks(
-    table: np.ndarray, triples: list[Fact], facts: list[Fact], protocol: str
+    table: np.ndarray, triples: list[Fact], facts: list[Fact], protocol: str, share: float = 0.5
 ) -> tuple[list[float], list[float]]:
     """Tail ranks and head ranks; ``table`` (N, 2R, N) has the score of every query and entity."""
     num_relations = table.shape[1] // 2
@@ -36,8 +39,8 @@ def brute_force_ranks(
         if protocol == "paper":
             other_tails.add(head)
             other_heads.add(tail)
-        tail_ranks.append(realistic_rank(table[head, relation].tolist(), tail, other_tails))
-        head_ranks.append(realistic_rank(table[tail, relation + num_relations].tolist(), head, other_heads))
+        tail_ranks.append(realistic_rank(table[head, relation].tolist(), tail, other_tails, share))
+        head_ranks.append(realistic_rank(table[tail, relation + num_relations].tolist(), head, other_heads, share))
     return tail_ranks, head_ranks
 
 

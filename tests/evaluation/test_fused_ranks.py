@@ -125,7 +125,7 @@ def test_same_as_the_generic_path(
 @kernels
 @names
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(
     entities=st.integers(1, 700),
     copies=st.integers(2, 5),

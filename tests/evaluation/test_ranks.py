@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from murp.errors import ConfigError, MurpError, NotFiniteError
 from murp.evaluation import PROTOCOLS, KnownFacts, Protocol, Ranks, rank
-from murp.evaluation.ranks import BYTES_PER_CELL, _realistic_ranks, batch_size, default_memory
+from murp.evaluation.ranks import BYTES_PER_CELL, _counts, batch_size, better_and_equal, default_memory
 from murp.graph import KnowledgeGraph
 
 protocols = st.sampled_from(PROTOCOLS)
@@ -42,6 +42,18 @@ def test_same_as_the_definition(case: Case, protocol: Protocol) -> None:
     assert ranks.head.tolist() == head
     assert ranks.tail.dtype == ranks.head.dtype == np.float64
     assert ranks.protocol == protocol
+
+
+@given(case=cases(), protocol=protocols)
+def test_the_best_and_the_worst_place_are_those_of_the_definition(case: Case, protocol: Protocol) -> None:
+    graph = case.graph
+    known = KnownFacts.of(graph)
+    better, equal = better_and_equal(
+        case.scorer, graph.test, known, num_relations=graph.num_relations, protocol=protocol
+    )
+    for found, share in ((1 + better, 0.0), (1 + better + equal, 1.0)):
+        tail, head = brute_force_ranks(case.table, tuples(graph.test), tuples(graph.facts()), protocol, share)
+        assert found.tolist() == tail + head
 
 
 @given(case=cases(), protocol=protocols, queries=st.integers(1, 20))
@@ -162,10 +174,8 @@ def test_nan_that_no_query_meets_is_no_error(case: Case, protocol: Protocol, dat
 
 def test_counts_stay_exact_beyond_the_integers_of_float32() -> None:
     entities = 2**24 + 1
-    ranks = _realistic_ranks(
-        torch.zeros(1, 1).expand(1, entities), torch.tensor([7]), torch.empty(2, 0, dtype=torch.int64)
-    )
-    assert ranks.tolist() == [(entities + 1) / 2]
+    counts = _counts(torch.zeros(1, 1).expand(1, entities), torch.tensor([7]), torch.empty(2, 0, dtype=torch.int64))
+    assert counts.tolist() == [[0], [entities - 1]]
 
 
 def test_an_unknown_protocol_names_the_known_ones() -> None:

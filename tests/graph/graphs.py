@@ -9,16 +9,19 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from murp.graph.formats.text import no_fact
 from murp.graph.knowledge_graph import KnowledgeGraph
-from murp.graph.reading import role_positions
+from murp.graph.tidy import BLANKS
 
 Row = tuple[str, str, str]
 
 # Any character but the ones that separate, and a byte-order mark, which a reader may take off the first name.
-names = st.text(st.characters(codec="utf-8", exclude_characters="\t\r\n\ufeff"), min_size=1, max_size=12)
+names = st.text(st.characters(codec="utf-8", exclude_characters="\t\r\n\ufeff"), min_size=1, max_size=12).filter(
+    lambda name: name.strip(BLANKS)
+)
 few_names = st.sampled_from(["a", "b", "c", 'd "e" f', " g h ", "ß→", "i,j", "#k", "NA", "null", "'"])
 rows = st.lists(st.tuples(few_names | names, few_names | names, few_names | names), min_size=1, max_size=30)
-plain_rows = rows.filter(lambda listed: role_positions(listed[0]) is None)
+plain_rows = rows.filter(lambda listed: no_fact(table(listed)) is None)
 
 
 def table(listed: Sequence[Row]) -> pa.Table:

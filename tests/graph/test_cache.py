@@ -49,8 +49,8 @@ def dataset(tmp_path) -> Path:
 def parsed(monkeypatch) -> list[str]:
     """The names of the files of triples that were parsed, in order."""
     names: list[str] = []
-    real = sources.read_triples
-    monkeypatch.setattr(sources, "read_triples", lambda path: names.append(path.name) or real(path))
+    real = sources.read_facts
+    monkeypatch.setattr(sources, "read_facts", lambda path, columns: names.append(path.name) or real(path, columns))
     return names
 
 

@@ -74,3 +74,11 @@ def test_a_folder_that_exists_is_refused(tmp_path):
     with pytest.raises(DataError, match="exists already"):
         convert(index("toy", rows, rows, rows), tmp_path, "tsv")
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("format", ["tsv", "csv", "parquet"])
+def test_a_graph_without_valid_and_test_loads_again(tmp_path, format):
+    graph = KnowledgeGraph.from_triples([("a", "r", "b"), ("a", "r", "c")])
+    assert len(graph.train) == 2
+    convert(graph, tmp_path / "out", format)
+    assert graphs.same(KnowledgeGraph.load(tmp_path / "out"), graph)

@@ -11,7 +11,7 @@ from murp.graph.indexing import index, table_of
 
 
 @given(
-    rows=st.lists(st.tuples(*[graphs.few_names] * 3), max_size=40),
+    rows=st.lists(st.tuples(*[graphs.few_names.map(str.strip)] * 3), max_size=40),
     cuts=st.lists(st.integers(0, 40), min_size=2, max_size=2).map(sorted),
     chunk=st.integers(1, 7),
 )

@@ -85,7 +85,8 @@ def test_value_and_gradients_are_those_of_the_definition(
     for found, wanted in zip(gradients(3 * value, given), gradients(3 * expected, given), strict=True):
         torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
     with torch.no_grad():
-        assert torch.equal(MEANS[kind](*given), value)
+        # Without gradients it is another kernel, and a compiler for GPUs may fuse other products into sums.
+        torch.testing.assert_close(MEANS[kind](*given), value, rtol=1e-14 if path == "cuda" else 0, atol=0)
 
 
 @kinds

@@ -27,6 +27,40 @@ def drawn(
     return table, indices, [torch.randn(size, dim, dtype=torch.float64, generator=draw) for _ in range(number)]
 
 
+def compare(table: Tensor, indices: Tensor, vectors: list[Tensor]) -> None:
+    leaves = [values.requires_grad_() for values in (table, *vectors)]
+    found = []
+    for way in (gathered.products, copied):
+        products, square = way(leaves[0], indices, tuple(leaves[1:]))
+        value = sum((product.sin().sum() for product in products), square.cos().sum())
+        found.append([*products, square, *torch.autograd.grad(value, leaves)])
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-11, atol=1e-11)
+
+
+CUDA = pytest.param("cuda", marks=pytest.mark.gpu)
+
+
+@pytest.fixture(params=["cpu", "triton", CUDA])
+def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Where tensors lie; "triton" is the interpreter on the CPU."""
+    if request.param == "triton":
+        if torch.cuda.is_available():
+            pytest.skip("where there is a GPU the kernels run on it")
+        triton_gathered = pytest.importorskip("murp.kernels.triton_gathered")
+        monkeypatch.setattr(gathered, "_kernels", lambda device: triton_gathered)
+        return "cpu"
+    return str(request.param)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1, 1, 1), (9, 5, 20, 40, 1), (4, 3, 70, 65, 2), (50, 2, 3, 3, 3)])
+def test_every_path_has_the_values_and_gradients_of_copied_rows(
+    shape: tuple[int, int, int, int, int], path: str
+) -> None:
+    table, indices, vectors = drawn(*shape, seed=0)
+    compare(table.to(path), indices.to(path), [x.to(path) for x in vectors])
+
+
 @settings(max_examples=at_most(40), deadline=None)
 @given(
     entities=st.integers(1, 40),  # few, so that rows repeat
@@ -39,15 +73,7 @@ def drawn(
 def test_values_and_gradients_are_those_of_copied_rows(
     entities: int, size: int, width: int, dim: int, number: int, seed: int
 ) -> None:
-    table, indices, vectors = drawn(entities, size, width, dim, number, seed)
-    leaves = [values.requires_grad_() for values in (table, *vectors)]
-    found = []
-    for way in (gathered.products, copied):
-        products, square = way(leaves[0], indices, tuple(leaves[1:]))
-        value = sum((product.sin().sum() for product in products), square.cos().sum())
-        found.append([*products, square, *torch.autograd.grad(value, leaves)])
-    for ours, theirs in zip(*found, strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-11, atol=1e-11)
+    compare(*drawn(entities, size, width, dim, number, seed))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -66,11 +92,10 @@ def test_the_number_of_threads_changes_no_bit(dtype: torch.dtype, monkeypatch: p
         assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
 
 
-def test_a_part_of_the_entities_with_fewer_than_there_are_parts() -> None:
-    """With three entities most parts are empty."""
-    assert numba_gathered.PARTS > 3
-    table, indices, (x,) = drawn(3, 4, 5, 2, 1, 1)
-    of = torch.ones(4, 5, dtype=torch.float64)
+def test_rows_without_occurrences_have_no_gradient() -> None:
+    table, _, (x,) = drawn(9, 4, 5, 2, 1, 1)
+    indices = torch.tensor([[3, 3, 8, 3, 0]] * 4)
+    of, none = torch.ones(4, 5, dtype=torch.float64), torch.zeros(4, 5, dtype=torch.float64)
     expected = torch.zeros_like(table).index_add_(0, indices.flatten(), x.repeat_interleave(5, 0))
-    found = numba_gathered.back_to_table([of], torch.zeros_like(of), [x], table, indices)
+    found, _ = numba_gathered.back([of, none], [x], table, indices)
     torch.testing.assert_close(found, expected)

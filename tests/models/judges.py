@@ -94,6 +94,18 @@ def transe(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
     return model.gamma - (norm(apart) if model.norm == 2 else mpmath.fsum(abs(a) for a in apart))
 
 
+@judge("stranse")
+def stranse(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    one = plus(through(r["subject_matrix"], s["entity"]), r["relation"])
+    apart = minus(one, through(r["object_matrix"], o["entity"]))
+    return model.gamma - (norm(apart) if model.norm == 2 else mpmath.fsum(abs(a) for a in apart))
+
+
+@judge("ftranse")
+def ftranse(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    return dot(plus(s["entity"], r["relation"]), o["entity"]) + dot(s["entity"], minus(o["entity"], r["relation"]))
+
+
 @judge("distmult")
 def distmult(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
     return mpmath.fsum(a * b * c for a, b, c in zip(s["entity"], r["relation"], o["entity"], strict=True))
@@ -236,23 +248,82 @@ def roth_stretch(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
     return tangent(turned(stretched, r["turn"], False), r, w, s, o, model)
 
 
-@judge("mure", "mure-matrix")
+@judge("riemannian-transe")
+def riemannian_transe(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    """The point of the geodesic from s to p whose distance from s is ℓ, on the hyperboloid: no sum of Möbius."""
+    c = mpf(model.curvature)
+    one, towards, other = (on_hyperboloid(scaled(mpmath.sqrt(c), x)) for x in (s["entity"], r["towards"], o["entity"]))
+    cosh = -lorentz(one, towards)
+    unit = scaled(1 / mpmath.sqrt(cosh * cosh - 1), minus(towards, scaled(cosh, one)))
+    length = mpmath.sqrt(c) * r["length"]
+    moved = plus(scaled(mpmath.cosh(length), one), scaled(mpmath.sinh(length), unit))
+    return model.gamma - mpmath.acosh(-lorentz(moved, other)) / mpmath.sqrt(c)
+
+
+def on_hyperboloid(x: Any) -> list[Any]:
+    """The point of the hyperboloid that a point of the ball, both of curvature -1, is the picture of."""
+    xx = dot(x, x)
+    return [(1 + xx) / (1 - xx), *scaled(2 / (1 - xx), x)]
+
+
+def lorentz(x: Any, y: Any) -> Any:
+    return dot(x[1:], y[1:]) - x[0] * y[0]
+
+
+@judge("mixed-curvature")
+def mixed_curvature(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    """On the sphere: the plane of the origin and the translation turned by the angle √c|r|, and an arccosine."""
+    first, second = (mpf(model.curvature) * p for p in curvature_shares(r, w))
+    moved = [a * b for a, b in zip(r["stretch"], s["entity"], strict=True)]
+    (a, b, c), (p, q, t), (x, y, z) = (cut(values, model.widths) for values in (moved, r["translation"], o["entity"]))
+    hyperbolic = distance(mobius(exp0(a, first), exp0(p, first), first), exp0(x, first), first)
+    one, other = (on_sphere(scaled(mpmath.sqrt(second), values)) for values in (b, y))
+    angle, along = mpmath.sqrt(second) * norm(q), scaled(1 / norm(q), q)
+    up, side = one[0], dot(along, one[1:])
+    cosine, sine = mpmath.cos(angle), mpmath.sin(angle)
+    turned_up, turned_side = cosine * up - sine * side, sine * up + cosine * side
+    one = [turned_up, *plus(one[1:], scaled(turned_side - side, along))]
+    spherical = mpmath.acos(dot(one, other)) / mpmath.sqrt(second)
+    flat = norm(minus(plus(c, t), z))
+    return biased(hyperbolic**2 + spherical**2 + flat**2, s, o)
+
+
+def curvature_shares(r: Row, w: Row) -> list[Any]:
+    """What the two curvatures are times the setting."""
+    learned = {**w, **r}.get("curvature", [None, None])
+    return [mpf(1) if p is None else mpmath.log(1 + mpmath.exp(p) * (mpmath.e - 1)) for p in learned]
+
+
+def cut(x: Any, widths: Any) -> list[Any]:
+    ends = [sum(widths[: i + 1]) for i in range(len(widths))]
+    return [x[end - width : end] for end, width in zip(ends, widths, strict=True)]
+
+
+def on_sphere(v: Any) -> list[Any]:
+    """The point of the unit sphere at the end of the great circle from (1, 0, …) with velocity (0, v)."""
+    length = norm(v)
+    return [mpmath.cos(length), *scaled(mpmath.sin(length) / length, v)]
+
+
+@judge("mure", "mure-matrix", "mure-rotation")
 def mure(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
-    x = through(matrix_of(r), s["entity"])
+    x = mapped(s["entity"], r)
     return biased(norm(minus(x, plus(o["entity"], r["translation"]))) ** 2, s, o)
 
 
-@judge("murp", "murp-matrix")
+@judge("murp", "murp-matrix", "murp-rotation")
 def murp(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
     c = mpf(model.curvature)
-    x = exp0(through(matrix_of(r), log0(s["entity"], c)), c)
+    x = exp0(mapped(log0(s["entity"], c), r), c)
     return biased(distance(x, mobius(o["entity"], r["translation"], c), c) ** 2, s, o)
 
 
-def matrix_of(r: Row) -> Any:
+def mapped(x: Any, r: Row) -> list[Any]:
+    """Through the relation's matrix; or stretched, and turned where it has a turn."""
     if "matrix" in r:
-        return r["matrix"]
-    return [[a if i == j else mpf(0) for j in range(len(r["translation"]))] for i, a in enumerate(r["subject_stretch"])]
+        return through(r["matrix"], x)
+    stretched = [a * b for a, b in zip(r["subject_stretch"], x, strict=True)]
+    return turned(stretched, r["turn"], False) if "turn" in r else stretched
 
 
 @judge("hybonet")
@@ -264,3 +335,18 @@ def hybonet(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
     x = [time, *scaled(mpmath.sqrt(time * time - 1) / norm(y[1:]), y[1:])]
     apart = minus(x, other)
     return biased(dot(apart[1:], apart[1:]) - apart[0] ** 2, s, o)
+
+
+@judge("poincare")
+def poincare(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    """The paper's equation 1, by arcosh."""
+    x, y = s["entity"], o["entity"]
+    apart = minus(x, y)
+    return -mpmath.acosh(1 + 2 * dot(apart, apart) / ((1 - dot(x, x)) * (1 - dot(y, y))))
+
+
+@judge("lorentz")
+def lorentz_embedding(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+    """arcosh(-⟨x,y⟩); the time component is that of a point on the hyperboloid, not the rounded one."""
+    x, y = s["entity"][1:], o["entity"][1:]
+    return -mpmath.acosh(mpmath.sqrt((1 + dot(x, x)) * (1 + dot(y, y))) - dot(x, y))

@@ -159,7 +159,7 @@ def test_gradients_are_finite_at_the_initial_values_and_at_zero(name: str, trans
     positives, false = torch.tensor([[0, 0, 0], [1, 1, 1], [2, 0, 3]]), torch.tensor([[1], [1], [2]])
     for _ in ("initial", "zero"):
         _, touched = row_gradients(Task(model), positives, Drawn(false))
-        assert all(gradient.isfinite().all() for parts in touched.values() for _, gradient in parts)
+        assert all(part.gradient.isfinite().all() for parts in touched.values() for part in parts)
         for values in model.parameters.values():
             values.zero_()
 

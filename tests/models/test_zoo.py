@@ -10,12 +10,15 @@ import mpmath
 import pytest
 import torch
 from judges import JUDGES
+from scattered import scattered
+from torch.nn.functional import pad
 
 from murp import recipes, registry
 from murp.config import Config
-from murp.engines.step import loss_of, row_gradients
+from murp.engines.step import gather, loss_of, row_gradients
 from murp.engines.task import Task
 from murp.errors import ConfigError
+from murp.geometry import Euclidean, PoincareBall, Product, Sphere
 from murp.models import Model
 from murp.negatives import Drawn
 from murp.testing import ENTITIES, RELATIONS, Subject, check_model, tree
@@ -30,6 +33,14 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("roth", {"learn_curvature": "no", "curvature": 0.5}),
 ]
 
+# What changes numbers and no shape: the formula is enough.
+OTHER_NUMBERS: list[tuple[str, dict[str, Any]]] = [
+    ("stranse", {"norm": 2}),
+    ("riemannian-transe", {"curvature": 0.5}),
+    ("mixed-curvature", {"learn_curvature": "no", "curvature": 0.5, "spherical_dim": 4, "flat_dim": 1}),
+    ("mixed-curvature", {"learn_curvature": "all"}),
+]
+
 
 @pytest.mark.parametrize("name", registry.MODELS)
 def test_a_model_passes_the_battery(name: str) -> None:
@@ -41,7 +52,7 @@ def test_a_variant_passes_the_battery(name: str, settings: dict[str, Any]) -> No
     check_model(name, **settings)
 
 
-@pytest.mark.parametrize(("name", "settings"), VARIANTS)
+@pytest.mark.parametrize(("name", "settings"), [*VARIANTS, *OTHER_NUMBERS])
 def test_the_score_is_the_formula_of_its_paper(name: str, settings: dict[str, Any], tmp_path: Any) -> None:
     model = scattered(name, settings, tmp_path)
     draw = torch.Generator().manual_seed(5)
@@ -52,17 +63,6 @@ def test_the_score_is_the_formula_of_its_paper(name: str, settings: dict[str, An
             rows = [row(model, role, places[i]) for role, places in (("subject", s), ("relation", r), ("object", o))]
             expected = float(JUDGES[name](*rows, row(model, "shared", None), model))
             assert scores[i].item() == pytest.approx(expected, rel=1e-9, abs=1e-9)
-
-
-def scattered(name: str, settings: dict[str, Any], folder: Any) -> Model:
-    """Far from the initial values, running means and variances too."""
-    model = Subject(name, settings, folder).scattered()
-    draw = torch.Generator().manual_seed(6)
-    for table in model.tables:
-        if not table.trained:
-            values = model.parameters[table.name]
-            values.add_(torch.rand(values.shape, dtype=values.dtype, generator=draw))
-    return model
 
 
 def row(model: Model, role: Any, place: torch.Tensor | None) -> dict[str, Any]:
@@ -95,26 +95,31 @@ def test_a_model_trains_with_what_suits_it(name: str, tmp_path: Path) -> None:
     assert losses[0] != losses[1]
 
 
-@pytest.mark.parametrize("name", ["transe", "tucker", "conve", "roth", "atth", "murp-matrix", "hybonet"])
+COMPILED = ["transe", "tucker", "conve", "roth", "atth", "murp-matrix", "hybonet", "mixed-curvature"]
+
+
+@pytest.mark.parametrize("name", COMPILED)  # PyTorch compiles one function eight times, no more
 def test_a_step_is_one_compiled_graph_with_the_same_gradients(name: str, tmp_path: Path) -> None:
     """No break in the graph, and what batch normalisation keeps moves in it too."""
     draw = torch.Generator().manual_seed(0)
     facts = torch.stack([torch.randint(high, (6,), generator=draw) for high in (ENTITIES, RELATIONS, ENTITIES)], 1)
     drawn = Drawn(torch.randint(ENTITIES, (6, 4), generator=draw))
     found = []
-    for loss in (loss_of, torch.compile(loss_of, backend="aot_eager", fullgraph=True, dynamic=False)):
+    ways: list[tuple[Any, Any]] = [(loss_of, gather)]
+    ways.append(tuple(torch.compile(part, backend="aot_eager", fullgraph=True, dynamic=False) for part in ways[0]))
+    for loss, gathering in ways:
         model = Subject(name, {}, tmp_path).scattered()
         model.training = True
         with torch.random.fork_rng():
             torch.manual_seed(0)
-            value, touched = row_gradients(Task(model), facts, drawn, None, loss)
-        gradients = [gradient for parts in touched.values() for _, gradient in parts]
+            value, touched = row_gradients(Task(model), facts, drawn, None, loss, gathering)
+        gradients = [part.gradient for parts in touched.values() for part in parts]
         found.append([value, *gradients, *model.parameters.values()])
     for plain, compiled in zip(*found, strict=True):
         torch.testing.assert_close(compiled, plain)
 
 
-@pytest.mark.parametrize("name", ["complex", "rotate", "rote", "atte", "roth", "roth-stretch"])
+@pytest.mark.parametrize("name", ["complex", "rotate", "rote", "atte", "roth", "roth-stretch", "murp-rotation"])
 def test_an_odd_dimension_is_refused_where_numbers_are_paired(name: str) -> None:
     with pytest.raises(ConfigError, match=r"dim must be even, not 7\. Choose 6 or 8"):
         registry.find("model", name)(10, 4, 7)
@@ -125,6 +130,37 @@ def test_an_odd_dimension_is_refused_where_numbers_are_paired(name: str) -> None
 def test_a_dimension_that_makes_no_picture_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"dim = 7 numbers, and 1 by 7 is too small"):
         Config(model="conve", dim=7)
+
+
+def test_a_dimension_that_cannot_be_cut_in_three_is_refused() -> None:
+    for settings in ({"dim": 2}, {"dim": 8, "spherical_dim": 4, "flat_dim": 4}):
+        with pytest.raises(ConfigError, match=r"each needs 1 or more\. Choose a larger --dim"):
+            Config(model="mixed-curvature", **settings)
+
+
+def test_stranse_begins_as_transe() -> None:
+    """The same seed draws entities and translations first; the matrices are 1."""
+    one, other = (registry.find("model", name)(20, 4, 8).initialise(3) for name in ("stranse", "transe"))
+    asked = torch.arange(20), torch.arange(20) % 4
+    torch.testing.assert_close(one.score_objects(*asked), other.score_objects(*asked))
+
+
+def test_a_mixed_distance_is_that_of_the_product_space() -> None:
+    """Without a translation: exp at the origin of geometry's own product, and its distance."""
+    model = registry.find("model", "mixed-curvature")(
+        30, 4, 8, dtype=torch.float64, learn_curvature="no", curvature=0.7
+    )
+    model.initialise(0, 0.8)
+    model.parameters["translation"].zero_()
+    ball, round_, flat = model.parts(model.parameters["entity"])
+    space = Product(
+        ((PoincareBall(0.7), ball.shape[1]), (Sphere(0.7), round_.shape[1] + 1), (Euclidean(), flat.shape[1]))
+    )
+    on_sphere = Sphere(0.7).exp(Sphere(0.7).origin(round_.shape[1] + 1, torch.float64), pad(round_, (1, 0)))
+    points = torch.cat([PoincareBall(0.7).exp0(ball), on_sphere, flat], -1)
+    expected = -space.squared_distance(points[:, None], points)
+    found = model.score_objects(torch.arange(30), torch.zeros(30, dtype=torch.int64))
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_the_curvature_begins_where_the_setting_says_and_follows_its_parameter() -> None:

@@ -36,6 +36,23 @@ def test_a_diverged_seed_is_told_beside_every_number_that_rests_on_the_others(sh
     assert fewer[1] == "no"
 
 
+def test_how_many_times_fewer_dimensions_is_a_number(shelf: Shelf) -> None:
+    scores = {
+        ("mure", 5): 0.2,
+        ("murp", 5): 0.3,
+        ("mure", 20): 0.3,
+        ("murp", 20): 0.4,
+        ("mure", 40): 0.4,
+        ("murp", 40): 0.5,
+    }
+    cells = [shelf.cell([mrr, mrr], model=model, dim=dim) for (model, dim), mrr in scores.items()]
+    item = shelf.item("figure3a", settings={"data": "WN18RR", "dims": [5, 20, 40], "lr": 50}, cells=cells)
+    [*_, fewer] = claims.dimensions(shelf.evidence, item)
+    assert fewer[:2] == ["MuRP needs fewer dimensions than MuRE for the same", "yes"]
+    assert fewer[2].startswith("MuRE d=40 .400 ± .000; MuRP first within one deviation of it at d=20: .400 ± .000, ")
+    assert fewer[2].endswith("2 times fewer")
+
+
 def table1(shelf: Shelf, mure: list[float], murp: list[float], data: str = "WN18RR") -> dict[str, object]:
     cells = [shelf.cell(mure, data=data, model="mure", dim=40), shelf.cell(murp, data=data, model="murp", dim=40)]
     return shelf.item("table1", settings={"data": [data], "dims": [40], "grid": [10, 50]}, cells=cells, grid=[])
@@ -159,6 +176,27 @@ def test_the_papers_wrong_answers_are_looked_up_here(shelf: Shelf) -> None:
     assert by_name["MuRP: sri_lanka"][1].startswith("no object of that name")
     text = " ".join(block.text for block in wrong_answers(shelf.evidence) if hasattr(block, "text"))
     assert "MuRE: 1 of 1 false positives and 1 of 2 true positives have a probability below .6" in text
+
+
+def test_what_counts_are_worth_follows_from_their_spread_over_seeds(shelf: Shelf) -> None:
+    figure5(shelf)
+
+    def said(**counts: list[int]) -> str:
+        item = shelf.evidence.item("figure5")
+        assert item is not None
+        for cell in item["cells"]:
+            cell["counts"] = {"false positive": counts[cell["model"]], "false negative": [0] * len(counts["murp"])}
+        shelf.item("figure5", **{name: item[name] for name in ("subject", "relation", "models", "cells")})
+        return " ".join(block.text for block in wrong_answers(shelf.evidence) if hasattr(block, "text"))
+
+    text = said(murp=[10, 24], mure=[7, 21])
+    assert "weak evidence" not in text
+    assert "Over 2 seeds: 10 to 24 false positives by MuRP and 7 to 21 by MuRE, ranges that overlap." in text
+    assert "0 false negatives by MuRP and 0 by MuRE, the same." in text
+    text = said(murp=[22, 24], mure=[7, 21])
+    assert "22 to 24 false positives by MuRP and 7 to 21 by MuRE, ranges that do not overlap." in text
+    text = said(murp=[22], mure=[7])
+    assert "One seed: 22 false positives by MuRP and 7 by MuRE. The spread over seeds is not known." in text
 
 
 def test_equal_counts_are_neither_more_nor_fewer(shelf: Shelf) -> None:

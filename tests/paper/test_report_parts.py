@@ -12,7 +12,7 @@ from murp.paper.ablations import table2
 from murp.paper.document import Block, Table, Text, markdown, page
 from murp.paper.methods import findings, method
 from murp.paper.pictures import figure3a
-from murp.paper.relations import hierarchy
+from murp.paper.relations import hierarchy, scores_compared
 
 
 @pytest.fixture
@@ -130,6 +130,35 @@ def test_scores_of_the_graph_that_the_paper_calls_hierarchical(shelf: Shelf) -> 
     assert table.rows[0] == ["NELL-995-h100", "3", "1", ".77", ".30", "3", "16"]
     assert "1 of them have it, the mean is .77 and the least .30" in texts(blocks)
     assert "other" not in texts(blocks)
+
+
+class TestScoresBesideThePapers:
+    """What is said of our scores and the paper's follows from both, relation by relation."""
+
+    def said(self, **scores: tuple[float, int]) -> str:
+        rows = [
+            {"relation": f"_{name}", "krackhardt": score, "longest_path": path}
+            for name, (score, path) in scores.items()
+        ]
+        return scores_compared(rows)
+
+    def test_digits_that_are_rounded_and_digits_that_are_cut_off(self) -> None:
+        text = self.said(hypernym=(0.99999, 18), also_see=(0.2355, 44), has_part=(1.0, 13), not_in_the_paper=(0.5, 1))
+        assert (
+            "To two digits it is the paper's for 2 of 3 relations if it is rounded, for 2 of 3 if it is cut off."
+            in text
+        )
+        assert "neither way" not in text
+        assert "0 says" not in text
+
+    def test_what_agrees_neither_way_is_named_with_both_figures(self) -> None:
+        text = self.said(derivationally_related_form=(0.012345, 95), verb_group=(0.0, 6))
+        assert "1 of 2 relations if it is rounded, for 1 of 2 if it is cut off." in text
+        assert "Neither way for derivationally_related_form: .0123 here, .04 in the paper." in text
+        assert "A score of 0 says that every path has a way back: verb_group." in text
+
+    def test_a_relation_without_a_path_has_no_way_back(self) -> None:
+        assert "A score of 0 says" not in self.said(verb_group=(0.0, 0))
 
 
 def test_findings_can_be_read_on_their_own() -> None:

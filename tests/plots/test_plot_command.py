@@ -75,7 +75,9 @@ def test_the_collector_rests_while_the_first_picture_imports_and_no_longer(
 import gc
 from murp.cli.main import main
 collected, torch_there = [], lambda: "torch" in __import__("sys").modules
-gc.callbacks.append(lambda phase, info: collected.append((torch_there(), gc.get_freeze_count() > 10**5)))
+def frozen():  # once it is, it stays so: to count is to walk over every object
+    return collected[-1:] == [(True, True)] or gc.get_freeze_count() > 10**5
+gc.callbacks.append(lambda phase, info: collected.append((torch_there(), frozen())))
 main({})
 print(gc.isenabled(), gc.get_freeze_count() > 10**5, (True, False) in collected)
 """

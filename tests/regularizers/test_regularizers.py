@@ -58,8 +58,8 @@ def added(model: Model, regularizer: Regularizer, objective: Objective) -> tuple
 def dense(model: Model, name: str, parts: Any) -> Tensor:
     whole = torch.zeros_like(model.parameters[name]).flatten(1) if model.parameters[name].dim() > 1 else None
     whole = torch.zeros(len(model.parameters[name]), 1, dtype=torch.float64) if whole is None else whole
-    for where, gradient in parts:
-        whole += gradient if where is None else torch.zeros_like(whole).index_add_(0, where, gradient)
+    for part in parts:
+        whole += part.gradient if part.whole else torch.zeros_like(whole).index_add_(0, part.where, part.gradient)
     return whole
 
 

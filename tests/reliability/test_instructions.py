@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import instructions
@@ -56,6 +57,16 @@ def test_what_the_processor_does_not_have_is_named() -> None:
     found = instructions.tried(Choice({}, needs="instructions-to-come"), instructions.TESTS)
     assert found["failed"] == 0
     assert instructions.line("new", found) == "new: not tried, this processor does not have instructions-to-come"
+
+
+def test_what_a_choice_of_threads_or_of_numba_leaves_out_has_neither() -> None:
+    """Only PyTorch computes there, and no tensor has the 32,768 numbers at which it begins to share its work."""
+    (tests,) = instructions.BY_PYTORCH
+    source = instructions.ROOT / "src" / "murp" / Path(tests).name
+    for file in [*(instructions.ROOT / tests).glob("*.py"), *source.glob("*.py")]:
+        assert not re.search(r"numba|numpy|scipy|murp\.(kernels|threads|engines)", file.read_text()), file
+    without = {name for choice in CHOICES.values() if not choice.pytorch for name in choice.environment}
+    assert {name for name in without if not name.endswith("_NUM_THREADS")} == {"NUMBA_CPU_NAME"}
 
 
 def test_the_choices_are_those_that_are_promised() -> None:

@@ -47,7 +47,7 @@ def test_every_kind_of_mistake_is_made_once() -> None:
     assert len(mutants(TEXT)) == len(found)
 
 
-@pytest.mark.parametrize("name", ["geometry/euclidean", "graph/known_facts"])
+@pytest.mark.parametrize("name", ["geometry/euclidean", "geometry/disk"])
 def test_mutants_are_programs_and_differ(name: str) -> None:
     text = (ROOT / "src" / "murp" / f"{name}.py").read_text(encoding="utf-8")
     every = mutants(text)
@@ -72,15 +72,15 @@ def test_the_harness_tells_the_killed_from_the_survivors_and_goes_on_where_it_st
     assert run() == 0
     stored = json.loads(out.read_text(encoding="utf-8"))
     modules = stored["figures"]["modules"]
-    assert [name for name, figures in modules.items() if figures["tried"]] == ["geometry/hyperboloid"]
-    module = modules["geometry/hyperboloid"]
+    assert [name for name, figures in modules.items() if figures["tried"]] == ["geometry/disk"]
+    module = modules["geometry/disk"]
     assert module["exist"] > module["tried"] == module["killed"] + len(module["survivors"]) == 2
     assert module["share tried"] == round(2 / module["exist"], 3)
     assert module["seeds"] == [0]
     assert stored["figures"]["together"]["all"]["killed"] >= 1
     every = sum(figures["exist"] for figures in modules.values())
     assert stored["figures"]["together"]["all"]["share tried"] == round(2 / every, 3)
-    assert set(stored["parts"]) == {"geometry/hyperboloid"}
+    assert set(stored["parts"]) == {"geometry/disk"}
     assert {"what", "settings", "machine", "date"} <= stored.keys()
     out.unlink()
     assert run("--seconds", "0") == 0, "all verdicts are known"

@@ -12,6 +12,8 @@ from murp.analysis.advice import Advice, advise, advise_on_relation
 from murp.analysis.hyperbolicity import Hyperbolicity, hyperbolicity
 from murp.analysis.relations import RelationProfile, profile, relation_edges, relation_profiles
 from murp.graph import KnowledgeGraph
+from murp.graph.shape import shape
+from murp.recipes import Choice, decide
 from murp.rows import Tabular
 
 DIMENSION = 40  # to advise on where none is given
@@ -25,6 +27,7 @@ class GraphReport(Tabular):
     relations: tuple[RelationProfile, ...]
     hyperbolicity: Hyperbolicity | None
     advice: Advice
+    recipe: Choice | None  # what recipe auto takes; None where one relation is looked at
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -33,6 +36,7 @@ class GraphReport(Tabular):
             "relations": [profile_dict(one) for one in self.relations],
             "hyperbolicity": None if self.hyperbolicity is None else dataclasses.asdict(self.hyperbolicity),
             "advice": dataclasses.asdict(self.advice),
+            "recipe": None if self.recipe is None else dataclasses.asdict(self.recipe),
         }
 
     def columns(self) -> dict[str, list[Any]]:
@@ -55,8 +59,8 @@ def graph_report(
     if relation is None:
         profiles = relation_profiles(graph)
         curved = hyperbolicity(graph.facts()[:, [0, 2]].astype(np.int64), seed=seed)
-        return GraphReport(graph.name, tuple(profiles), curved, advise(profiles, curved, dim))
+        return GraphReport(graph.name, tuple(profiles), curved, advise(profiles, curved, dim), decide(shape(graph)))
     number = graph.relations.find(relation)
     edges = relation_edges(graph)[number]
     only, curved = profile(graph.relations.id(number), edges), hyperbolicity(edges, seed=seed)
-    return GraphReport(graph.name, (only,), curved, advise_on_relation(only, curved, dim))
+    return GraphReport(graph.name, (only,), curved, advise_on_relation(only, curved, dim), None)

@@ -1,9 +1,10 @@
 """What ``import murp`` offers: the same as the command line, and called by it.
 
-run.py       ``murp.Run``: a run folder with everything that can be done with it
-training.py  making runs and opening them
-settings.py  the settings of a run as keyword arguments, written by ``tools/signatures.py``
-graphs.py    graphs without a model; starts without PyTorch
+run.py          ``murp.Run``: a run folder with everything that can be done with it
+training.py     making runs and opening them
+settings.py     the settings of a run as keyword arguments, written by ``tools/signatures.py``
+hierarchies.py  one hierarchy, embedded or laid out
+graphs.py       graphs without a model; starts without PyTorch
 
 Nothing is imported here, so that each part starts with what it needs.
 """

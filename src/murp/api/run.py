@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from murp.exchange.embeddings import Embeddings
     from murp.exchange.export import Format
     from murp.explorer.frame import Explorer
+    from murp.hierarchy import Reconstruction
 
 
 class Run(Folder):
@@ -67,6 +68,12 @@ class Run(Folder):
         from murp.analysis.higher import compare
 
         return compare(self, first, second, relation)
+
+    def reconstruct(self) -> Reconstruction:
+        """How well the hierarchy of a run of :func:`murp.embed` can be read from its points: mean rank and MAP."""
+        from murp.hierarchy import reconstruction
+
+        return reconstruction(self)
 
     def plot(
         self,

@@ -21,6 +21,10 @@ class Settings(TypedDict, total=False):
     """where to look for named datasets before MURP_DATA and the cache; empty: nowhere else"""
     split_seed: int
     """draws valid and test where the data is one file"""
+    columns: str
+    """head=…,relation=…,tail=…: columns of the data by title or number from 1; empty: by known titles"""
+    no_header: bool
+    """the first row of the data is a fact, whatever it looks like"""
     model: str
     """the model, by name or package.module:Class of your own"""
     objective: str
@@ -70,11 +74,11 @@ class Settings(TypedDict, total=False):
     bias: Literal["both", "subject", "object", "norm", "transformed-norm"]
     """what is added to minus the squared distance (the paper's table 2) (of murp, mure)"""
     curvature: float
-    """curvature c of the ball, whose radius is 1/√c (of murp, roth, refh, atth, roth-stretch, murp-matrix)"""
+    """curvature c of the ball, whose radius is 1/√c (of murp, riemannian-transe, roth, refh, atth, roth-stretch, murp-rotation, murp-matrix, mixed-curvature)"""
     norm: int
-    """which norm measures the distance, L1 or L2 (of transe)"""
+    """which norm measures the distance, L1 or L2 (of transe, stranse)"""
     gamma: float
-    """the score of a perfect match: φ = γ - distance (of transe, rotate)"""
+    """the score of a perfect match: φ = γ - distance (of transe, stranse, riemannian-transe, rotate)"""
     relation_dim: int
     """numbers of a relation; 0: as many as of an entity (of tucker)"""
     input_dropout: float
@@ -86,7 +90,11 @@ class Settings(TypedDict, total=False):
     picture_dropout: float
     """share of the filters that a step of training drops (of conve)"""
     learn_curvature: Literal["no", "all", "relation"]
-    """whether c is learned: not at all, once for all, or for each relation (of roth, refh, atth, roth-stretch)"""
+    """whether c is learned: not at all, once for all, or for each relation (of roth, refh, atth, roth-stretch, mixed-curvature)"""
+    spherical_dim: int
+    """numbers of the part on the sphere; 0: a third of dim (of mixed-curvature)"""
+    flat_dim: int
+    """numbers of the part in Euclidean space; 0: a third of dim (of mixed-curvature)"""
     temperature: float
     """α: how much more a false triple counts the higher it is scored; 0: all count the same (of self-adversarial)"""
     margin: float
@@ -96,7 +104,7 @@ class Settings(TypedDict, total=False):
     label_smoothing: float
     """ε: share of the label that is spread over all entities alike (of one-vs-all, k-vs-all)"""
     negatives: int
-    """false triples for each true one (of uniform, with-subject, both-sides, shared, by-relation, checked)"""
+    """false triples for each true one (of uniform, with-subject, both-sides, shared, by-relation, checked, unrelated, relatives)"""
     lr: float
     """learning rate; the paper, with SGD: 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs need less (of sgd, adagrad, row-adagrad, adam)"""
     clip: float
@@ -120,6 +128,8 @@ class Grid(TypedDict, total=False):
 
     data_dir: str | Sequence[str]
     split_seed: int | Sequence[int]
+    columns: str | Sequence[str]
+    no_header: bool | Sequence[bool]
     model: str | Sequence[str]
     objective: str | Sequence[str]
     corruption: str | Sequence[str]
@@ -153,6 +163,8 @@ class Grid(TypedDict, total=False):
     channels: int | Sequence[int]
     picture_dropout: float | Sequence[float]
     learn_curvature: Literal["no", "all", "relation"] | Sequence[Literal["no", "all", "relation"]]
+    spherical_dim: int | Sequence[int]
+    flat_dim: int | Sequence[int]
     temperature: float | Sequence[float]
     margin: float | Sequence[float]
     label_loss: Literal["cross-entropy", "bernoulli"] | Sequence[Literal["cross-entropy", "bernoulli"]]
@@ -171,6 +183,8 @@ class Grid(TypedDict, total=False):
 EXPLAINED: dict[str, tuple[Any, str]] = {
     "data_dir": ("", "where to look for named datasets before MURP_DATA and the cache; empty: nowhere else"),
     "split_seed": (0, "draws valid and test where the data is one file"),
+    "columns": ("", "head=…,relation=…,tail=…: columns of the data by title or number from 1; empty: by known titles"),
+    "no_header": (False, "the first row of the data is a fact, whatever it looks like"),
     "model": ("murp", "the model, by name or package.module:Class of your own"),
     "objective": ("bernoulli", "what training minimises"),
     "corruption": ("uniform", "how false triples are made of true ones, for objectives that need some"),
@@ -195,20 +209,22 @@ EXPLAINED: dict[str, tuple[Any, str]] = {
     "entity_dropout": (0.0, "share of an entity's coordinates that a training step sets to 0 (dropout)"),
     "transformation": ("published", "how a relation moves subject and object (the paper's table 2) (of murp, mure)"),
     "bias": ("both", "what is added to minus the squared distance (the paper's table 2) (of murp, mure)"),
-    "curvature": (1.0, "curvature c of the ball, whose radius is 1/√c (of murp, roth, refh, atth, roth-stretch, murp-matrix)"),
-    "norm": (..., "which norm measures the distance, L1 or L2 (of transe)"),
-    "gamma": (..., "the score of a perfect match: φ = γ - distance (of transe, rotate)"),
+    "curvature": (1.0, "curvature c of the ball, whose radius is 1/√c (of murp, riemannian-transe, roth, refh, atth, roth-stretch, murp-rotation, murp-matrix, mixed-curvature)"),
+    "norm": (..., "which norm measures the distance, L1 or L2 (of transe, stranse)"),
+    "gamma": (..., "the score of a perfect match: φ = γ - distance (of transe, stranse, riemannian-transe, rotate)"),
     "relation_dim": (..., "numbers of a relation; 0: as many as of an entity (of tucker)"),
     "input_dropout": (..., "share of the subject's numbers that a step of training drops (of tucker, conve)"),
     "matrix_dropout": (..., "share of the relation's matrix that a step of training drops (of tucker)"),
     "channels": (..., "filters of the convolution (of conve)"),
     "picture_dropout": (..., "share of the filters that a step of training drops (of conve)"),
-    "learn_curvature": (..., "whether c is learned: not at all, once for all, or for each relation (of roth, refh, atth, roth-stretch)"),
+    "learn_curvature": (..., "whether c is learned: not at all, once for all, or for each relation (of roth, refh, atth, roth-stretch, mixed-curvature)"),
+    "spherical_dim": (..., "numbers of the part on the sphere; 0: a third of dim (of mixed-curvature)"),
+    "flat_dim": (..., "numbers of the part in Euclidean space; 0: a third of dim (of mixed-curvature)"),
     "temperature": (..., "α: how much more a false triple counts the higher it is scored; 0: all count the same (of self-adversarial)"),
     "margin": (..., "γ: how far a true triple is to be scored above a false one (of margin)"),
     "label_loss": (..., "whether the entities are a choice of one (cross-entropy) or a coin toss each (bernoulli) (of one-vs-all, k-vs-all)"),
     "label_smoothing": (..., "ε: share of the label that is spread over all entities alike (of one-vs-all, k-vs-all)"),
-    "negatives": (50, "false triples for each true one (of uniform, with-subject, both-sides, shared, by-relation, checked)"),
+    "negatives": (50, "false triples for each true one (of uniform, with-subject, both-sides, shared, by-relation, checked, unrelated, relatives)"),
     "lr": (50.0, "learning rate; the paper, with SGD: 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs need less (of sgd, adagrad, row-adagrad, adam)"),
     "clip": (0.0, "longest gradient of a row, in the metric of its space; a longer one is shortened to it; 0: any length (of sgd, adagrad, row-adagrad, adam)"),
     "eps": (..., "added to the root of the summed squares, which it is divided by (of adagrad, row-adagrad, adam)"),

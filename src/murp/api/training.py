@@ -1,4 +1,7 @@
-"""``murp.train``, ``resume``, ``load``, ``sweep``, ``evaluate`` and ``import_run``: making runs and opening them."""
+"""Making runs, opening and judging them.
+
+``murp.train``, ``resume``, ``load``, ``sweep``, ``evaluate``, ``compare`` and ``import_run``.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from murp import training
 from murp.api.run import Run
 from murp.api.settings import EXPLAINED, Grid, Settings
 from murp.config import Config
-from murp.evaluation import Protocol, Report
+from murp.evaluation import Comparison, Protocol, Report
+from murp.evaluation.comparison import SAMPLES
 from murp.graph import KnowledgeGraph, Split
 from murp.runs import Run as Folder
 from murp.runs import load as open_folder
@@ -92,6 +96,29 @@ def evaluate(
     return opened.evaluate(split, protocol, memory=memory)
 
 
+def compare(
+    a: Folder | Path_,
+    b: Folder | Path_,
+    split: Split = "test",
+    protocol: Protocol = "standard",
+    *,
+    samples: int = SAMPLES,
+    seed: int = 0,
+    memory: int | None = None,
+    checkpoint: Checkpoint | None = None,
+    device: str = "auto",
+) -> Comparison:
+    """Whether the MRR of two runs, or run folders, on the same facts differ: a paired bootstrap, by relation too.
+
+    ``samples`` says how often the facts are drawn anew, ``seed`` draws them. Runs that do not rank the same facts among
+    the same entities, filtered by the same known facts, are refused.
+    """
+    first, second = (
+        run if isinstance(run, Folder) else load(run, checkpoint=checkpoint, device=device) for run in (a, b)
+    )
+    return first.compare(second, split, protocol, samples=samples, seed=seed, memory=memory)
+
+
 def sweep(
     graph: KnowledgeGraph | Path_,
     *,
@@ -113,7 +140,7 @@ def sweep(
     found = try_all(graph, grid(several), out=out, progress=progress, side_by_side=side_by_side)
     opened = [
         Trial(one.name, one.settings, one.mrr, one.epoch, None if one.run is None else Run.of(one.run), one.error)
-        for one in found
+        for one in found.asked
     ]
     return Sweep(found.out, opened)
 

@@ -7,8 +7,10 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING
 
-from murp.cli.text import Commands, add_source, data_dir, fast_imports, figure, table, whole
+from murp.cli.evaluate import described
+from murp.cli.text import Commands, add_output, add_source, fast_imports, figure, load_source, print_table, table, whole
 from murp.errors import ConfigError
+from murp.tables import Number
 
 if TYPE_CHECKING:
     from murp.analysis import Correlation, RelationProfile
@@ -33,7 +35,7 @@ def add(commands: Commands) -> None:
     command.add_argument(
         "--higher", nargs=2, metavar=("A", "B"), help="with --run and --relation: which one is higher?"
     )
-    command.add_argument("--json", action="store_true", help="one JSON object")
+    add_output(command)
     command.set_defaults(run=run)
 
 
@@ -53,6 +55,8 @@ def run(options: argparse.Namespace) -> None:
 
     result = load(options.run_folder)
     if options.higher:
+        if options.format != "text":
+            raise ConfigError("--higher answers in sentences: leave out --format.")
         _run_higher(options, result)
     else:
         _run_embedding(options, result)
@@ -60,17 +64,20 @@ def run(options: argparse.Namespace) -> None:
 
 def _run_data(options: argparse.Namespace) -> None:
     from murp.analysis.graph_report import DIMENSION, graph_report
-    from murp.graph import KnowledgeGraph
 
-    graph = KnowledgeGraph.load(options.source, data_dir=data_dir(options), seed=options.split_seed)
+    graph = load_source(options)
     found = graph_report(graph, relation=options.relation, dim=options.dim or DIMENSION, seed=options.seed)
     if options.json:
         print(json.dumps(found.to_dict(), ensure_ascii=False))
         return
-    print(f"{graph.name}: train, valid and test together, duplicates merged\n")
-    header = ["relation", "facts", "entities", "Krackhardt", "longest", "mean", "symmetry", "kind", "leads"]
+    if options.format == "text":
+        print(f"{graph.name}: train, valid and test together, duplicates merged\n")
+    header = ["relation", "facts", "entities", "Krackhardt", "longest", "mean", "symmetry", "kind", "leads", "roots"]
     rows = [_profile_row(one) for one in found.relations]
-    print(table([*header, "roots", "leaves", ""], rows, right=(1, 2, 3, 4, 5, 6, 9, 10)))
+    about = {"data": graph.name}
+    print_table(options, [*header, "leaves", _verdict(options)], rows, right=(1, 2, 3, 4, 5, 6, 9, 10), about=about)
+    if options.format != "text":
+        return
     print("\nlongest, mean: of the shortest paths, in edges; leads: towards the roots (up) or the leaves (down)")
     print("roots, leaves: a cycle counts as one")
     print("", *found.advice.sentences, sep="\n")
@@ -81,9 +88,12 @@ def _run_embedding(options: argparse.Namespace, result: Run) -> None:
     if options.json:
         print(json.dumps(report.to_dict() | {"run": options.run_folder}, ensure_ascii=False))
         return
-    print(f"{result.config.model} d={result.config.dim} on {result.graph.name}, epoch {result.state['epoch']}")
-    print(f"hits@10: split {report.split}, protocol {report.protocol}, filtered\n")
-    print(_fits(report))
+    if options.format == "text":
+        print(described(result))
+        print(f"hits@10: split {report.split}, protocol {report.protocol}, filtered\n")
+    _print_fits(options, report)
+    if options.format != "text":
+        return
     print("\nρ: Spearman's, of depth (edges below the nearest root) with norm, over n entities seen in training")
     print(
         f"norm with bias: {', '.join(f'{name} {_rho(c)}' for name, c in report.norm_and_bias.items()) or 'no biases'}"
@@ -130,7 +140,7 @@ def _by_graph(found: Comparison) -> str:
     return f"no path of {found.relation} joins them"
 
 
-def _fits(report: EmbeddingReport) -> str:
+def _print_fits(options: argparse.Namespace, report: EmbeddingReport) -> None:
     from murp.analysis.hierarchy import score_text
 
     rows = [
@@ -138,16 +148,21 @@ def _fits(report: EmbeddingReport) -> str:
             fit.profile.relation,
             score_text(fit.profile.krackhardt),
             fit.profile.longest_path,
-            figure(fit.depth_and_norm.rho),
-            f"{fit.depth_and_norm.n:,}",
-            figure(fit.hits),
-            f"{fit.queries:,}",
+            Number(fit.depth_and_norm.rho),
+            Number(fit.depth_and_norm.n),
+            Number(fit.hits),
+            Number(fit.queries),
             _mark(fit.profile),
         ]
         for fit in report.relations
     ]
-    header = ["relation", "Krackhardt", "longest", "ρ", "n", "hits@10", "queries", ""]
-    return table(header, rows, right=range(1, 7))
+    header = ["relation", "Krackhardt", "longest", "ρ", "n", "hits@10", "queries", _verdict(options)]
+    print_table(options, header, rows, right=range(1, 7), about={"split": report.split, "protocol": report.protocol})
+
+
+def _verdict(options: argparse.Namespace) -> str:
+    """The heading of the last column, which in a terminal explains itself."""
+    return "" if options.format == "text" else "hierarchical"
 
 
 def _profile_row(one: RelationProfile) -> list[object]:
@@ -155,16 +170,16 @@ def _profile_row(one: RelationProfile) -> list[object]:
 
     return [
         one.relation,
-        f"{one.edges:,}",
-        f"{one.entities:,}",
+        Number(one.edges),
+        Number(one.entities),
         score_text(one.krackhardt),
         one.longest_path,
-        figure(one.mean_path, 1),
-        figure(one.symmetry, 2),
+        Number(one.mean_path, 1),
+        Number(one.symmetry, 2),
         one.cardinality,
         one.direction,
-        f"{one.roots:,}",
-        f"{one.leaves:,}",
+        Number(one.roots),
+        Number(one.leaves),
         _mark(one),
     ]
 

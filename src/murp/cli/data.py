@@ -6,7 +6,8 @@ import argparse
 import json
 from pathlib import Path
 
-from murp.cli.text import Commands, add_source, data_dir, table, whole
+from murp.cli.text import Commands, add_output, add_source, data_dir, load_source, print_table, table, whole
+from murp.tables import Number
 
 
 def add(commands: Commands) -> None:
@@ -15,7 +16,7 @@ def add(commands: Commands) -> None:
         title="verbs", metavar="VERB", required=True
     )
     verb = verbs.add_parser("list", help="the datasets known by name")
-    verb.add_argument("--json", action="store_true", help="one JSON array")
+    add_output(verb, "one JSON array")
     verb.set_defaults(run=run_list)
 
     verb = verbs.add_parser("info", help="origin, licence, citation and counts of a dataset")
@@ -53,8 +54,9 @@ def run_list(options: argparse.Namespace) -> None:
         )
         return
     columns = ("entities", "relations", "train", "valid", "test")
-    rows = [[d.name, *(f"{d.counts()[c]:,}" for c in columns), d.description] for d in known]
-    print(table(["name", *columns, ""], rows, right=range(1, 6)))
+    rows = [[d.name, *(Number(d.counts()[c]) for c in columns), d.description] for d in known]
+    last = "" if options.format == "text" else "description"
+    print_table(options, ["name", *columns, last], rows, right=range(1, 6))
 
 
 def run_info(options: argparse.Namespace) -> None:
@@ -76,17 +78,19 @@ def run_info(options: argparse.Namespace) -> None:
 def run_audit(options: argparse.Namespace) -> None:
     """What is wrong with a dataset, with counts and examples."""
     from murp.graph.audit import audit_source
+    from murp.graph.columns import Columns
 
-    found = audit_source(options.source, data_dir=data_dir(options), seed=options.split_seed)
+    columns = Columns.parse(options.columns, header=not options.no_header)
+    found = audit_source(options.source, data_dir=data_dir(options), seed=options.split_seed, columns=columns)
     print(json.dumps(found.to_dict(), ensure_ascii=False) if options.json else "\n".join(found.lines()))
 
 
 def run_convert(options: argparse.Namespace) -> None:
     """Read in any format, write in one."""
-    from murp.graph import SPLITS, KnowledgeGraph
+    from murp.graph import SPLITS
     from murp.graph.convert import convert
 
-    graph = KnowledgeGraph.load(options.source, data_dir=data_dir(options), seed=options.split_seed)
+    graph = load_source(options)
     convert(graph, Path(options.out), options.format)
     counts = ", ".join(f"{len(graph.split(split)):,} {split}" for split in SPLITS)
     print(f"wrote {graph.name} to {options.out}: {counts}")
@@ -123,9 +127,9 @@ def _add_hierarchy_split(verbs: Commands) -> None:
 def run_hierarchy_split(options: argparse.Namespace) -> None:
     """Draw, write, and say what was written."""
     from murp.analysis.hierarchy_split import made_by
-    from murp.graph import SPLITS, KnowledgeGraph
+    from murp.graph import SPLITS
 
-    graph = KnowledgeGraph.load(options.source, data_dir=data_dir(options), seed=options.split_seed)
+    graph = load_source(options)
     named = None if options.hierarchical == "auto" else options.hierarchical.split(",")
     subsets, rule = made_by(
         graph,

@@ -6,24 +6,37 @@ import argparse
 import dataclasses
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from murp.cli.text import Commands, add_run, fast_imports, figure, table, whole
+from murp.cli.text import Commands, add_output, add_run, fast_imports, figure, print_table, table, whole
 from murp.commands import command
+from murp.tables import Number
 
 if TYPE_CHECKING:
     from murp.api.run import Run
-    from murp.evaluation import Metrics
+    from murp.evaluation import Metrics, Report
     from murp.prediction.classification import Thresholds
 
+COLUMNS = ["MRR", "MR", "H@1", "H@3", "H@10", "queries"]
 FEW = 100  # answers: fewer leave a probability too uncertain to go without a word
 
 
 def add_evaluate(commands: Commands) -> None:
     """Declare the command."""
-    command = commands.add_parser("evaluate", help="filtered MRR, mean rank and Hits@k of a run")
-    add_run(command)
+    command = commands.add_parser("evaluate", help="filtered MRR, mean rank and Hits@k of a run, or of several")
+    add_run(command, several=True)
+    add_ranking(command)
+    command.add_argument(
+        "--by-relation", action="store_true", help="also a row for every relation; of several runs with their MRR"
+    )
+    add_output(command)
+    command.set_defaults(run=run_evaluate)
+
+
+def add_ranking(command: argparse.ArgumentParser) -> None:
+    """What is ranked, and how."""
     command.add_argument("--split", choices=("test", "valid", "train"), default="test", help="default: test")
     command.add_argument(
         "--protocol",
@@ -31,12 +44,14 @@ def add_evaluate(commands: Commands) -> None:
         default="standard",
         help="paper: the entity asked about is removed from the ranking, as the authors' code does; default: standard",
     )
-    command.add_argument("--by-relation", action="store_true", help="also a row for every relation")
     command.add_argument(
         "--memory", type=whole(least=1), metavar="MIB", help="bound on the memory of the scores, in MiB"
     )
-    command.add_argument("--json", action="store_true", help="one JSON object")
-    command.set_defaults(run=run_evaluate)
+
+
+def memory(options: argparse.Namespace) -> int | None:
+    """The bound in bytes that ``--memory`` gives."""
+    return None if options.memory is None else options.memory * 2**20
 
 
 def run_evaluate(options: argparse.Namespace) -> None:
@@ -44,25 +59,84 @@ def run_evaluate(options: argparse.Namespace) -> None:
     with fast_imports():
         from murp.api.training import load
 
-    result = load(options.path, checkpoint=options.checkpoint, device=options.device)
-    memory = None if options.memory is None else options.memory * 2**20
-    report = result.evaluate(options.split, options.protocol, memory=memory)
+    runs = [load(path, checkpoint=options.checkpoint, device=options.device) for path in options.path]
+    if len(runs) > 1:
+        _warn_of_other_facts(runs, options)
+    reports = [run.evaluate(options.split, options.protocol, memory=memory(options)) for run in runs]
     if options.json:
-        print(json.dumps(report.to_dict(by_relation=options.by_relation)))
-        return
+        found = [report.to_dict(by_relation=options.by_relation) for report in reports]
+        named = [{"run": path, **figures} for path, figures in zip(options.path, found, strict=True)]
+        print(json.dumps(found[0] if len(runs) == 1 else {"runs": named}))
+    elif len(runs) == 1:
+        _print_one(options, runs[0], reports[0])
+    else:
+        _print_several(options, runs, reports)
 
-    def row(name: str, metrics: Metrics) -> list[str]:
-        hits = [figure(metrics.hits[k]) for k in (1, 3, 10)]
-        return [name, figure(metrics.mrr), figure(metrics.mr, 0), *hits, f"{metrics.queries:,}"]
 
-    print(f"{result.config.model} d={result.config.dim} on {result.graph.name}, epoch {result.state['epoch']}")
-    print(f"split {report.split}, protocol {report.protocol}, filtered\n")
-    rows = [row("all", report.overall)]
-    rows += [row(f"{name}s asked for", part) for name, part in report.by_direction.items()]
-    rows += [row(f"entities {name} in train", part) for name, part in report.by_seen.items()]
+def _print_one(options: argparse.Namespace, run: Run, report: Report) -> None:
+    rows: list[list[object]] = [["all", *_cells(report.overall)]]
+    rows += [[f"{name}s asked for", *_cells(part)] for name, part in report.by_direction.items()]
+    rows += [[f"entities {name} in train", *_cells(part)] for name, part in report.by_seen.items()]
     if options.by_relation:
-        rows += [row(name, part) for name, part in sorted(report.by_relation.items())]
-    print(table(["", "MRR", "MR", "H@1", "H@3", "H@10", "queries"], rows, right=range(1, 7)))
+        rows += [[name, *_cells(part)] for name, part in sorted(report.by_relation.items())]
+    if options.format == "text":
+        print(described(run))
+        print(f"split {report.split}, protocol {report.protocol}, filtered\n")
+    print_table(options, ["", *COLUMNS], rows, right=range(1, 7), about=about(options))
+
+
+def _print_several(options: argparse.Namespace, runs: Sequence[Run], reports: Sequence[Report]) -> None:
+    """A row for each run; by relation, a column for each."""
+    if options.format == "text":
+        print(f"split {options.split}, protocol {options.protocol}, filtered\n")
+    if not options.by_relation:
+        rows: list[list[object]] = [
+            [path, run.config.model, run.config.dim, run.graph.name, *_cells(report.overall)]
+            for path, run, report in zip(options.path, runs, reports, strict=True)
+        ]
+        print_table(
+            options, ["run", "model", "d", "data", *COLUMNS], rows, right=(2, *range(4, 10)), about=about(options)
+        )
+        return
+    names = sorted({name for report in reports for name in report.by_relation})
+    found: list[tuple[str, list[Metrics | None]]] = [("all", [report.overall for report in reports])]
+    found += [(name, [report.by_relation.get(name) for report in reports]) for name in names]
+    rows = [
+        [
+            name,
+            *(Number(None if part is None else part.mrr) for part in parts),
+            Number(next(part.queries for part in parts if part)),
+        ]
+        for name, parts in found
+    ]
+    header = ["MRR of", *options.path, "queries"]
+    print_table(options, header, rows, right=range(1, len(header)), about=about(options))
+
+
+def _warn_of_other_facts(runs: Sequence[Run], options: argparse.Namespace) -> None:
+    from murp.errors import DataError
+    from murp.runs.comparing import comparable
+
+    for path, run in list(zip(options.path, runs, strict=True))[1:]:
+        try:
+            comparable(runs[0].graph, run.graph, options.split)
+        except DataError as error:
+            print(f"murp: {options.path[0]} and {path}: {error}", file=sys.stderr)
+
+
+def described(run: Run) -> str:
+    """What a run is, in a few words."""
+    return f"{run.config.model} d={run.config.dim} on {run.graph.name}, epoch {run.state['epoch']}"
+
+
+def about(options: argparse.Namespace) -> dict[str, str]:
+    """What figures are of: split and protocol."""
+    return {"split": options.split, "protocol": options.protocol}
+
+
+def _cells(metrics: Metrics) -> list[Number]:
+    hits = [Number(metrics.hits[k]) for k in (1, 3, 10)]
+    return [Number(metrics.mrr), Number(metrics.mr, 0), *hits, Number(metrics.queries)]
 
 
 def add_calibrate(commands: Commands) -> None:
@@ -164,7 +238,7 @@ def add_classify(commands: Commands) -> None:
     command.add_argument(
         "--seed", type=whole(least=0), default=0, metavar="N", help="draws the corruptions; default: 0"
     )
-    command.add_argument("--json", action="store_true", help="one JSON object, or one a line for --triples")
+    add_output(command, "one JSON object, or one a line for --triples")
     command.set_defaults(run=run_classify)
 
 
@@ -181,13 +255,15 @@ def run_classify(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(found.to_dict(), ensure_ascii=False))
         return
-    print(f"split test, {found.protocol}\n")
-    rows = [["all", figure(found.test.share), f"{found.test.triples:,}", ""]]
+    if options.format == "text":
+        print(f"split test, {found.protocol}\n")
+    rows = [["all", Number(found.test.share), Number(found.test.triples), ""]]
     rows += [
-        [found.relations[r], figure(part.share), f"{part.triples:,}", figure(found.thresholds.by_relation.get(r))]
+        [found.relations[r], Number(part.share), Number(part.triples), Number(found.thresholds.by_relation.get(r))]
         for r, part in found.by_relation.items()
     ]
-    print(table(["", "accuracy", "triples", "threshold"], rows, right=(1, 2, 3)))
+    header = ["", "accuracy", "triples", "threshold"]
+    print_table(options, header, rows, right=(1, 2, 3), about={"split": "test", "protocol": found.protocol})
 
 
 def _verdicts(options: argparse.Namespace, result: Run, thresholds: Thresholds) -> None:
@@ -207,10 +283,10 @@ def _verdicts(options: argparse.Namespace, result: Run, thresholds: Thresholds) 
             r["relation"],
             r["tail"],
             "true" if r["true"] else "false",
-            figure(r["score"]),
-            figure(r["threshold"]),
+            Number(r["score"]),
+            Number(r["threshold"]),
         ]
         for block in judged
         for r in block.to_pylist()
     ]
-    print(table(["head", "relation", "tail", "verdict", "score", "threshold"], rows, right=(4, 5)))
+    print_table(options, ["head", "relation", "tail", "verdict", "score", "threshold"], rows, right=(4, 5))

@@ -13,7 +13,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import murp
-from murp.cli import analyze, data, evaluate, paper, pictures, questions, recipes, run_folders, sweep, train
+from murp.cli import (
+    analyze,
+    compare,
+    data,
+    embed,
+    evaluate,
+    paper,
+    pictures,
+    questions,
+    recipes,
+    run_folders,
+    sweep,
+    train,
+)
 from murp.cli.manual import explain
 from murp.cli.parser import Parser
 from murp.cli.streams import standard_streams
@@ -24,7 +37,10 @@ from murp.errors import ConfigError, MurpError
 COMMANDS: tuple[Callable[[Any], None], ...] = (
     train.add,
     sweep.add,
+    embed.add_embed,
+    embed.add_reconstruct,
     evaluate.add_evaluate,
+    compare.add,
     questions.add_predict,
     questions.add_discover,
     evaluate.add_calibrate,
@@ -42,8 +58,8 @@ COMMANDS: tuple[Callable[[Any], None], ...] = (
 )
 # Commands that compute.
 WITH_THREADS = (
-    "train", "sweep", "evaluate", "predict", "discover", "calibrate", "classify", "nearest", "plot", "explore",
-    "analyze",
+    "train", "sweep", "embed", "reconstruct", "evaluate", "compare", "predict", "discover", "calibrate", "classify",
+    "nearest", "plot", "explore", "analyze",
 )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
             "murp train --data wordnet-mini --dim 40 --epochs 60 --out runs/first",
             "murp train --data my-facts.tsv --lr 10 --out runs/mine",
             "murp train --data wordnet-mini --model complex --epochs 30 --out runs/complex",
+            "murp train --data my-facts.tsv --recipe auto --out runs/auto",
             "murp train --resume runs/first --epochs 100",
         ),
     ),
@@ -33,15 +34,40 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         "with the others. Exit status: 0 if every run is trained, 1 if any of them failed.",
         ("murp sweep --data wordnet-mini --model murp mure --dim 5 10 40 --epochs 30 --out runs/dimensions",),
     ),
+    "embed": (
+        "Embed one hierarchy: every node is to be nearer to all nodes above it than to any other (Poincaré and Lorentz "
+        "embeddings), or its tree is laid out in the disk. The result is a run folder, for plot, explore, nearest and "
+        "export.",
+        (
+            "murp embed --data wordnet-mini --relation has_part --above head --dim 5 --out runs/parts",
+            "murp embed --data taxonomy.tsv --relation kind_of --dim 10 --out runs/kinds",
+            "murp embed --data tree.tsv --model layout --out runs/layout",
+        ),
+    ),
+    "reconstruct": (
+        "For every node of an embedded hierarchy, how the nodes above it rank among all others by distance: the mean "
+        "rank, and the mean average precision (MAP), as in the papers.",
+        ("murp reconstruct runs/parts", "murp reconstruct runs/parts --json"),
+    ),
     "recipes": (
         "Settings that go together, by name, with the stored results they reached. `murp train --recipe NAME` trains "
-        "with them; options override them.",
+        "with them; options override them. `--recipe auto` decides by the graph which one, and says why.",
         ("murp recipes", "murp recipes --json"),
     ),
     "evaluate": (
         "Rank the true answer of every fact of a split among all entities, facts that are true as well left out, in "
-        "both directions.",
-        ("murp evaluate runs/first --by-relation", "murp evaluate runs/first --protocol paper --json"),
+        "both directions. Several runs are printed side by side.",
+        (
+            "murp evaluate runs/first --by-relation",
+            "murp evaluate runs/first --protocol paper --json",
+            "murp evaluate runs/first runs/second --format latex",
+        ),
+    ),
+    "compare": (
+        "Say whether two runs on the same facts differ: the difference of their MRR, A less B, with a 95 % interval "
+        "and a p, by a paired bootstrap. Drawn are facts, each with its two queries, which are not independent of each "
+        "other.",
+        ("murp compare runs/first runs/second --by-relation", "murp compare runs/first runs/second --json"),
     ),
     "predict": (
         "Ask a run which tails a head has under a relation, or which heads a tail has; one question, or a file of "

@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from murp.cli.text import Commands, add_run, bar, fast_imports, figure, table, whole
+from murp.cli.text import Commands, add_output, add_run, bar, fast_imports, figure, print_table, table, whole
 from murp.errors import ConfigError
+from murp.tables import Number
 
 if TYPE_CHECKING:
     from murp.api.run import Run
@@ -35,7 +36,7 @@ def add_predict(commands: Commands) -> None:
     command.add_argument(
         "--memory", type=whole(least=1), metavar="MIB", help="with --queries: bound on the memory of the scores, in MiB"
     )
-    command.add_argument("--json", action="store_true", help="one JSON object")
+    add_output(command)
     command.set_defaults(run=run_predict)
 
 
@@ -69,6 +70,8 @@ def _check_question(options: argparse.Namespace) -> None:
     for name in foreign:
         if getattr(options, name):
             raise ConfigError(f"--{name} does not go with {question}. Leave it out.")
+    if from_file and options.format != "text":
+        raise ConfigError("--format does not go with --queries: the name of --out says the format. Leave it out.")
 
 
 def _print_answers(options: argparse.Namespace, result: Run) -> None:
@@ -82,18 +85,22 @@ def _print_answers(options: argparse.Namespace, result: Run) -> None:
         print(json.dumps({**query, "predictions": [dataclasses.asdict(a) for a in answers]}, ensure_ascii=False))
         return
     origin = note(result)
-    print(f"({options.head or '?'}, {options.relation}, {options.tail or '?'})\n")
+    plain = options.format == "text"
+    if plain:
+        print(f"({options.head or '?'}, {options.relation}, {options.tail or '?'})\n")
     rows = [
         [
-            *(a.rank, a.name, a.id, figure(a.probability)),
-            *([] if origin is None else [figure(a.calibrated)]),
+            *(a.rank, a.name, a.id, Number(a.probability)),
+            *([] if origin is None else [Number(a.calibrated)]),
             "new" if a.known is None else f"known ({a.known})",
         ]
         for a in answers
     ]
     calibrated = [] if origin is None else ["calibrated"]
-    print(table(["", "name", "id", "probability", *calibrated, ""], rows, right=(0, *range(3, 4 + len(calibrated)))))
-    if origin is not None:
+    header = ["" if plain else "rank", "name", "id", "probability", *calibrated, "" if plain else "known"]
+    asked = {"head": options.head or "?", "relation": options.relation, "tail": options.tail or "?"}
+    print_table(options, header, rows, right=(0, *range(3, 4 + len(calibrated))), about=asked)
+    if plain and origin is not None:
         print(f"\n{origin}")
 
 
@@ -211,7 +218,7 @@ def add_nearest(commands: Commands) -> None:
     add_run(command)
     command.add_argument("entity", metavar="X", help="id or name")
     command.add_argument("-k", type=whole(least=1), default=10, metavar="N", help="how many; default: 10")
-    command.add_argument("--json", action="store_true", help="one JSON object")
+    add_output(command)
     command.set_defaults(run=run_nearest)
 
 
@@ -226,5 +233,6 @@ def run_nearest(options: argparse.Namespace) -> None:
         neighbours = [dataclasses.asdict(n) for n in found]
         print(json.dumps({"entity": options.entity, "neighbours": neighbours}, ensure_ascii=False))
         return
-    rows = [[n.rank, n.name, n.id, figure(n.distance)] for n in found]
-    print(table(["", "name", "id", f"{result.model.geometry.name} distance"], rows, right=(0, 3)))
+    rows = [[n.rank, n.name, n.id, Number(n.distance)] for n in found]
+    first = "" if options.format == "text" else "rank"
+    print_table(options, [first, "name", "id", f"{result.model.geometry.name} distance"], rows, right=(0, 3))

@@ -43,7 +43,7 @@ def given_settings(options: argparse.Namespace) -> dict[str, Any]:
 
 def chosen(words: Sequence[str]) -> dict[str, list[str]]:
     """The names of the model, the objective, … that a command line, its file or its recipe chooses; else the usual."""
-    from murp.recipes import completed
+    from murp.recipes import AUTO, DECIDED, completed
 
     given: dict[str, list[str]] = {}
     for place, word in enumerate(words):
@@ -63,8 +63,14 @@ def chosen(words: Sequence[str]) -> dict[str, list[str]]:
         stored = {}  # said when it is read in earnest
     stored = {name: value for name, value in stored.items() if isinstance(value, str)}
     first.pop("config", None)
-    usual = {**{kind: getattr(Config, kind) for kind in registry.KINDS}, **completed({**stored, **first})}
-    found = {kind: given.get(kind) or [usual[kind]] for kind in registry.KINDS}
+    # Which recipe auto will take is not known yet: the options are those of each.
+    chosen = {**stored, **first}
+    recipes = DECIDED if chosen.get("recipe") == AUTO else [chosen.get("recipe")]
+    usual = [completed({**chosen, "recipe": recipe}) for recipe in recipes]
+    found = {
+        kind: given.get(kind) or list(dict.fromkeys(one.get(kind, getattr(Config, kind)) for one in usual))
+        for kind in registry.KINDS
+    }
     if not any(registry.find("objective", name).sampled for name in found["objective"]):
         del found["corruption"]  # nothing is drawn
     return found

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from murp import display
 from murp.cli.settings import add_settings, given_settings
-from murp.cli.text import Commands, fast_imports, figure, table
+from murp.cli.text import Commands, add_output, fast_imports, print_table
 from murp.config import Config
 from murp.errors import ConfigError, MurpError, printable
+from murp.tables import MISSING, Number
 
 if TYPE_CHECKING:
     from murp.api.run import Run
@@ -22,7 +24,7 @@ def add(commands: Commands) -> None:
     """Every setting of :class:`Config` is an option that takes several values."""
     command = commands.add_parser("sweep", help="train a grid of settings; on one GPU side by side")
     command.add_argument("--out", metavar="FOLDER", required=True, help="folder for the runs; finished ones are kept")
-    command.add_argument("--json", action="store_true", help="one JSON object a line: every epoch, then the table")
+    add_output(command, "one JSON object a line: every epoch, then the table")
     command.add_argument("--quiet", action="store_true", help="nothing on standard error but warnings and errors")
     command.set_defaults(run=run)
 
@@ -55,11 +57,29 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _report(options: argparse.Namespace, found: Sweep[Run], failed: dict[str, str]) -> None:
+    """The runs, best first; of several seeds the mean and the deviation over them too."""
+    groups = found.over_seeds()
+    several = any(len(group.seeds) > 1 for group in groups)
     if options.json:
-        print(json.dumps({"out": options.out, "best_mrr": {one.name: one.mrr for one in found}, "failed": failed}))
+        over = {"over_seeds": [dataclasses.asdict(group) for group in groups]} if several else {}
+        best = {one.name: one.mrr for one in found}
+        print(json.dumps({"out": options.out, "best_mrr": best, "failed": failed, **over}))
         return
-    print("MRR on valid, protocol standard, at the best epoch\n")
-    cells = [[one.name, "failed", "–"] if one.run is None else [one.name, figure(one.mrr), one.epoch] for one in found]
-    print(table(["run", "MRR", "epoch"], cells, right=(1, 2)))
-    for name, reason in failed.items():
-        print(f"\n{printable(name)}: {reason}")
+    about = {"split": "valid", "protocol": "standard"}
+    if options.format == "text":
+        print("MRR on valid, protocol standard, at the best epoch\n")
+    if options.format == "text" or not several:
+        cells: list[list[object]] = [
+            [one.name, "failed", MISSING] if one.run is None else [one.name, Number(one.mrr), one.epoch]
+            for one in found
+        ]
+        print_table(options, ["run", "MRR", "epoch"], cells, right=(1, 2), about=about)
+    if several:
+        best_first = sorted(groups, key=lambda group: -(group.mean or 0.0))
+        means = [[g.run, Number(g.mean), Number(g.deviation, 4), Number(len(g.seeds))] for g in best_first]
+        if options.format == "text":
+            print("\nover seeds (deviation of a sample, n - 1)\n")
+        print_table(options, ["run", "mean MRR", "deviation", "seeds"], means, right=(1, 2, 3), about=about)
+    if options.format == "text":
+        for name, reason in failed.items():
+            print(f"\n{printable(name)}: {reason}")

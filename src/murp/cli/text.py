@@ -6,41 +6,51 @@ import argparse
 import contextlib
 import gc
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from murp.display import console, watched
-from murp.errors import printable
 from murp.settings import LARGEST
-from murp.widths import columns
+from murp.tables import FORMATS
+from murp.tables import table as table
 
 if TYPE_CHECKING:
+    from murp.graph import KnowledgeGraph
+
     # The type is private to argparse, and the only name that a subparser's home has.
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 else:
     Commands = Any
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[object]], right: Sequence[int] = ()) -> str:
-    """Columns as wide as their widest cell, the same in a pipe; those numbered in ``right`` are set flush right.
-
-    Names come from files: what a terminal would obey is escaped.
-    """
-    cells = [[printable(str(cell)) for cell in row] for row in (header, *rows)]
-    widths = [max(columns(row[i]) for row in cells) for i in range(len(header))]
-    lines = []
-    for row in cells:
-        blanks = [" " * (width - columns(cell)) for cell, width in zip(row, widths, strict=True)]
-        lines.append(
-            "  ".join(b + c if i in right else c + b for i, (c, b) in enumerate(zip(row, blanks, strict=True)))
-        )
-    return "\n".join(line.rstrip() for line in lines)
+NAMELESS = "part"  # what a column is called in a file that has no heading in a terminal
 
 
 def figure(value: float | None, digits: int = 3) -> str:
     """A metric as the literature prints it; a dash where there is none."""
     return "–" if value is None else f"{value:.{digits}f}"
+
+
+def add_output(command: argparse.ArgumentParser, json: str = "one JSON object") -> None:
+    """How a command that prints a table is to print it: ``--json``, with these words, or ``--format``."""
+    output = command.add_mutually_exclusive_group()
+    output.add_argument("--json", action="store_true", help=json)
+    output.add_argument(
+        "--format", choices=FORMATS, default="text", help="of the table; others than text print it alone; default: text"
+    )
+
+
+def print_table(
+    options: argparse.Namespace,
+    header: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    right: Sequence[int] = (),
+    about: Mapping[str, object] | None = None,
+) -> None:
+    """Print a table in the format that ``--format`` names."""
+    named = [name or ("" if options.format == "text" else NAMELESS) for name in header]
+    print(table(named, rows, right, format=options.format, about=about))
 
 
 def whole(*, least: int) -> Callable[[str], int]:
@@ -88,6 +98,26 @@ def add_source(command: argparse.ArgumentParser, *, optional: bool = False) -> N
         default=0,
         metavar="N",
         help="draws the splits of a single file; default: 0",
+    )
+    command.add_argument(
+        "--columns",
+        default="",
+        metavar="head=…,relation=…,tail=…",
+        help="which column is which, by title or by number from 1; default: by known titles",
+    )
+    command.add_argument("--no-header", action="store_true", help="the first row is a fact, whatever it looks like")
+
+
+def load_source(options: argparse.Namespace) -> KnowledgeGraph:
+    """The graph that these arguments name."""
+    from murp.graph import KnowledgeGraph
+
+    return KnowledgeGraph.load(
+        options.source,
+        data_dir=data_dir(options),
+        seed=options.split_seed,
+        columns=options.columns,
+        header=not options.no_header,
     )
 
 

@@ -14,7 +14,7 @@ from murp.cli.text import Commands, fast_imports, figure
 from murp.commands import command
 from murp.config import Config
 from murp.errors import ConfigError
-from murp.recipes import completed
+from murp.recipes import AUTO, completed
 
 if TYPE_CHECKING:
     from murp.api.run import Run
@@ -61,8 +61,10 @@ def run(options: argparse.Namespace) -> None:
             given = {**Config.read(Path(options.config)), **given}
         if options.recipe is not None:
             given["recipe"] = options.recipe
-        config = Config.from_mapping(completed(given), where)
-        settings = config.to_dict()
+        if given.get("recipe") == AUTO:  # which model it will be turns out when the graph is there
+            settings = {"data": Config.data, **given}
+        else:
+            settings = Config.from_mapping(completed(given), where).to_dict()
         result = train(settings.pop("data"), out=options.out or None, reuse=False, progress=shown, **settings)
 
     state = result.state

@@ -11,6 +11,7 @@ from murp.engines.task import Task
 from murp.engines.torch_engine import TorchEngine
 from murp.errors import ConfigError
 from murp.models import Model, MultiRelational
+from murp.models.hierarchy import Distance
 
 __all__ = ["Chunk", "Engine", "Task", "TorchEngine", "build", "side_by_side"]
 
@@ -37,6 +38,10 @@ def build(name: str, tasks: Sequence[Task | Model]) -> Engine:
         together = TritonSideBySide if len(models) >= FEW and models[0].device.type == "cuda" else TritonEngine
         return together(cast(Sequence[MultiRelational], models))
     (task,) = given
+    if name == "numba" and isinstance(task.model, Distance):
+        from murp.engines.hierarchy_engine import HierarchyEngine
+
+        return HierarchyEngine(task)
     if name == "numba":
         from murp.engines.numba_engine import NumbaEngine
 
@@ -59,6 +64,10 @@ def _cannot(name: str, task: Task) -> str | None:
         return f"runs on {device}, and the model is on {model.device.type}"
     if importlib.util.find_spec(name) is None:
         return f"needs the package {name}, which is not installed"
+    if name == "numba" and isinstance(model, Distance):
+        from murp.engines.hierarchy_engine import cannot
+
+        return cannot(task)
     if not isinstance(model, MultiRelational):
         return "knows MuRP and MuRE, no other model"
     if not task.as_published:

@@ -1,8 +1,9 @@
-"""One training step in PyTorch: gather rows, score, differentiate, update the touched rows.
+"""One training step in PyTorch: gather rows, score, differentiate.
 
-The definition of a step, for any model, objective and optimizer. Gradients are taken with respect to the gathered rows
-and summed for rows that occur more than once, and only those rows move: the cost depends on the batch, never on the
-number of entities, unless the objective has all of them as candidates.
+The definition of a step, for any model, objective and optimizer; :mod:`murp.engines.updates` moves the rows. Gradients
+are taken with respect to the gathered rows and summed for rows that occur more than once, and only those rows move: the
+cost depends on the batch, never on the number of entities, unless the objective has all of them as candidates. Where a
+batch reads most entities anyway their rows are not copied, and their gradient is as large as the table.
 """
 
 from __future__ import annotations
@@ -22,15 +23,19 @@ from murp.objectives.objective import one_label
 from murp.regularizers import Batch
 
 # A batch reads most rows if it reads MANY and a table has no more than FEW_ROWS times as many.
-MANY, FEW_ROWS = 2**15, 4
+MANY, FEW_ROWS = 2**14, 4
 
 
 @dataclass
 class Read:
-    """Rows that a step reads, leaves of its gradient, and the indices (n) they came from; None: the whole tables."""
+    """Rows that a step reads, leaves of its gradient, and the indices they came from; None: all.
+
+    ``whole`` are tables that are read where they lie, at these indices.
+    """
 
     rows: Rows
     where: Tensor | None
+    whole: bool = False
 
 
 @dataclass
@@ -39,8 +44,9 @@ class Gathered:
 
     subject: Read
     relation: Read
-    objects: Read  # (B, 1 + k), (B, 1) where the false ones are shared or have subjects of their own, or all
+    objects: Read  # (B, 1 + k); (B, 1) where the false ones are shared or have subjects of their own; or tables
     shared: Read
+    true: Read | None = None  # the true objects (B) or answers (L), where ``objects`` are tables
     false_objects: Read | None = None  # (k) shared by the batch, or (B, k)
     false_subjects: Read | None = None  # (B, k)
     relations: Read | None = None  # all of them, where the regularizer asks for that
@@ -48,24 +54,27 @@ class Gathered:
     def reads(self) -> Iterator[Read]:
         """Each of them."""
         common = (self.subject, self.relation, self.objects, self.shared)
-        further = (self.false_objects, self.false_subjects, self.relations)
+        further = (self.true, self.false_objects, self.false_subjects, self.relations)
         return (read for read in (*common, *further) if read is not None)
 
 
-def gather(task: Task, positives: Tensor, drawn: Drawn | None) -> Gathered:
+def gather(task: Task, positives: Tensor, drawn: Drawn | None, labels: Labels | None) -> Gathered:
     """What a step on positives (B, 3) with their negatives reads; without any, all entities are candidates."""
-    model = task.model
+    model, regularizer = task.model, task.regularizer
     subject, relation, objects = positives.unbind(1)
 
     def read(role: Role, where: Tensor) -> Read:
-        return Read(model.rows(role, where), where.flatten())
+        return Read(model.rows(role, where), where)
 
     common = {"subject": read("subject", subject), "relation": read("relation", relation)}
-    common["shared"] = Read({name: values.clone() for name, values in model.rows("shared").items()}, None)
-    if task.regularizer.reads_relations:
-        common["relations"] = Read(dict(model.rows("relation")), None)
-    if drawn is None:
-        return Gathered(objects=Read(dict(model.rows("object")), None), **common)
+    common["shared"] = Read({name: values.clone() for name, values in model.rows("shared").items()}, None, whole=True)
+    if regularizer.reads_relations:
+        common["relations"] = Read(dict(model.rows("relation")), None, whole=True)
+    if drawn is None or reads_most(task, positives, drawn):
+        if regularizer.reads_rows:
+            common["true"] = read("object", objects if labels is None else labels.objects)
+        asked = None if drawn is None else torch.cat([objects[:, None], drawn.objects], 1)
+        return Gathered(objects=Read(dict(model.rows("object")), asked, whole=True), **common)
     if drawn.subjects is None and drawn.objects.dim() == 2:
         return Gathered(objects=read("object", torch.cat([objects[:, None], drawn.objects], 1)), **common)
     further = {"false_objects": read("object", drawn.objects)}
@@ -74,24 +83,51 @@ def gather(task: Task, positives: Tensor, drawn: Drawn | None) -> Gathered:
     return Gathered(objects=read("object", objects[:, None]), **common, **further)
 
 
+def reads_most(task: Task, positives: Tensor, drawn: Drawn) -> bool:
+    """Whether a batch reads so many rows of candidates that a gradient as large as the table costs less than theirs."""
+    model = task.model
+    usual = model.products and model.plain_candidates and not model.entity_dropout
+    occurrences = len(positives) * (1 + drawn.objects.shape[-1])
+    many = occurrences >= MANY and model.num_entities <= FEW_ROWS * occurrences
+    return many and usual and drawn.subjects is None and drawn.objects.dim() == 2
+
+
 def loss_of(task: Task, read: Gathered, labels: Labels | None) -> Tensor:
     """The loss of a batch as a function of the rows it reads, which is what the gradient is taken of."""
     model, objective, shared = task.model, task.objective, read.shared.rows
     query = model.query(model.read(read.subject.rows), read.relation.rows, shared)
-    candidates = model.candidate(model.read(read.objects.rows), shared)
     if isinstance(objective, AllEntities):
         assert labels is not None
-        loss = objective.loss(model, query, candidates, labels)
-        true = {name: values.index_select(0, labels.objects) for name, values in read.objects.rows.items()}
+        loss = objective.loss(model, query, model.candidate(model.read(read.objects.rows), shared), labels)
     else:
         assert isinstance(objective, Sampled)
-        scores = model.meet(query, candidates)
-        if read.false_objects is not None:
-            scores = torch.cat([scores, _apart(model, read, query)], 1)
-        loss = objective.loss(scores)
-        true = {name: values[:, 0] for name, values in read.objects.rows.items()}
+        loss = objective.loss(_scores(model, read, query))
+    if not task.regularizer.reads_rows:
+        return loss
+    true = read.true.rows if read.true else {name: values[:, 0] for name, values in read.objects.rows.items()}
     term = task.regularizer.term(model, _batch(read, true, query, labels if objective.grouped else None))
     return loss if term is None else loss + term
+
+
+def _scores(model: Model, read: Gathered, query: Query) -> Tensor:
+    """Scores (B, 1 + k) of the true triples and the false ones."""
+    if read.objects.whole:
+        return _scores_in_place(model, read.objects, query)
+    scores = model.meet(query, model.candidate(model.read(read.objects.rows), read.shared.rows))
+    return scores if read.false_objects is None else torch.cat([scores, _apart(model, read, query)], 1)
+
+
+def _scores_in_place(model: Model, objects: Read, query: Query) -> Tensor:
+    """Scores (B, 1 + k) with rows that are read where they lie."""
+    assert objects.where is not None
+    products, square = gathered.products(objects.rows[model.point], objects.where, query.vectors)
+    theirs = {
+        name: values.index_select(0, objects.where.flatten()).view(objects.where.shape)
+        for name, values in objects.rows.items()
+        if name != model.point
+    }
+    ours = {name: values.unsqueeze(-1) for name, values in query.numbers.items()}
+    return model.ending(products, ours, {"square": square, **theirs})
 
 
 def _batch(read: Gathered, true: Rows, query: Query, labels: Labels | None) -> Batch:
@@ -118,83 +154,19 @@ def _apart(model: Model, read: Gathered, query: Query) -> Tensor:
     return model.meet(asked, model.candidate(answers, shared)).view(b, k)
 
 
-def loss_of_tables(task: Task, tables: Rows, positives: Tensor, drawn: Drawn | None, labels: Labels | None) -> Tensor:
-    """The same loss as a function of whole tables: for batches that read so many rows that nearly all occur.
+@dataclass
+class Part:
+    """The gradient of some rows (n, m), each of an index that may occur several times; None: of all rows, in order.
 
-    Gradients are then as large as the tables, and rows need not be copied to be scored.
+    Or of the whole table, in which only the rows of these indices count.
     """
-    model, objective = task.model, task.objective
-    subject, relation, objects = positives.unbind(1)
 
-    def rows(role: Role, where: Tensor) -> Rows:
-        return {
-            t.name: tables[t.name].index_select(0, where.flatten()).view(*where.shape, *tables[t.name].shape[1:])
-            for t in model.tables
-            if role in t.roles
-        }
-
-    shared = {t.name: tables[t.name][0] for t in model.tables if t.of == "shared"}
-    whole = {t.name: tables[t.name] for t in model.tables if "object" in t.roles}
-    read = Gathered(
-        Read(rows("subject", subject), subject),
-        Read(rows("relation", relation), relation),
-        Read(whole, None),
-        Read(shared, None),
-    )
-    if task.regularizer.reads_relations:
-        read.relations = Read({t.name: tables[t.name] for t in model.tables if "relation" in t.roles}, None)
-    if drawn is None:
-        return loss_of(task, read, labels)
-    assert isinstance(objective, Sampled)
-    assert drawn.subjects is None
-    asked = torch.cat([objects[:, None], drawn.objects], 1)
-    query = model.query(read.subject.rows, read.relation.rows, shared)
-    products, square = gathered.products(whole[model.point], asked, query.vectors)
-    numbers = {
-        name: values.index_select(0, asked.flatten()).view(asked.shape)
-        for name, values in whole.items()
-        if name != model.point
-    }
-    scores = model.ending(
-        products, {name: values.unsqueeze(-1) for name, values in query.numbers.items()}, {"square": square, **numbers}
-    )
-    loss = objective.loss(scores)
-    term = task.regularizer.term(model, _batch(read, rows("object", objects), query, None))
-    return loss if term is None else loss + term
+    where: Tensor | None
+    gradient: Tensor
+    whole: bool
 
 
-def reads_most(task: Task, positives: Tensor, drawn: Drawn | None) -> bool:
-    """Whether a batch reads so many rows that gradients as large as the tables cost less than those of its rows."""
-    model = task.model
-    if drawn is None:
-        return model.num_relations <= FEW_ROWS * len(positives)
-    plain = drawn.subjects is None and drawn.objects.dim() == 2
-    usual = model.products and model.plain_candidates and not model.entity_dropout
-    occurrences = len(positives) * (1 + drawn.objects.shape[-1])
-    many = occurrences >= MANY and model.num_entities <= FEW_ROWS * occurrences
-    return plain and usual and many and model.num_relations <= FEW_ROWS * len(positives)
-
-
-def table_gradients(
-    task: Task,
-    positives: Tensor,
-    drawn: Drawn | None,
-    labels: Labels | None = None,
-    loss: Callable[..., Tensor] = loss_of_tables,
-) -> tuple[Tensor, Rows]:
-    """The loss of one batch and the gradient of each table, as large as the table."""
-    if drawn is None and labels is None:
-        labels = one_label(positives[:, 2])
-    model = task.model
-    leaves = {t.name: model.parameters[t.name].detach().requires_grad_() for t in model.tables if t.trained}
-    with torch.enable_grad():
-        value = loss(task, {**model.parameters, **leaves}, positives, drawn, labels)
-        gradients = torch.autograd.grad(value, list(leaves.values()), allow_unused=True)
-    found = {name: gradient for name, gradient in zip(leaves, gradients, strict=True) if gradient is not None}
-    return value.detach(), found
-
-
-Touched = dict[str, list[tuple[Tensor | None, Tensor]]]
+Touched = dict[str, list[Part]]
 
 
 def row_gradients(
@@ -203,15 +175,15 @@ def row_gradients(
     drawn: Drawn | None,
     labels: Labels | None = None,
     loss: Callable[..., Tensor] = loss_of,
+    gathering: Callable[..., Gathered] = gather,
 ) -> tuple[Tensor, Touched]:
-    """The loss of one batch and, for each table, the (indices, gradients) of the rows it read.
+    """The loss of one batch and, for each table, the gradients of what it read of it: their sum is the table's.
 
-    An index may occur several times; its row's gradient is the sum over the occurrences. No indices: the whole table.
-    ``loss`` may be a compiled :func:`loss_of`.
+    ``loss`` may be a compiled :func:`loss_of`, ``gathering`` a compiled :func:`gather`.
     """
-    read = gather(task, positives, drawn)
     if drawn is None and labels is None:
         labels = one_label(positives[:, 2])
+    read = gathering(task, positives, drawn, labels)
     trained = {table.name for table in task.model.tables if table.trained}
     leaves = [
         (name, one, values.detach().requires_grad_())
@@ -228,11 +200,7 @@ def row_gradients(
     for (name, one, leaf), gradient in zip(leaves, gradients, strict=True):
         if gradient is None:  # the model reads the table in this role, but not in this step
             continue
-        if one.where is not None:
-            gradient = gradient.reshape(len(one.where), -1)
-        elif one is read.shared:
-            gradient = gradient.reshape(1, -1)
-        else:
-            gradient = gradient.reshape(len(leaf), -1)
-        touched[name].append((one.where, gradient))
+        where = None if one.where is None else one.where.flatten()
+        rows = 1 if one is read.shared else len(leaf) if one.whole or where is None else len(where)
+        touched[name].append(Part(where, gradient.reshape(rows, -1), one.whole))
     return value.detach(), touched

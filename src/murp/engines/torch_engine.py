@@ -16,6 +16,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,14 +24,7 @@ from torch import Tensor
 from murp import threads
 from murp.engines.capture import collector_at_rest
 from murp.engines.engine import Chunk
-from murp.engines.step import (
-    Touched,
-    loss_of,
-    loss_of_tables,
-    reads_most,
-    row_gradients,
-    table_gradients,
-)
+from murp.engines.step import Touched, gather, loss_of, reads_most, row_gradients
 from murp.engines.task import Task
 from murp.engines.updates import Updater
 from murp.models.model import Model
@@ -64,7 +58,10 @@ class TorchEngine:
         self.began: float | None = None
         self.updater = Updater(self.task)
         self.graphs: dict[tuple[int, ...], CapturedSteps] = {}
+        self.quick: dict[bool, Step] = {}  # compiled steps, by whether they read tables as a whole
         self.warm: dict[tuple[int, ...], int] = {}  # steps of a shape before it was captured
+        # One stream for all that is not on the usual one: libraries keep memory for every stream they have seen.
+        self.aside = torch.cuda.Stream() if self.model.device.type == "cuda" else None  # type: ignore[no-untyped-call]
         self.shared = sum(math.prod(table.shape) for table in self.model.tables if table.of == "shared")
         self.rows_apart = not self.shared and self.task.objective.sampled and type(self.task.negatives) is Uniform
         self.choice = threads.Choice()
@@ -79,28 +76,27 @@ class TorchEngine:
     ) -> Tensor:
         """One step on positives (B, 3) and their negatives (B, k); the mean loss before it."""
         drawn = Drawn(negatives) if isinstance(negatives, Tensor) else negatives
-        if reads_most(self.task, positives, drawn):
-            loss, gradients = table_gradients(self.task, positives, drawn, labels)
-            self.updater.update_tables(gradients, positives, drawn, lr)
-            return loss
         loss, touched = row_gradients(self.task, positives, drawn, labels)
-        self.updater.update(touched, lr)
+        self._update(touched, lr, self.updater.update)
         return loss
 
-    def compiled_step(self) -> Step:
-        """:meth:`step` with its loss, its gradient and its update compiled for one shape."""
-        loss = torch.compile(loss_of, dynamic=False)
-        update: Callable[[Touched, float | Tensor], None] = torch.compile(self.updater.update, dynamic=False)
-        of_tables = torch.compile(loss_of_tables, dynamic=False)
-        update_tables = torch.compile(self.updater.update_tables, dynamic=False)
+    def _update(self, touched: Touched, lr: float | Tensor, update: Callable[..., None]) -> None:
+        self.updater.prepare(touched)
+        update(self.updater.tables(), touched, lr)
+
+    def compiled_step(self, whole: bool) -> Step:
+        """:meth:`step` with its reading, its loss, its gradient and its update compiled for one shape.
+
+        ``whole``: batches read tables as a whole. Small kernels are then compiled side by side, which saves a fifth of
+        a step on an H200. The others are slower with that, as one of their kernels is cut badly.
+        """
+        options: dict[str, Any] = {"combo_kernels": True} if whole else {"triton.autotune_pointwise": False}
+        parts: tuple[Any, ...] = (gather, loss_of, self.updater.update)
+        gathering, loss, update = (torch.compile(part, dynamic=False, options=options) for part in parts)
 
         def step(positives: Tensor, drawn: Drawn | None, labels: Labels | None, lr: float | Tensor) -> Tensor:
-            if reads_most(self.task, positives, drawn):
-                found, gradients = table_gradients(self.task, positives, drawn, labels, of_tables)
-                update_tables(gradients, positives, drawn, lr)
-                return found
-            found, touched = row_gradients(self.task, positives, drawn, labels, loss)
-            update(touched, lr)
+            found, touched = row_gradients(self.task, positives, drawn, labels, loss, gathering)
+            self._update(touched, lr, update)
             return found
 
         return step
@@ -179,41 +175,59 @@ class TorchEngine:
             compiled = time.monotonic() - self.began >= self.compile_after
             many = A_GRAPH if len(positives) - start >= A_GRAPH else 1
             shape = (compiled, *_shapes(positives[:1], _at(drawn, slice(0, 1)), _labels_at(labels, slice(0, 1))))
-            step = self._quick() if compiled else self._plain
+            step = self._quick(positives[0], _at(drawn, 0)) if compiled else self._plain
             if self.warm.get(shape, 0) < WARM:
                 self.warm[shape] = self.warm.get(shape, 0) + 1
                 rate = torch.full((), lr, dtype=self.model.dtype, device=self.model.device)
-                total += _aside(step, positives[start], _at(drawn, start), _labels_at(labels, start), rate)
+                total += self._aside(step, positives[start], _at(drawn, start), _labels_at(labels, start), rate)
                 many = 1
             else:
                 steps = slice(start, start + many)
                 some, false, true = positives[steps], _at(drawn, steps), _labels_at(labels, steps)
                 if (many, *shape) not in self.graphs:
-                    self.graphs[many, *shape] = CapturedSteps(self.model, step, some, false, true)
+                    self.graphs[many, *shape] = CapturedSteps(self.model, step, some, false, true, self.aside)
                 total += self.graphs[many, *shape].replay(some, false, true, lr)
             start += many
         return total
 
+    def _aside(self, step: Step, positives: Tensor, drawn: Drawn | None, labels: Labels | None, rate: Tensor) -> Tensor:
+        """A step on a stream of its own, as capturing asks for."""
+        assert self.aside is not None
+        self.aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.aside):
+            found = step(positives, drawn, labels, rate)
+        torch.cuda.current_stream().wait_stream(self.aside)
+        return found
+
     def _plain(self, positives: Tensor, drawn: Drawn | None, labels: Labels | None, lr: float | Tensor) -> Tensor:
         return self.step(positives, drawn, lr, labels)
 
-    def _quick(self) -> Step:
-        if not hasattr(self, "_compiled"):
-            self._compiled = self.compiled_step()
-        return self._compiled
+    def _quick(self, positives: Tensor, drawn: Drawn | None) -> Step:
+        whole = drawn is None or reads_most(self.task, positives, drawn)
+        if whole not in self.quick:
+            self.quick[whole] = self.compiled_step(whole)
+        return self.quick[whole]
 
 
 class CapturedSteps:
     """Some steps for a fixed batch size and number of negatives as a CUDA graph."""
 
-    def __init__(self, model: Model, step: Step, positives: Tensor, drawn: Drawn | None, labels: Labels | None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        step: Step,
+        positives: Tensor,
+        drawn: Drawn | None,
+        labels: Labels | None,
+        stream: torch.cuda.Stream | None,
+    ) -> None:
         self.positives = positives.clone()
         self.drawn = drawn and Drawn(drawn.objects.clone(), None if drawn.subjects is None else drawn.subjects.clone())
         self.labels = labels and Labels(labels.rows.clone(), labels.objects.clone(), labels.weight.clone())
         self.lr = torch.zeros((), dtype=model.dtype, device=model.device)
         self.total = torch.zeros((), dtype=model.dtype, device=model.device)
         self.graph = torch.cuda.CUDAGraph()
-        with collector_at_rest(), torch.cuda.graph(self.graph):
+        with collector_at_rest(), torch.cuda.graph(self.graph, stream=stream):
             for i in range(len(positives)):
                 self.total += step(self.positives[i], _at(self.drawn, i), _labels_at(self.labels, i), self.lr)
 
@@ -226,16 +240,6 @@ class CapturedSteps:
             own.copy_(given)
         self.graph.replay()
         return self.total.clone()
-
-
-def _aside(step: Step, positives: Tensor, drawn: Drawn | None, labels: Labels | None, rate: Tensor) -> Tensor:
-    """A step on a stream of its own, as capturing asks for."""
-    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        found = step(positives, drawn, labels, rate)
-    torch.cuda.current_stream().wait_stream(stream)
-    return found
 
 
 def _at(drawn: Drawn | None, place: int | slice) -> Drawn | None:

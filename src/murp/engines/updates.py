@@ -8,13 +8,16 @@ import torch
 from torch import Tensor
 
 from murp import threads
-from murp.engines.step import Touched
+from murp.engines.step import FEW_ROWS, Part, Touched
 from murp.engines.task import Task
 from murp.errors import MurpError
+from murp.geometry import Geometry
 from murp.models.model import Rows, Table
-from murp.negatives import Drawn
 from murp.optimizers.optimizer import TABLES, State
 
+# Bits of a position among the rows of a batch, which every row of a table has. With 64 they would be a third of what
+# row-wise Adagrad needs beside the parameters; batches with more rows than 16 bits count have 32.
+NARROW = torch.int16
 A_BLOCK = 2**16  # numbers of a table that are updated at a time on the CPU: they stay in the cache
 
 
@@ -34,8 +37,7 @@ class Updater:
     def __post_init__(self) -> None:
         model = self.task.model
         sizes = {"entity": model.num_entities, "relation": model.num_relations}
-        # 32 bits: with 64 they would be a third of what row-wise Adagrad needs beside the parameters.
-        self.claim = {of: torch.zeros(rows, dtype=torch.int32, device=model.device) for of, rows in sizes.items()}
+        self.claim = {of: torch.zeros(rows, dtype=NARROW, device=model.device) for of, rows in sizes.items()}
         self.names: dict[str, dict[str, str]] = {}
         self.blocked = model.device.type == "cpu"
         for table in model.tables:
@@ -55,56 +57,80 @@ class Updater:
                 f"which keeps one number a row, or sgd, which keeps none ({str(error).splitlines()[0]})."
             ) from error
 
-    @torch.no_grad()
-    def update(self, touched: Touched, lr: float | Tensor) -> None:
-        """Move every touched row of every table by one step."""
+    def tables(self) -> Rows:
+        """Every table as rows of vectors (n, m).
+
+        Made apart from what is compiled: a view that is made and changed within it costs a copy of the table.
+        """
+        model = self.task.model
+        return {table.name: model.parameters[table.name].view(model.rows_of(table), -1) for table in model.tables}
+
+    def prepare(self, touched: Touched) -> None:
+        """What a step needs and must not be compiled.
+
+        Every claim is made wide enough for a position among the rows that a batch has read. Gradients that are added
+        to in place lie apart: autograd may hand out one tensor for two tables.
+        """
+        seen = set()
         for table in self.task.model.tables:
             parts = touched[table.name]
-            if not parts:
-                continue
-            values = self.task.model.parameters[table.name].view(self.task.model.rows_of(table), -1)
-            if any(where is None for where, _ in parts):
-                self._whole(table.name, values, parts, lr)
-                continue
-            where = _joined(*(index for index, _ in parts if index is not None))
-            gradient = _joined(*(value for _, value in parts))
-            claim = self.claim[table.of]
-            claim[where] = torch.arange(len(where), dtype=claim.dtype, device=where.device)
-            owner = claim.index_select(0, where).long()  # sums by 32-bit indices take four times as long on the CPU
-            summed = torch.zeros_like(gradient).index_add_(0, owner, gradient)
-            state = {short: self.state[name].index_select(0, where) for short, name in self.names[table.name].items()}
-            moved = self._step(table.name, values.index_select(0, where), summed, state, lr)
-            # Every occurrence of a row writes its owner's value: the same bits, whatever the order.
-            values.index_copy_(0, where, moved.index_select(0, owner))
-            for short, name in self.names[table.name].items():
-                self.state[name].index_copy_(0, where, state[short].index_select(0, owner))
+            rows = sum(len(part.where) for part in parts if part.where is not None)
+            if table.of in self.claim and rows > torch.iinfo(self.claim[table.of].dtype).max:
+                self.claim[table.of] = self.claim[table.of].to(torch.int32)
+            for part in parts:
+                if part.whole and (place := part.gradient.data_ptr()) in seen:
+                    part.gradient = part.gradient.clone()
+                elif part.whole:
+                    seen.add(place)
 
     @torch.no_grad()
-    def update_tables(self, gradients: Rows, positives: Tensor, drawn: Drawn | None, lr: float | Tensor) -> None:
-        """Move the touched rows of every table, from gradients as large as the tables."""
-        model = self.task.model
-        for table in model.tables:
-            if table.name not in gradients:
+    def update(self, tables: Rows, touched: Touched, lr: float | Tensor) -> None:
+        """Move every touched row of :meth:`tables` by one step."""
+        kinds = {t.of for t in self.task.model.tables if any(part.whole for part in touched[t.name])}
+        for table in self.task.model.tables:
+            values, parts = tables[table.name], touched[table.name]
+            if not parts:
                 continue
-            touched = self._touched(table, positives, drawn)
-            values = model.parameters[table.name].view(model.rows_of(table), -1)
-            gradient = gradients[table.name].reshape(values.shape)
-            if self.blocked:
-                self._move_in_blocks(table.name, values, gradient, touched, lr)
+            # Rows of a kind of which another table is read as a whole are cheaper to move all at once, too.
+            read = sum(0 if part.where is None else len(part.where) for part in parts)
+            if table.of in kinds or len(values) <= FEW_ROWS * read:
+                gradient, marks = _whole_gradient(values, parts), _marks(values, parts)
+                if self.blocked:
+                    self._move_in_blocks(table.name, values, gradient, marks, lr)
+                else:
+                    self._move(table.name, values, gradient, marks, self._state(table.name, slice(None)), lr)
             else:
-                self._move(table.name, values, gradient, touched, self._state(table.name, slice(None)), lr)
+                self._move_rows(table, values, parts, lr)
+
+    def _move_rows(self, table: Table, values: Tensor, parts: list[Part], lr: float | Tensor) -> None:
+        """A step on the rows of a table that are read, and on no other."""
+        where = _joined(*(part.where for part in parts if part.where is not None))
+        gradient = _joined(*(part.gradient for part in parts))
+        claim = self.claim[table.of]
+        claim[where] = torch.arange(len(where), dtype=claim.dtype, device=where.device)
+        owner = claim.index_select(0, where).long()  # sums by 32-bit indices take four times as long on the CPU
+        summed = torch.zeros_like(gradient).index_add_(0, owner, gradient)
+        state = {short: self.state[name].index_select(0, where) for short, name in self.names[table.name].items()}
+        moved = self._step(table.name, values.index_select(0, where), summed, state, lr)
+        # Every occurrence of a row writes its owner's value: the same bits, whatever the order.
+        values.index_copy_(0, where, moved.index_select(0, owner))
+        for short, name in self.names[table.name].items():
+            self.state[name].index_copy_(0, where, state[short].index_select(0, owner))
 
     def _move_in_blocks(
-        self, name: str, values: Tensor, gradient: Tensor, touched: Tensor | None, lr: float | Tensor
+        self, name: str, values: Tensor, gradient: Tensor, marks: Tensor | None, lr: float | Tensor
     ) -> None:
-        """:meth:`_move` on some rows at a time, which stay in the cache, and on several threads."""
+        """By the optimizer's compiled loop, or :meth:`_move` on some rows at a time, which stay in the cache."""
+        whole = self._state(name, slice(None))
+        if self.task.optimizer.move(self._geometry(name), values, gradient, marks, whole, float(lr)):
+            return
         length = max(1, A_BLOCK // values.shape[1])
         blocks = iter([slice(start, start + length) for start in range(0, len(values), length)])
 
         @torch.no_grad()
         def move() -> None:
             for block in blocks:
-                rows = None if touched is None else touched[block]
+                rows = None if marks is None else marks[block]
                 self._move(name, values[block], gradient[block], rows, self._state(name, block), lr)
 
         threads.share_torch(move, min(threads.count(), -(-len(values) // length)))
@@ -113,45 +139,44 @@ class Updater:
         return {short: self.state[long][rows] for short, long in self.names[name].items()}
 
     def _move(
-        self, name: str, values: Tensor, gradient: Tensor, touched: Tensor | None, kept: State, lr: float | Tensor
+        self, name: str, values: Tensor, gradient: Tensor, marks: Tensor | None, kept: State, lr: float | Tensor
     ) -> None:
-        """A step on rows (n, m) in place, where they are touched, and on their state."""
+        """A step on rows (n, m) in place, where they are marked, and on their state."""
         state = dict(kept)
         moved = self._step(name, values, gradient, state, lr)
-        values.copy_(moved if touched is None else torch.where(touched, moved, values))
+        values.copy_(moved if marks is None else torch.where(marks, moved, values))
         for short, old in kept.items():
-            old.copy_(state[short] if touched is None else torch.where(touched, state[short], old))
-
-    def _touched(self, table: Table, positives: Tensor, drawn: Drawn | None) -> Tensor | None:
-        """Which rows (n, 1) of a table a batch has read; None: all."""
-        if table.of == "shared" or (drawn is None and "object" in table.roles):
-            return None
-        found = torch.zeros(self.task.model.rows_of(table), 1, dtype=torch.bool, device=positives.device)
-        if table.of == "relation":
-            return found.index_fill_(0, positives[:, 1], True)
-        if "subject" in table.roles:
-            found.index_fill_(0, positives[:, 0], True)
-        if "object" in table.roles and drawn is not None:
-            found.index_fill_(0, positives[:, 2], True)
-            found.index_fill_(0, drawn.objects.flatten(), True)
-        return found
-
-    def _whole(self, name: str, values: Tensor, parts: list[tuple[Tensor | None, Tensor]], lr: float | Tensor) -> None:
-        """Move all rows of a table: of an objective that has every entity as a candidate, or of a shared table."""
-        gradient = torch.zeros_like(values)
-        for where, part in parts:
-            if where is None:
-                gradient += part
-            else:
-                gradient.index_add_(0, where, part)
-        state = {short: self.state[long] for short, long in self.names[name].items()}
-        values.copy_(self._step(name, values, gradient, state, lr))
-        for short, long in self.names[name].items():
-            self.state[long].copy_(state[short])
+            old.copy_(state[short] if marks is None else torch.where(marks, state[short], old))
 
     def _step(self, name: str, rows: Tensor, gradient: Tensor, state: State, lr: float | Tensor) -> Tensor:
-        geometry = next(table.geometry for table in self.task.model.tables if table.name == name)
-        return self.task.optimizer.step(geometry, rows, gradient, state, lr)
+        return self.task.optimizer.step(self._geometry(name), rows, gradient, state, lr)
+
+    def _geometry(self, name: str) -> Geometry:
+        return next(table.geometry for table in self.task.model.tables if table.name == name)
+
+
+def _whole_gradient(values: Tensor, parts: list[Part]) -> Tensor:
+    """The gradient (n, m) of a table: the sum of its parts."""
+    whole = [part.gradient for part in parts if part.whole]
+    gradient = whole[0] if whole else torch.zeros_like(values)
+    for further in whole[1:]:
+        gradient += further
+    for part in parts:
+        if not part.whole:
+            assert part.where is not None
+            gradient.index_add_(0, part.where, part.gradient)
+    return gradient
+
+
+def _marks(values: Tensor, parts: list[Part]) -> Tensor | None:
+    """Which rows (n, 1) of a table a batch has read; None: all."""
+    # Not of single bytes: on a GPU, marks that lie in one sector of the memory are written one after another.
+    found = torch.zeros(len(values), 1, dtype=torch.int32, device=values.device)
+    for part in parts:
+        if part.where is None:
+            return None
+        found.index_fill_(0, part.where, 1)
+    return found.bool()
 
 
 def _joined(first: Tensor, *others: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,7 @@ class Report(Tabular):
 
     ``by_direction`` has ``tail`` and ``head`` (what is asked for); ``by_seen`` has ``seen`` and ``unseen``
     (triples without and with an entity that training never saw); ``by_relation`` has the id of every relation
-    of the split, both directions together.
+    of the split, both directions together. ``ranks`` are those that all of this is made of.
     """
 
     split: Split
@@ -60,6 +60,7 @@ class Report(Tabular):
     by_direction: dict[str, Metrics]
     by_seen: dict[str, Metrics]
     by_relation: dict[str, Metrics]
+    ranks: Ranks = field(compare=False)
 
     @classmethod
     def of(cls, ranks: Ranks, split: Split, relation_ids: dict[int, str], unseen: NDArray[np.bool_]) -> Report:
@@ -81,6 +82,7 @@ class Report(Tabular):
             by_relation={
                 relation_ids[int(relation)]: metrics(group) for relation, group in zip(present, groups, strict=True)
             },
+            ranks=ranks,
         )
 
     @property

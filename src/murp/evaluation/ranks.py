@@ -78,14 +78,12 @@ def rank(
     if memory is None:
         memory = default_memory(model.num_entities, model.device)
     size = batch_size(model.num_entities, model.device, memory)
-    heads, relations, tails = triples.astype(np.int64).T
-    subjects = np.concatenate([heads, tails])
-    asked = np.concatenate([relations, relations + num_relations])
-    targets = np.concatenate([tails, heads])
+    subjects, asked, targets = _queries(triples, num_relations)
     kernel = fused.kernel_for(model)
     with torch_alone():
         if kernel is None:
-            ranks = _generic_ranks(model, known, subjects, asked, targets, protocol, size)
+            better, equal = _counted(model, known, subjects, asked, targets, protocol, size)
+            ranks = 1 + better + equal / 2
         else:
             assert isinstance(model, MultiRelational)
             apart = np.where((subjects != targets) & (protocol == "paper"), subjects, -1)
@@ -98,7 +96,32 @@ def rank(
     return Ranks(protocol, triples, tail, head)
 
 
-def _generic_ranks(
+@torch.no_grad()
+def better_and_equal(
+    model: Scorer, triples: Triples, known: KnownFacts, *, num_relations: int, protocol: Protocol = "standard"
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What :func:`rank` makes its ranks of: (2n) each, tails asked for first, then heads.
+
+    How many entities score above the target, and how many the same. 1 + better is the rank if ties are in the model's
+    favour, 1 + better + equal if they are against it.
+    """
+    subjects, asked, targets = _queries(triples, num_relations)
+    size = batch_size(model.num_entities, model.device)
+    with torch_alone():
+        counted = _counted(model, known, subjects, asked, targets, protocol, size)
+    better, equal = (counts.cpu().numpy() for counts in counted)
+    _refuse_nan(np.isnan(better), subjects, asked)
+    return better, equal
+
+
+def _queries(triples: Triples, num_relations: int) -> tuple[Indices, Indices, Indices]:
+    """Subjects, relations and targets (2n) of triples (n, 3): tails are asked for, then heads."""
+    heads, relations, tails = triples.astype(np.int64).T
+    asked = np.concatenate([relations, relations + num_relations])
+    return np.concatenate([heads, tails]), asked, np.concatenate([tails, heads])
+
+
+def _counted(
     model: Scorer,
     known: KnownFacts,
     subjects: Indices,
@@ -106,16 +129,16 @@ def _generic_ranks(
     targets: Indices,
     protocol: Protocol,
     size: int,
-) -> Tensor:
-    """Ranks (Q) of any model's queries, ``size`` at a time; NaN where a score is NaN."""
+) -> tuple[Tensor, Tensor]:
+    """Better and equal entities (Q) each of any model's queries, ``size`` at a time; NaN better where a score is."""
     on_device = torch.from_numpy(np.stack([subjects, relations, targets])).to(model.device)
-    ranks = torch.zeros(len(subjects), dtype=torch.float64, device=model.device)
+    counts = torch.zeros(2, len(subjects), dtype=torch.float64, device=model.device)
     for start in range(0, len(subjects), size):
         batch = slice(start, start + size)
         scores = model.score_objects(on_device[0, batch], on_device[1, batch])
         removed = _removed(known, subjects[batch], relations[batch], targets[batch], protocol)
-        ranks[batch] = _realistic_ranks(scores, on_device[2, batch], removed.to(model.device))
-    return ranks
+        counts[:, batch] = _counts(scores, on_device[2, batch], removed.to(model.device))
+    return counts[0], counts[1]
 
 
 def default_memory(num_entities: int, device: torch.device) -> int:
@@ -149,8 +172,8 @@ def _removed(known: KnownFacts, subjects: Indices, relations: Indices, targets: 
     return torch.from_numpy(np.stack(cells))
 
 
-def _realistic_ranks(scores: Tensor, targets: Tensor, removed: Tensor) -> Tensor:
-    """(B, N), (B), (2, m) → (B), float64; NaN where a score is NaN."""
+def _counts(scores: Tensor, targets: Tensor, removed: Tensor) -> Tensor:
+    """(B, N), (B), (2, m) → (2, B), float64: better and equal entities; NaN are better where a score is NaN."""
     own = scores.gather(1, targets[:, None])
     # Marks of 1.0 and 0.0 are several times faster to write and to add than booleans, and their sums are
     # exact as long as every count has its own float.
@@ -163,7 +186,7 @@ def _realistic_ranks(scores: Tensor, targets: Tensor, removed: Tensor) -> Tensor
     no_worse -= torch.bincount(rows[score >= threshold], minlength=len(scores))
     equal = no_worse - better - 1  # the target equals itself
     # The largest of some numbers is NaN where any of them is: one fast pass, right for infinities too.
-    return torch.where(scores.amax(1).isnan(), torch.nan, 1 + better + equal / 2)
+    return torch.stack([torch.where(scores.amax(1).isnan(), torch.nan, better), equal])
 
 
 def _refuse_nan(bad: NDArray[np.bool_], subjects: Indices, relations: Indices) -> None:

@@ -56,7 +56,7 @@ def import_run(path: Path, out: Path, data: str | None = None) -> Run:
     contents = read(path)
     config = config_of(path, contents.about)
     if data is not None:
-        graph = KnowledgeGraph.load(data, seed=config.split_seed)
+        graph = KnowledgeGraph.load(data, seed=config.split_seed, columns=config.columns, header=not config.no_header)
         config = config.replace(data=data)
     elif (path / folder.GRAPH).is_dir():
         graph = KnowledgeGraph.load(path / folder.GRAPH)

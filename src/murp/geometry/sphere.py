@@ -14,7 +14,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from murp.geometry.poincare import squared_norm
+from murp.geometry.poincare import Curvature, squared_norm
 from murp.geometry.spaces import Curved, normal
 
 ON_IT = 64  # roundings that a point may lie off the sphere
@@ -101,6 +101,56 @@ def transport(x: Tensor, y: Tensor, v: Tensor, *, c: float) -> Tensor:
     middle = x + y
     square = squared_norm(middle).clamp(min=torch.finfo(x.dtype).eps ** 2 / c)
     return v - 2 * _dot(y - x, v) / square * middle
+
+
+# Points x of the sphere near its origin o = (1/√c, 0, …, 0), as pairs that keep their digits there: the height
+# h = 1 - √c x₀ and the side s = √c (x₁, …, x_d). So √c x = (1 - h, s). c may be a tensor that broadcasts.
+
+
+def from_tangent(v: Tensor, *, c: Curvature) -> tuple[Tensor, Tensor]:
+    """Height 2 sin²(r/2) (…, 1) and side √c sin(r)/r v (…, d) of exp_o(v), r = √c|v|, for any vector v (…, d)."""
+    h, ratio = _height_and_ratio(squared_norm(v), c)
+    return h, ratio * v
+
+
+def _height_and_ratio(vv: Tensor, c: Curvature) -> tuple[Tensor, Tensor]:
+    """1 - cos(r) and √c sin(r)/r of |v|², r = √c|v|."""
+    r = (c * vv).clamp(min=torch.finfo(vv.dtype).eps / 16).sqrt()  # as in exp
+    return 2 * torch.sin(r / 2).square(), c**0.5 * torch.sin(r) / r
+
+
+def to_tangent(height: Tensor, side: Tensor, *, c: Curvature) -> Tensor:
+    """log_o of a point by its height (…, 1) and side (…, d): the inverse of :func:`from_tangent` for |v| < π/√c."""
+    length = _norm(side)
+    ratio = torch.where(length > 0, torch.atan2(length, 1 - height) / length, 1.0)
+    return ratio * side / c**0.5
+
+
+def translate_tangent(v: Tensor, by: Tensor, *, c: Curvature) -> tuple[Tensor, Tensor]:
+    """Height and side of exp_o(v) after the rotation that takes o to exp_o(r) along the great circle; v and r (…, d).
+
+    With h, s of v and g, t of r the side is s + (1 - h) t - 2 sin²(q/2) ⟨s,r⟩ r/|r|², q = √c|r|, and the height is
+    h + g - h g + ⟨s,t⟩: one less the cosine of the angle between exp_o(v) and exp_o(-r).
+    """
+    (h, s), (g, t) = from_tangent(v, c=c), from_tangent(by, c=c)
+    half = (c * squared_norm(by)).clamp(min=torch.finfo(v.dtype).eps / 16).sqrt() / 2
+    share = c / 2 * (torch.sin(half) / half).square()  # 2 sin²(q/2)/|r|²
+    return h + g - h * g + _dot(s, t), s + (1 - h) * t - share * _dot(s, by) * by
+
+
+def squared_distance_to_tangent_from_products(h: Tensor, vv: Tensor, sv: Tensor, c: Curvature) -> Tensor:
+    """d(x, exp_o(v))² from the height h of x, |v|² and ⟨s,v⟩ with the side s of x, all of which broadcast.
+
+        sin²(√c d/2) = (h + k - h k - √c sin(r)/r ⟨s,v⟩)/2 with k = 2 sin²(r/2), r = √c|v|
+
+    Its slope grows without bound towards the antipode, where the shortest way turns round: it ends at √eps from there.
+    """
+    kind = torch.finfo(sv.dtype)
+    k, ratio = _height_and_ratio(vv, c)
+    square = (h + k - h * k - ratio * sv) / 2
+    # Neither the root nor its derivative is taken at 0, nor the slope of arcsin at 1.
+    square = square.clamp(min=-kind.tiny, max=1 - kind.eps) + 2 * kind.tiny
+    return 4 * torch.asin(square.sqrt()).square() / c
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations
@@ -12,27 +13,17 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
+from murp.graph.columns import COLUMNS, EACH_BY_TITLE, Columns
+from murp.graph.findings import EXAMPLES, Finding, number
 from murp.graph.keys import Keys, fact_keys
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph, Split, Triples
-from murp.graph.reading import COLUMNS, find_file, read_names
+from murp.graph.reading import find_file, read_names
 from murp.graph.relation_pairs import RelationPair, relation_pairs
 from murp.graph.sources import load, locate
 from murp.graph.streams import open_input, split_endings
+from murp.graph.twins import reading_findings, twins
 from murp.graph.vocabulary import Vocabulary, counted
 from murp.rows import Tabular
-
-_EXAMPLES = 5
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The result of one check at one place: how many, what that means, and up to five examples."""
-
-    check: str
-    where: str
-    count: int
-    text: str
-    examples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,15 +77,22 @@ def audit(graph: KnowledgeGraph, source: Path | None = None) -> Audit:
         *_sorted_rows(graph),
         *_ambiguous_names(graph.entities),
         *_ambiguous_names(graph.relations),
+        *reading_findings(graph),
+        *twins(graph.entities),
+        *twins(graph.relations),
     ]
     if source is not None:
         findings += [*_merged_ids(graph, source), *_final_newlines(source)]
     return Audit(graph.name, graph.counts(), tuple(findings))
 
 
-def audit_source(source: str | os.PathLike[str], *, data_dir: Path | None = None, seed: int = 0) -> Audit:
+def audit_source(
+    source: str | os.PathLike[str], *, data_dir: Path | None = None, seed: int = 0, columns: Columns = EACH_BY_TITLE
+) -> Audit:
     """Audit of what :func:`murp.graph.sources.load` would load, its files included."""
-    graph = load(source, data_dir=data_dir, seed=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the audit says it
+        graph = load(source, data_dir=data_dir, seed=seed, columns=columns)
     return audit(graph, locate(source, data_dir=data_dir))
 
 
@@ -103,14 +101,14 @@ def _duplicates(graph: KnowledgeGraph, keys: Mapping[Split, Keys]) -> Iterator[F
         triples = graph.split(split)
         facts, first, rows = np.unique(keys[split], return_index=True, return_counts=True)
         extra = len(triples) - len(facts)
-        text = _number(extra, f"duplicate row{{s}} in {split}")
+        text = number(extra, f"duplicate row{{s}} in {split}")
         yield Finding("duplicate_rows", split, extra, text, _facts(graph, triples[first[rows > 1]]))
 
 
 def _shared_facts(graph: KnowledgeGraph, keys: Mapping[Split, Keys]) -> Iterator[Finding]:
     for one, other in combinations(SPLITS, 2):
         shared, rows, _ = np.intersect1d(keys[one], keys[other], return_indices=True)
-        text = _number(len(shared), f"fact{{s}} of {other} also in {one}")
+        text = number(len(shared), f"fact{{s}} of {other} also in {one}")
         examples = _facts(graph, graph.split(one)[rows])
         yield Finding("shared_facts", f"{one} and {other}", len(shared), text, examples)
 
@@ -130,7 +128,7 @@ def _unseen(graph: KnowledgeGraph) -> Iterator[Finding]:
                 split,
                 len(things),
                 f"{counted({many: len(things)})} of {split} never seen in training",
-                tuple(vocabulary.label(i) for i in things[:_EXAMPLES]),
+                tuple(vocabulary.label(i) for i in things[:EXAMPLES]),
             )
             yield Finding(
                 f"triples_with_unseen_{many}",
@@ -151,13 +149,8 @@ def _relations(graph: KnowledgeGraph) -> Iterator[Finding]:
         ("symmetric", True, "symmetric_relations", "", "symmetric relation{s}"),
     ):
         found = [pair for pair in pairs if pair.kind == kind and pair.both_ways == both_ways]
-        examples = tuple(_describe(graph, pair) for pair in found[:_EXAMPLES])
-        yield Finding(check, where, len(found), _number(len(found), words), examples)
-
-
-def _number(count: int, words: str) -> str:
-    """So many of what the words say, whose {s} is that of the plural."""
-    return f"{count:,} {words.format(s='' if count == 1 else 's')}"
+        examples = tuple(_describe(graph, pair) for pair in found[:EXAMPLES])
+        yield Finding(check, where, len(found), number(len(found), words), examples)
 
 
 def _describe(graph: KnowledgeGraph, pair: RelationPair) -> str:
@@ -173,7 +166,7 @@ def _self_loops(graph: KnowledgeGraph) -> Iterator[Finding]:
     for split in SPLITS:
         triples = graph.split(split)
         loops = triples[triples[:, 0] == triples[:, 2]]
-        text = _number(len(loops), f"self-loop{{s}} (head = tail) in {split}")
+        text = number(len(loops), f"self-loop{{s}} (head = tail) in {split}")
         yield Finding("self_loops", split, len(loops), text, _facts(graph, loops))
 
 
@@ -200,7 +193,7 @@ def _ambiguous_names(vocabulary: Vocabulary) -> Iterator[Finding]:
     shared = counted.filter(pc.greater(counted.field("counts"), 1))
     ids = pc.sum(shared.field("counts")).as_py() or 0
     text = f"{len(shared):,} {vocabulary.kind} names are shared by {ids:,} ids: show names with ids"
-    examples = tuple(f"{row['values']}: {row['counts']} ids" for row in shared[:_EXAMPLES].to_pylist())
+    examples = tuple(f"{row['values']}: {row['counts']} ids" for row in shared[:EXAMPLES].to_pylist())
     yield Finding(f"ambiguous_{vocabulary.kind}_names", "", len(shared), text, examples)
 
 
@@ -212,7 +205,7 @@ def _merged_ids(graph: KnowledgeGraph, source: Path) -> Iterator[Finding]:
     table = read_names(file)
     table = table.filter(pc.is_in(table["id"], value_set=graph.entities.ids))
     text = f"{len(table):,} entity ids each merge several things ({file.name})"
-    examples = tuple(f"{row['id']}: {row['name']}" for row in table.slice(0, _EXAMPLES).to_pylist())
+    examples = tuple(f"{row['id']}: {row['name']}" for row in table.slice(0, EXAMPLES).to_pylist())
     yield Finding("merged_ids", "", len(table), text, examples)
 
 
@@ -238,4 +231,4 @@ def _last_byte(path: Path) -> bytes:
 
 def _facts(graph: KnowledgeGraph, triples: Triples) -> tuple[str, ...]:
     entity, relation = graph.entities.label, graph.relations.label
-    return tuple(f"({entity(h)}, {relation(r)}, {entity(t)})" for h, r, t in triples[:_EXAMPLES])
+    return tuple(f"({entity(h)}, {relation(r)}, {entity(t)})" for h, r, t in triples[:EXAMPLES])

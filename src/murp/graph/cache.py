@@ -1,9 +1,9 @@
 """Graphs that were parsed once, kept in coded form so that the next start need not parse again.
 
-An entry is a folder with a graph as ``KnowledgeGraph.save`` writes it and what was told of its files. Its name is a
-hash of all it was made from: the content and names of the source files, the seed of the split, the version of the
-program. What the files say now decides which entry fits, never their place or their dates. The files of an entry are
-compared with their checksums when they are read.
+An entry is a folder with a graph as ``KnowledgeGraph.save`` writes it and what was found in reading. Its name is a hash
+of all it was made from: the content and names of the source files, the seed of the split, what was said of the columns,
+the version of the program. What the files say now decides which entry fits, never their place or their dates. The files
+of an entry are compared with their checksums when they are read.
 
 Entries lie in the user's cache and nowhere else. A hash in a name proves nothing: whoever makes a dataset can make an
 entry of another graph under the right name, so that a cache beside the data, which comes with it, is never read. For
@@ -23,11 +23,14 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import murp
 from murp.errors import DataError
-from murp.files import new_folder, parse_json, private_folder, user_cache, write_text
+from murp.files import fields, new_folder, parse_json, private_folder, user_cache, write_text
+from murp.graph.findings import Finding
 from murp.graph.knowledge_graph import KnowledgeGraph
 from murp.graph.storage import read_saved, save
 
@@ -37,17 +40,14 @@ GRAPH, TOLD = "graph", "told.json"
 LEAST_BYTES = 2 << 20
 MOST_ENTRIES, MOST_BYTES = 64, 8 << 30
 
-Parsed = tuple[KnowledgeGraph, list[str]]
-"""A graph, and what the user should be told of its files."""
 
-
-def coded(files: Sequence[Path], parse: Callable[[], Parsed], seed: int | None = None) -> Parsed:
+def coded(files: Sequence[Path], parse: Callable[[], KnowledgeGraph], how: str = "") -> KnowledgeGraph:
     """What ``parse`` makes of ``files``, from the cache where it is there and put there where it is not.
 
-    ``seed`` splits a single file.
+    ``how`` it is made beside their content: the seed of a split, the choice of columns.
     """
     root = None if os.environ.get("MURP_CACHE", "").lower() == "off" else user_cache()
-    key = None if root is None else _key(files, seed)
+    key = None if root is None else _key(files, how)
     if root is None or key is None:
         return parse()
     entry = root / FOLDER / key
@@ -56,14 +56,14 @@ def coded(files: Sequence[Path], parse: Callable[[], Parsed], seed: int | None =
             return _read(entry)
     parsed = parse()
     # Files that were changed while they were parsed have another key now, and no entry.
-    if _key(files, seed) == key:
+    if _key(files, how) == key:
         _keep(parsed, entry)
     return parsed
 
 
-def _key(files: Sequence[Path], seed: int | None) -> str | None:
+def _key(files: Sequence[Path], how: str) -> str | None:
     """The hash that names an entry; None where an entry is not worth it or the files cannot be read."""
-    whole = hashlib.blake2b(f"{murp.__version__} {seed}".encode(), digest_size=16)
+    whole = hashlib.blake2b(f"{murp.__version__} {how}".encode(), digest_size=16)
     try:
         if sum(file.stat().st_size for file in files) < LEAST_BYTES:
             return None
@@ -77,22 +77,31 @@ def _key(files: Sequence[Path], seed: int | None) -> str | None:
     return whole.hexdigest()
 
 
-def _read(entry: Path) -> Parsed:
+def _read(entry: Path) -> KnowledgeGraph:
     graph = read_saved(entry / GRAPH)
     try:
         told = parse_json((entry / TOLD).read_text(encoding="utf-8"))
-        if not isinstance(told, list) or not all(isinstance(text, str) for text in told):
-            raise ValueError("it is not a list of texts")
+        if not isinstance(told, list):
+            raise ValueError("it is not a list")
+        findings = tuple(_finding(one) for one in told)
     except (OSError, ValueError) as error:
         raise DataError(f"{entry / TOLD} cannot be read: {error}.") from error
     with contextlib.suppress(OSError):
         os.utime(entry)  # used last
-    return graph, told
+    return replace(graph, findings=findings)
 
 
-def _keep(parsed: Parsed, entry: Path) -> None:
+def _finding(value: Any) -> Finding:
+    """A finding as it was kept."""
+    kinds = {"check": str, "where": str, "count": int, "text": str, "examples": list}
+    found = fields(value, kinds)
+    if set(found) != set(kinds) or not all(isinstance(example, str) for example in found["examples"]):
+        raise ValueError("it is not a finding")
+    return Finding(**{**found, "examples": tuple(found["examples"])})
+
+
+def _keep(graph: KnowledgeGraph, entry: Path) -> None:
     """Write an entry, and remove those that are too much."""
-    graph, told = parsed
     home = entry.parent
     with contextlib.suppress(DataError, OSError):  # of two processes that write the same entry the second is refused
         if not private_folder(home):
@@ -101,7 +110,7 @@ def _keep(parsed: Parsed, entry: Path) -> None:
         shutil.rmtree(entry, ignore_errors=True)
         with new_folder(entry, DataError) as part:
             save(graph, part / GRAPH)
-            write_text(part / TOLD, json.dumps(told))
+            write_text(part / TOLD, json.dumps([asdict(finding) for finding in graph.findings]))
         _trim(home)
 
 

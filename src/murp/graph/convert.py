@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 
 from murp.errors import DataError
 from murp.files import new_folder
+from murp.graph.formats.text import no_fact
 from murp.graph.indexing import table_of
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph
-from murp.graph.reading import role_positions
 from murp.graph.streams import COMPRESSIONS, open_output
 from murp.graph.vocabulary import Vocabulary
 
@@ -79,6 +79,6 @@ def _write_tsv(name: str, table: pa.Table, stream: Any) -> None:
 
 
 def _refuse_header(name: str, table: pa.Table) -> None:
-    """A first fact such as (head, relation, tail) would be read back as a header."""
-    if len(table) and role_positions([column[0].as_py() for column in table.columns]):
+    """A first fact such as (head, relation, tail) would be taken for a header when it is read back."""
+    if len(table) and no_fact(table) is not None:
         raise DataError(f"{name}: the first row looks like a header. Convert to csv or parquet.")

@@ -2,7 +2,8 @@
 
 Tab-separated files are not quoted: a ``"`` is an ordinary character. Comma-separated files are quoted
 as RFC 4180 says. Line ends may be LF, CRLF or CR, the last one may be missing, a UTF-8 byte-order mark
-and blank lines are passed over. Rows are walked one by one only to explain what is wrong with a file.
+and blank lines are passed over. So are comments: lines that begin with # and have not as many fields as the others (a
+line that has them is a row like any other). Rows are walked one by one only to explain what is wrong with a file.
 """
 
 from __future__ import annotations
@@ -19,30 +20,53 @@ from murp.errors import DataError
 from murp.graph.streams import LONGEST_LINE, open_input, text_lines, too_long
 
 _BLOCK_BYTES = LONGEST_LINE  # one row must fit into a block
+_MOST_COMMENTS = 1000  # before the first row
 
 
-def read_columns(path: Path, columns: Sequence[str], delimiter: str, *, may_be_empty: Sequence[str] = ()) -> pa.Table:
-    """All rows of ``path`` as large_string ``columns``; a DataError names the line that does not fit."""
+def read_columns(
+    path: Path,
+    columns: Sequence[str],
+    delimiter: str,
+    *,
+    may_be_empty: Sequence[str] = (),
+    kept: Sequence[str] | None = None,
+    comments: list[str] | None = None,
+) -> pa.Table:
+    """All rows of ``path`` as large_string ``columns``, of which only those ``kept`` are made, if that is given.
+
+    A DataError names the line that does not fit. ``comments``, where given, gets the comments that were passed over.
+    """
+    kept = columns if kept is None else kept
     try:
-        table = _parsed(path, columns, delimiter)
+        table = _parsed(path, columns, delimiter, kept)
     except pa.ArrowInvalid:
         if (fault := _fault(path, columns, delimiter, may_be_empty)) is not None:
             raise fault from None
         try:
-            table = _parsed(path, columns, delimiter, skip_blanks=True)
+            table = _parsed(path, columns, delimiter, kept, passed_over=[] if comments is None else comments)
         except pa.ArrowInvalid as error:
             raise DataError(f"{path}: cannot be read: {error}.") from error
-    for column in columns:
+    for column in kept:
         if column not in may_be_empty and pc.any(pc.equal(table[column], "")).as_py():
             fault = _fault(path, columns, delimiter, may_be_empty)
             raise fault or DataError(f"{path}: cannot be read: an empty {column}.")
     return table
 
 
-def _parsed(path: Path, columns: Sequence[str], delimiter: str, *, skip_blanks: bool = False) -> pa.Table:
-    """What the columnar reader makes of the file. It passes over empty lines; lines of blanks cost it a call into
-    Python each, which moreover must not see what is not UTF-8: they are skipped when the first attempt has failed."""
+def _parsed(
+    path: Path, columns: Sequence[str], delimiter: str, kept: Sequence[str], *, passed_over: list[str] | None = None
+) -> pa.Table:
+    """What the columnar reader makes of the file. It passes over empty lines; lines of blanks and comments cost it a
+    call into Python each, which moreover must not see what is not UTF-8: they are passed over when the first attempt
+    has failed."""
     quoted = delimiter == ","
+
+    def unfit(row: pacsv.InvalidRow) -> str:
+        if _is_comment([row.text]) and passed_over is not None:
+            passed_over.append(row.text)
+            return "skip"
+        return "skip" if _is_blank([row.text]) else "error"
+
     with open_input(path) as stream:
         return pacsv.read_csv(
             stream,
@@ -51,24 +75,39 @@ def _parsed(path: Path, columns: Sequence[str], delimiter: str, *, skip_blanks: 
                 delimiter=delimiter,
                 quote_char='"' if quoted else False,
                 newlines_in_values=quoted,
-                invalid_row_handler=(lambda row: "skip" if _is_blank([row.text]) else "error") if skip_blanks else None,
+                invalid_row_handler=None if passed_over is None else unfit,
             ),
-            convert_options=pacsv.ConvertOptions(column_types={c: pa.large_string() for c in columns}),
+            convert_options=pacsv.ConvertOptions(
+                column_types={c: pa.large_string() for c in kept}, include_columns=list(kept)
+            ),
         )
 
 
-def first_row(path: Path, delimiter: str) -> list[str] | None:
-    """The fields of the first row that is not blank; None where there is none."""
-    for _, row in rows(path, delimiter):
-        return row
-    return None
+def first_row(path: Path, delimiter: str) -> tuple[int, list[str]] | None:
+    """(line, fields) of the first row that is neither blank nor a comment; None where there is none.
+
+    How many fields a row has is told by the first one that does not begin with #.
+    """
+    marked: list[tuple[int, list[str]]] = []
+    for number, row in rows(path, delimiter):
+        if not _is_comment(row):
+            fitting = [one for one in marked if len(one[1]) == len(row)]
+            return fitting[0] if fitting else (number, row)
+        marked.append((number, row))
+        if len(marked) == _MOST_COMMENTS:
+            break
+    return marked[0] if marked else None
 
 
-def rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """(line a row begins on, its fields) for rows that are not blank, one by one; not UTF-8 is a DataError."""
+def rows(path: Path, delimiter: str, width: int | None = None) -> Iterator[tuple[int, list[str]]]:
+    """(line a row begins on, its fields) for rows that are not blank, one by one; not UTF-8 is a DataError.
+
+    Where a ``width`` is given, comments are passed over.
+    """
     for number, row in _rows(path, delimiter):
         _check_encoding(path, number, row)
-        yield number, row
+        if width is None or len(row) == width or not _is_comment(row):
+            yield number, row
 
 
 def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -107,10 +146,14 @@ def _is_blank(row: Sequence[str]) -> bool:
     return not row or (len(row) == 1 and "\t" not in row[0] and not row[0].strip())
 
 
+def _is_comment(row: Sequence[str]) -> bool:
+    return row[0].lstrip().startswith("#")
+
+
 def _fault(path: Path, columns: Sequence[str], delimiter: str, may_be_empty: Sequence[str]) -> DataError | None:
     """The first fault of the file as an error to raise, found row by row; None where there is none."""
     width = len(columns)
-    for number, row in rows(path, delimiter):
+    for number, row in rows(path, delimiter, width):
         where, shown = f"{path}, line {number}", _shown(row, delimiter)
         if len(row) != width:
             fields = "1 field" if len(row) == 1 else f"{len(row)} fields"
@@ -148,7 +191,7 @@ def _separator_hint(row: Sequence[str], delimiter: str) -> str:
     for character, words in {
         "\t": "tabs: name it .tsv",
         ",": "commas: name it .csv",
-        ";": f"semicolons: put {separator} instead",
+        ";": f"semicolons: put {separator} instead, or save it with {separator}",
         " ": f"blanks: put {separator} instead",
     }.items():
         if character in row[0]:

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from murp.graph.columns import COLUMNS
 from murp.graph.knowledge_graph import KnowledgeGraph, Triples
-from murp.graph.reading import COLUMNS
-from murp.graph.vocabulary import Vocabulary
+from murp.graph.tidy import Tidied, tidy_ids
+from murp.graph.vocabulary import PLURALS, Vocabulary
 
 
 def index(
@@ -26,20 +27,22 @@ def index(
     """The graph of three tables with columns head, relation, tail.
 
     Entities are numbered in order of first appearance in train's heads, train's tails, valid's heads,
-    and so on; relations in order of first appearance in train, valid, test. Names (columns id, name
+    and so on; relations in order of first appearance in train, valid, test. Ids follow the rule of
+    :mod:`murp.graph.tidy`, and what it changed is in ``findings``. Names (columns id, name
     and perhaps gloss) are joined by id: the first row of an id counts, ids not in the graph are passed over.
     """
     tables = (train, valid, test)
-    entity_ids, entities = _number([table[role] for table in tables for role in ("head", "tail")])
-    relation_ids, relations = _number([table["relation"] for table in tables])
+    entity_ids, entities = _number("entity", [table[role] for table in tables for role in ("head", "tail")])
+    relation_ids, relations = _number("relation", [table["relation"] for table in tables])
     coded: list[Triples] = [np.stack([entities[2 * i], relations[i], entities[2 * i + 1]], axis=1) for i in range(3)]
     return KnowledgeGraph(
         name,
-        _vocabulary("entity", entity_ids, entity_names),
-        _vocabulary("relation", relation_ids, relation_names),
+        _vocabulary("entity", entity_ids.ids, entity_names),
+        _vocabulary("relation", relation_ids.ids, relation_names),
         train=coded[0],
         valid=coded[1],
         test=coded[2],
+        findings=(*entity_ids.findings, *relation_ids.findings),
     )
 
 
@@ -50,16 +53,19 @@ def table_of(graph: KnowledgeGraph, triples: Triples) -> pa.Table:
     return pa.table(dict(zip(COLUMNS, columns, strict=True)))
 
 
-def _number(columns: Sequence[pa.ChunkedArray]) -> tuple[pa.Array, list[NDArray[np.int32]]]:
+def _number(kind: str, columns: Sequence[pa.ChunkedArray]) -> tuple[Tidied, list[NDArray[np.int32]]]:
     """The distinct strings in order of first appearance, and each column as indices into them."""
     chunks = [chunk for column in columns for chunk in column.chunks]
     coded = pa.chunked_array(chunks, type=pa.large_string()).dictionary_encode()
     if not coded.num_chunks:
-        return pa.array([], pa.large_string()), [np.empty(0, np.int32) for _ in columns]
+        return Tidied(pa.array([], pa.large_string()), None, []), [np.empty(0, np.int32) for _ in columns]
     # Arrow encodes all chunks with one dictionary.
     codes = np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks])
+    # The rule is for names, of which there are fewer than rows.
+    tidied = tidy_ids(coded.chunk(0).dictionary, kind, PLURALS[kind])
+    codes = codes if tidied.codes is None else tidied.codes[codes]
     ends = np.cumsum([len(column) for column in columns])
-    return coded.chunk(0).dictionary, np.split(codes, ends[:-1])
+    return tidied, np.split(codes, ends[:-1])
 
 
 def _vocabulary(kind: str, ids: pa.Array, names: pa.Table | None) -> Vocabulary:

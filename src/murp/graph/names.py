@@ -11,15 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from murp.errors import DataError
-from murp.graph.delimited import rows
+from murp.graph.delimited import first_row, rows
+from murp.graph.findings import Finding
 from murp.graph.vocabulary import PLURALS, Vocabulary
 
 
-def check_names(file: Path, names: pa.Table, vocabulary: Vocabulary) -> list[str]:
-    """A sentence about the ids of ``file`` that ``vocabulary`` does not have; an id with two rows is a DataError.
+def check_names(file: Path, names: pa.Table, vocabulary: Vocabulary) -> list[Finding]:
+    """A finding about the ids of ``file`` that ``vocabulary`` does not have; an id with two rows is a DataError.
 
     Which of two names is meant cannot be known. A file that names more than there is may well be meant: it was made
-    for the whole of which the graph is a part. The sentence begins with the name of the file, without its folder.
+    for the whole of which the graph is a part.
     """
     ids = names["id"].combine_chunks()
     codes = ids.dictionary_encode().indices.to_numpy()  # numbered in order of first appearance
@@ -36,16 +37,18 @@ def check_names(file: Path, names: pa.Table, vocabulary: Vocabulary) -> list[str
     if not len(unknown):
         return []
     first = int(unknown[0])
-    return [
-        f"{file.name}: {len(unknown):,} of {_rows(len(ids))} name no {vocabulary.kind} of the graph, the first in line "
+    text = (
+        f"{len(unknown):,} of {_rows(len(ids))} name no {vocabulary.kind} of the graph, the first in line "
         f"{_line(file, first)}: {_shown(ids, first)}. They are left out; the graph has {len(vocabulary):,} "
-        f"{PLURALS[vocabulary.kind]}."
-    ]
+        f"{PLURALS[vocabulary.kind]}"
+    )
+    return [Finding("names_of_nothing", file.name, len(unknown), text)]
 
 
 def _line(file: Path, row: int) -> int:
     """The line on which a row of the file begins."""
-    return next(itertools.islice(rows(file, "\t"), row, None))[0]
+    first = first_row(file, "\t")
+    return next(itertools.islice(rows(file, "\t", None if first is None else len(first[1])), row, None))[0]
 
 
 def _shown(ids: pa.Array, row: int) -> str:

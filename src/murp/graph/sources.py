@@ -1,7 +1,8 @@
 """From what the user says (a dataset's name, a folder, a file) to a graph.
 
-A folder holds train, valid and test, all three, each in any format :mod:`murp.graph.reading` knows, or is
-one that ``KnowledgeGraph.save`` wrote; a single file is split by :mod:`murp.graph.splitting`.
+A folder holds train, valid and test, all three, each in any of :mod:`murp.graph.formats`, or is one that
+``KnowledgeGraph.save``, Hugging Face's ``datasets`` or Neo4j wrote; a single file is split by
+:mod:`murp.graph.splitting`.
 ``entity_names.tsv`` and ``relation_names.tsv`` beside the triples (compressed or not) give readable names; an id that
 is named twice is an error, names of ids that the graph does not have are left out with a warning.
 """
@@ -13,7 +14,7 @@ import difflib
 import importlib.resources
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,13 +22,19 @@ import pyarrow as pa
 
 from murp.errors import DataError
 from murp.files import user_cache
-from murp.graph.cache import Parsed, coded
+from murp.graph.assembly import graph_of
+from murp.graph.building import divided
+from murp.graph.cache import coded
+from murp.graph.columns import EACH_BY_TITLE, Columns, not_understood
 from murp.graph.datasets import Dataset, find_dataset, suggest
-from murp.graph.indexing import index
+from murp.graph.facts import Facts, NoFacts
+from murp.graph.findings import Finding
+from murp.graph.folders import hugging_face, neo4j
+from murp.graph.formats import FORMATS_IN_WORDS, read_facts
+from murp.graph.formats.text import alone
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph
 from murp.graph.names import check_names
-from murp.graph.reading import FORMATS_IN_WORDS, find_file, read_names, read_triples
-from murp.graph.splitting import split
+from murp.graph.reading import find_file, read_names
 from murp.graph.storage import is_saved, read_saved
 from murp.graph.streams import split_endings
 from murp.paths import not_a_file
@@ -35,7 +42,9 @@ from murp.paths import not_a_file
 _NAMES = ("entity_names", "relation_names")
 
 
-def load(source: str | os.PathLike[str], *, data_dir: Path | None = None, seed: int = 0) -> KnowledgeGraph:
+def load(
+    source: str | os.PathLike[str], *, data_dir: Path | None = None, seed: int = 0, columns: Columns = EACH_BY_TITLE
+) -> KnowledgeGraph:
     """The graph ``source`` names; ``seed`` matters only for a single file, which is split by it.
 
     A registered name comes before a folder of that name in the working directory: write ``./UMLS`` for the
@@ -44,8 +53,10 @@ def load(source: str | os.PathLike[str], *, data_dir: Path | None = None, seed: 
     path = locate(source, data_dir=data_dir)
     known = find_dataset(source) if isinstance(source, str) else None
     if known is None:
-        return replace(read(path, seed=seed), source=str(path.resolve()), split_seed=0 if path.is_dir() else seed)
-    graph = replace(read(path), name=known.name, source=known.name)
+        graph = read(path, seed=seed, columns=columns)
+        whole = path.is_dir() and not hugging_face.is_single(path)
+        return replace(graph, source=str(path.resolve()), split_seed=0 if whole else seed, columns=columns)
+    graph = replace(read(path, columns=columns), name=known.name, source=known.name, columns=columns)
     if differences := _count_differences(known, graph):
         warnings.warn(f"{path} is not {known.name} as published: {differences}.", stacklevel=2)
     return graph
@@ -81,12 +92,14 @@ def _close(path: Path) -> Path | None:
     return path.with_name(close[0]) if close else None
 
 
-def read(path: Path, *, seed: int = 0) -> KnowledgeGraph:
+def read(path: Path, *, seed: int = 0, columns: Columns = EACH_BY_TITLE) -> KnowledgeGraph:
     """The graph of a folder, or of one file split by ``seed``; from :mod:`murp.graph.cache` where it is there."""
     try:
-        return _read_folder(path) if path.is_dir() else _read_file(path, seed)
+        graph = _read_folder(path, seed, columns) if path.is_dir() else _read_file(path, seed, columns)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}. Give a folder or file that you may read.") from error
+    _warn(path, graph.findings)
+    return graph
 
 
 def _data_folders(data_dir: Path | None) -> list[Path]:
@@ -151,12 +164,18 @@ def _count_differences(known: Dataset, graph: KnowledgeGraph) -> str:
     )
 
 
-def _read_folder(folder: Path) -> KnowledgeGraph:
+def _read_folder(folder: Path, seed: int, columns: Columns) -> KnowledgeGraph:
     if is_saved(folder):
         return read_saved(folder)
-    files = {name: find_file(folder, name) for name in SPLITS}
-    missing = " and ".join(name for name, file in files.items() if file is None)
+    name = folder.resolve().name
+    if (splits := hugging_face.splits(folder)) is not None:
+        parts = [hugging_face.read(files, columns) for files in splits]
+        return divided(_index(name, parts, {}), seed=seed) if len(parts) == 1 else _index(name, parts, {})
+    files = {split: find_file(folder, split) for split in SPLITS}
+    missing = " and ".join(split for split, file in files.items() if file is None)
     present = [file for file in files.values() if file is not None]
+    if not present and (export := neo4j.find(folder)) is not None:
+        return divided(_index(name, [neo4j.read(export)], {}), seed=seed)
     if not present:
         content = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
         raise DataError(
@@ -170,34 +189,55 @@ def _read_folder(folder: Path) -> KnowledgeGraph:
         )
     names = _name_files(folder)
 
-    def parse() -> Parsed:
-        triples = [read_triples(file) for file in present]
-        return _index(folder.resolve().name, triples, names)
+    def parse() -> KnowledgeGraph:
+        parts = _parts(present, columns)
+        _refuse_titles(parts)
+        return _index(name, parts, names)
 
-    graph, told = coded([*present, *names.values()], parse)
-    _warn(folder, told)
     # The entry may have been made under another name of the folder.
-    return replace(graph, name=folder.resolve().name)
+    return replace(_coded([*present, *names.values()], parse, repr(columns)), name=name)
 
 
-def _read_file(path: Path, seed: int) -> KnowledgeGraph:
+def _parts(files: list[Path], columns: Columns) -> list[Facts]:
+    """Train, valid and test; train alone where the others are both empty, as a tree that was converted has them."""
+    parts, empty = [read_facts(files[0], columns)], []
+    for file in files[1:]:
+        try:
+            parts.append(read_facts(file, columns))
+        except NoFacts as error:
+            empty.append(error)
+    if len(empty) == 1:
+        raise empty[0]
+    return parts
+
+
+def _read_file(path: Path, seed: int, columns: Columns) -> KnowledgeGraph:
     if (why := not_a_file(path)) is not None:
         raise DataError(f"{path} {why}.")
     names = _name_files(path.parent)
-    graph, told = coded([path, *names.values()], lambda: _split_file(path, names, seed), seed)
-    _warn(path.parent, told)
-    return graph
+
+    def parse() -> KnowledgeGraph:
+        facts = read_facts(path, columns)
+        _refuse_titles([facts])
+        form, packed = split_endings(path)
+        return divided(_index(path.name[: -len(form + packed)], [facts], names), seed=seed)
+
+    return _coded([path, *names.values()], parse, f"{seed} {columns!r}")
 
 
-def _split_file(path: Path, names: dict[str, Path], seed: int) -> Parsed:
-    table = read_triples(path)
-    form, packed = split_endings(path)
-    nothing = table.slice(0, 0)
-    whole, told = _index(path.name[: -len(form + packed)], [table, nothing, nothing], names)
-    train, valid, test = split(whole.train, seed=seed)
-    if not len(valid) or not len(test):
-        return whole, told  # nearly every fact is the only one with its head, relation or tail
-    return replace(whole, train=train, valid=valid, test=test), told
+def _coded(files: list[Path], parse: Callable[[], KnowledgeGraph], how: str) -> KnowledgeGraph:
+    """From the cache, unless the files say what other files hold."""
+    elsewhere = any(split_endings(file)[0] == ".sql" for file in files)
+    return parse() if elsewhere else coded(files, parse, how)
+
+
+def _refuse_titles(parts: list[Facts]) -> None:
+    """Stop where the first row, which was read as a fact, is the same in all files and nothing of it comes again."""
+    firsts = {tuple(column[0].as_py() for column in facts.triples.columns) for facts in parts}
+    if len(firsts) == 1 and all(facts.doubtful for facts in parts):
+        first = parts[0].triples.slice(0, 1)
+        if alone(pa.concat_tables([first, *(facts.triples.slice(1) for facts in parts)])):
+            raise not_understood(parts[0].place(0), [*firsts.pop()], "holds nothing that comes again, like a header")
 
 
 def _name_files(folder: Path) -> dict[str, Path]:
@@ -206,14 +246,18 @@ def _name_files(folder: Path) -> dict[str, Path]:
     return {stem: file for stem, file in found.items() if file is not None}
 
 
-def _index(name: str, triples: list[pa.Table], files: dict[str, Path]) -> Parsed:
-    """The graph of three tables with the names in ``files``, and what is to be told of those."""
+def _index(name: str, parts: list[Facts], files: dict[str, Path]) -> KnowledgeGraph:
+    """The graph of one file or three with the names in ``files``, and what was found in reading."""
     tables = {stem: read_names(file) for stem, file in files.items()}
-    graph = index(name, *triples, **tables)
+    graph = graph_of(name, parts, tables)
     vocabularies = dict(zip(_NAMES, (graph.entities, graph.relations), strict=True))
-    return graph, [text for stem, file in files.items() for text in check_names(file, tables[stem], vocabularies[stem])]
+    found = [one for stem, file in files.items() for one in check_names(file, tables[stem], vocabularies[stem])]
+    return replace(graph, findings=(*graph.findings, *found))
 
 
-def _warn(folder: Path, told: list[str]) -> None:
-    for text in told:
-        warnings.warn(os.path.join(folder, text), stacklevel=5)
+def _warn(path: Path, findings: Sequence[Finding]) -> None:
+    """Say what was changed or left out, and where: a file of the folder, or all that was read."""
+    folder = path if path.is_dir() else path.parent
+    for finding in findings:
+        file = os.path.join(folder, finding.where) if "." in finding.where else path
+        warnings.warn(f"{file}: {finding.sentence}", stacklevel=4)

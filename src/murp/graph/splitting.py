@@ -21,8 +21,8 @@ _CHUNK = 100_000  # candidates looked at between two conversions to Python integ
 def split(triples: Triples, *, seed: int, valid: float = 0.05, test: float = 0.05) -> tuple[Triples, Triples, Triples]:
     """(train, valid, test) rows of ``triples``, shape (n, 3), values 0 … E-1, 0 … R-1, 0 … E-1.
 
-    ``valid`` and ``test`` are shares of the distinct facts, rounded, at least one fact each. Where fewer can
-    be held out than asked for, valid and test share them in proportion, and may be empty (a tree has
+    ``valid`` and ``test`` are shares of the distinct facts, rounded, at least one fact each unless it is 0. Where
+    fewer can be held out than asked for, valid and test share them in proportion, and may be empty (a tree has
     no fact to spare: each one is the only mention of a leaf).
     """
     if not len(triples):
@@ -32,7 +32,9 @@ def split(triples: Triples, *, seed: int, valid: float = 0.05, test: float = 0.0
     _, first, fact_of_row = np.unique(fact_keys(triples, entities, relations), return_index=True, return_inverse=True)
     facts = triples[first]
     order = np.random.default_rng(seed).permutation(len(facts))
-    wanted_valid, wanted_test = (max(1, round(share * len(facts))) for share in (valid, test))
+    wanted_valid, wanted_test = (max(1, round(share * len(facts))) if share else 0 for share in (valid, test))
+    if not wanted_valid + wanted_test:
+        return triples, triples[:0], triples[:0]
     held = _hold_out(facts, order, wanted_valid + wanted_test, entities, relations)
     cut = round(len(held) * wanted_valid / (wanted_valid + wanted_test))
     part = np.zeros(len(facts), dtype=np.int8)

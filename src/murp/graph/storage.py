@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from murp.errors import DataError
 from murp.files import new_folder, parse_json, refuse_strangers, write_text
+from murp.graph.columns import COLUMNS
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph, Triples
 from murp.graph.parquet import read_table
-from murp.graph.reading import COLUMNS
 from murp.graph.vocabulary import Vocabulary
 
 MANIFEST = "graph.json"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from murp.errors import UnknownNameError
 from murp.graph.spelling import Spelling
+from murp.graph.tidy import tidy
 from murp.paths import not_text
 
 PLURALS = {"entity": "entities", "relation": "relations"}
@@ -73,7 +74,7 @@ class Vocabulary:
         return None if self.glosses is None else self.glosses[int(index)].as_py()
 
     def find(self, text: str) -> int:
-        """Index of the thing whose id or name is ``text``.
+        """Index of the thing whose id or name is ``text``, as it stands or by the rule for names.
 
         Raises :class:`UnknownNameError` naming the closest matches if there is none, or listing
         the ids if several things share the name.
@@ -83,6 +84,8 @@ class Vocabulary:
         index = pc.index(self.ids, text).as_py()
         if index >= 0:
             return int(index)
+        if (other := tidy(text)) not in ("", text):
+            return self.find(other)
         if self.names is not None:
             matches = np.flatnonzero(pc.fill_null(pc.equal(self.names, text), False).to_numpy(False))
             if len(matches) == 1:

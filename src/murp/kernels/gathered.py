@@ -3,8 +3,8 @@
     xv[b,k] = ⟨x_b, v_i⟩,  vv[b,k] = |v_i|²  with i = indices[b,k]
 
 A step with B queries of K candidates each reads B·K rows. PyTorch copies them (B, K, d) before it multiplies, copies
-their gradients, and adds those up by row. Here rows are read where they lie, and the gradient of a row is added up in
-one place, in the order of its occurrences: the same bits on any number of threads.
+their gradients, and adds those up by row. Here rows are read where they lie. On the CPU the gradient of a row is added
+up in one place, in the order of its occurrences: the same bits on any number of threads.
 """
 
 from __future__ import annotations
@@ -17,31 +17,56 @@ from torch import Tensor
 
 def products(table: Tensor, indices: Tensor, vectors: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], Tensor]:
     """The products (B, K) of each of the ``vectors`` (B, d) with rows ``indices`` (B, K) of ``table`` (N, d), and the
-    rows' squares (B, K). Differentiable by the table, densely, and by the vectors."""
-    if table.device.type == "cpu" and table.dtype in (torch.float32, torch.float64):
-        *found, square = _Gathered.apply(table, indices, *vectors)
-        return tuple(found), square
-    # A compiler makes one kernel of this, which does not store the rows either.
-    rows = table.index_select(0, indices.flatten()).view(*indices.shape, table.shape[1])
-    return tuple((rows * x.unsqueeze(1)).sum(-1) for x in vectors), (rows * rows).sum(-1)
+    rows' squares (B, K). Differentiable once by the table, densely, and by the vectors."""
+    *found, square = _products(table, indices, list(vectors))
+    return tuple(found), square
 
 
-class _Gathered(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, table: Tensor, indices: Tensor, *vectors: Tensor) -> Any:
+def _kernels(device: torch.device) -> Any:
+    if device.type == "cpu":
         from murp.kernels import numba_gathered
 
-        table, indices = table.detach().contiguous(), indices.contiguous()
-        own = [vector.detach().contiguous() for vector in vectors]
-        ctx.save_for_backward(table, indices, *own)
-        found = [numba_gathered.products(vector, table, indices) for vector in own]
-        return *found, numba_gathered.squares(table, indices)
+        return numba_gathered
+    from murp.kernels import triton_gathered
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        from murp.kernels import numba_gathered
+    return triton_gathered
 
-        table, indices, *vectors = ctx.saved_tensors
-        *of_products, of_square = (gradient.contiguous() for gradient in gradients)
-        moved = [numba_gathered.back_to_vector(of, table, indices) for of in of_products]
-        return numba_gathered.back_to_table(of_products, of_square, vectors, table, indices), None, *moved
+
+@torch.library.custom_op("murp::gathered", mutates_args=())
+def _products(table: Tensor, indices: Tensor, vectors: list[Tensor]) -> list[Tensor]:
+    """The products with each vector, then the squares. An operator of PyTorch's, which a compiled step can contain."""
+    own = [vector.contiguous() for vector in vectors]
+    found: list[Tensor] = _kernels(table.device).products(own, table.contiguous(), indices.contiguous())
+    return found
+
+
+@_products.register_fake
+def _(table: Tensor, indices: Tensor, vectors: list[Tensor]) -> list[Tensor]:
+    return [table.new_empty(indices.shape) for _ in range(len(vectors) + 1)]
+
+
+@torch.library.custom_op("murp::gathered_back", mutates_args=())
+def _back(of: list[Tensor], table: Tensor, indices: Tensor, vectors: list[Tensor]) -> list[Tensor]:
+    """The gradients of the table and of each vector, from those of the products and of the squares."""
+    of, own = ([tensor.contiguous() for tensor in tensors] for tensors in (of, vectors))
+    found: list[Tensor] = _kernels(table.device).back(of, own, table.contiguous(), indices.contiguous())
+    return found
+
+
+@_back.register_fake
+def _(of: list[Tensor], table: Tensor, indices: Tensor, vectors: list[Tensor]) -> list[Tensor]:
+    return [torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor in (table, *vectors)]
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
+    table, indices, vectors = inputs
+    ctx.save_for_backward(table, indices, *vectors)
+
+
+def _differentiate(ctx: Any, of: list[Tensor]) -> tuple[Tensor, None, list[Tensor]]:
+    table, indices, *vectors = ctx.saved_tensors
+    of_table, *of_vectors = _back(of, table, indices, vectors)
+    return of_table, None, of_vectors
+
+
+_products.register_autograd(_differentiate, setup_context=_keep)

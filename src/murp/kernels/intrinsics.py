@@ -115,14 +115,23 @@ class Vectors:
         self.bytes = dtype.bitwidth // 8
         self.lanes = lanes
         self.type = ir.VectorType(self.real, lanes)
-        name = f"llvm.fma.v{lanes}f{dtype.bitwidth}"
-        self._fma = cgutils.get_or_insert_function(builder.module, ir.FunctionType(self.type, (self.type,) * 3), name)
+        self._fma, self._sqrt = (
+            cgutils.get_or_insert_function(
+                builder.module,
+                ir.FunctionType(self.type, (self.type,) * number),
+                f"llvm.{name}.v{lanes}f{dtype.bitwidth}",
+            )
+            for name, number in (("fma", 3), ("sqrt", 1))
+        )
 
     def zero(self) -> Any:
         return ir.Constant(self.type, [0.0] * self.lanes)
 
     def fma(self, a: Any, b: Any, c: Any) -> Any:
         return self.builder.call(self._fma, (a, b, c))
+
+    def sqrt(self, a: Any) -> Any:
+        return self.builder.call(self._sqrt, (a,))
 
     def load(self, row: Any, offset: Any) -> Any:
         return self.builder.load(self._at(row, offset), align=self.bytes)
@@ -159,12 +168,17 @@ class Numbers:
     def __init__(self, context: Any, builder: Any, dtype: Any) -> None:
         self.builder = builder
         self.type = context.get_data_type(dtype)
+        kind = ir.FunctionType(self.type, (self.type,))
+        self._sqrt = cgutils.get_or_insert_function(builder.module, kind, f"llvm.sqrt.f{dtype.bitwidth}")
 
     def zero(self) -> Any:
         return self.type(0.0)
 
     def fma(self, a: Any, b: Any, c: Any) -> Any:
         return self.builder.fma(a, b, c)
+
+    def sqrt(self, a: Any) -> Any:
+        return self.builder.call(self._sqrt, (a,))
 
     def load(self, row: Any, offset: Any) -> Any:
         return self.builder.load(self.builder.gep(row, [offset]))
@@ -252,6 +266,33 @@ def fill(typingctx: Any, row: Any, value: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(row, _dtype((row,))), codegen
+
+
+Formula = Callable[[Any, list[Any], list[Any]], list[Any]]
+
+
+def elementwise(formula: Formula) -> Any:
+    """A function of a tuple of rows and a tuple of numbers that replaces the elements of the first rows.
+
+    ``formula(part, elements, numbers)`` has :class:`Vectors` or :class:`Numbers` to compute with, an element of each
+    row and the numbers; it gives the new elements of as many of the first rows as it changes.
+    """
+
+    @intrinsic
+    def of_rows(typingctx: Any, rows: Any, numbers: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            given = cgutils.unpack_tuple(builder, arguments[1])
+            for part, first, last, step, data in _parts(context, builder, rows, arguments[0]):
+                spread = [part.spread(number) for number in given]
+                with cgutils.for_range_slice(builder, first, last, step, _I64) as (at, _):
+                    changed = formula(part, [part.load(row, at) for row in data], spread)
+                    for row, value in zip(data, changed, strict=False):
+                        part.store(value, row, at)
+            return context.get_dummy_value()
+
+        return types.void(rows, types.UniTuple(_dtype(rows), len(numbers))), codegen
+
+    return of_rows
 
 
 @intrinsic

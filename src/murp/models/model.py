@@ -49,7 +49,7 @@ class Table:
     of: Literal["entity", "relation", "shared"]
     shape: tuple[int, ...]
     geometry: Geometry = field(default_factory=Euclidean)
-    initial: Literal["zero", "one", "normal", "uniform", "xavier"] = "normal"
+    initial: Literal["zero", "one", "identity", "normal", "uniform", "xavier"] = "normal"
     roles: tuple[Role, ...] = ()
     trained: bool = True
 
@@ -63,13 +63,15 @@ class Table:
     def draw(self, rows: int, dtype: torch.dtype, generator: torch.Generator, scale: float) -> Tensor:
         """Initial values (rows, *shape).
 
-        0, 1, normal with standard deviation ``scale``, uniform in (-1, 1), or normal with standard deviation
-        √(2 / (a + b)), where a and b are the last two sizes (Glorot and Bengio's). In a space whose rows are not free
-        (hyperboloid, sphere, products) normal are points so far from its origin.
+        0, 1, identity matrices, normal with standard deviation ``scale``, uniform in (-1, 1), or normal with standard
+        deviation √(2 / (a + b)), where a and b are the last two sizes (Glorot and Bengio's). In a space whose rows are
+        not free (hyperboloid, sphere, products) normal are points so far from its origin.
         """
         values = torch.zeros(rows, *self.shape, dtype=dtype)
         if self.initial == "one":
             values.fill_(1.0)
+        elif self.initial == "identity":
+            values.diagonal(dim1=-2, dim2=-1).fill_(1.0)
         elif self.initial == "normal" and not (self.geometry.is_flat or isinstance(self.geometry, PoincareBall)):
             values = self.geometry.random(generator, (rows, *self.shape), scale, dtype)
         elif self.initial == "normal":
@@ -122,6 +124,7 @@ class Model(Part):
     products: bool = True
     drops_queries: ClassVar[bool] = False  # whether query calls dropped on the vector that meets candidates
     keeps_statistics: ClassVar[bool] = False  # whether training keeps statistics of queries (batch normalisation)
+    reciprocals: ClassVar[bool] = True  # whether training asks each fact from its object's side too
     usual: ClassVar[Mapping[str, Any]] = {}
     point: ClassVar[str] = "entity"  # the table whose rows are the candidates' vectors
 
@@ -404,6 +407,8 @@ def inner(x: Tensor, candidates: Tensor) -> Tensor:
     if candidates.dim() == 2:
         differentiated = torch.is_grad_enabled() and (x.requires_grad or candidates.requires_grad)
         return x @ candidates.T if differentiated else inner_products(x, candidates)
+    if x.is_cuda:  # a compiler joins this to what comes before and after, and it needs no workspace
+        return (candidates * x.unsqueeze(1)).sum(-1)
     return torch.bmm(candidates, x.unsqueeze(-1)).squeeze(-1)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from typing import ClassVar
 
 from torch import Tensor
 from torch.nn.functional import softplus
@@ -31,6 +32,7 @@ class TangentDistance(Model):
     )
 
     drops_queries = True
+    curvature_shape: ClassVar[tuple[int, ...]] = ()  # of a relation's c: one number, or one for each of several spaces
 
     @abstractmethod
     def relation_tables(self) -> tuple[Table, ...]:
@@ -42,16 +44,16 @@ class TangentDistance(Model):
 
     def declare(self) -> tuple[Table, ...]:
         of = {"no": (), "all": ("shared",), "relation": ("relation",)}[self.learn_curvature]
-        curvature = tuple(Table("curvature", kind, (), initial="zero") for kind in of)  # type: ignore[arg-type]
+        size = self.curvature_shape
+        curvature = tuple(Table("curvature", kind, size, initial="zero") for kind in of)  # type: ignore[arg-type]
         return (Table("entity", "entity", (self.dim,)), *self.relation_tables(), *curvature, *bias_tables("both"))
 
     def curvatures(self, relation: Rows, shared: Rows) -> Tensor:
-        """c > 0 (B): ``curvature`` times softplus(p + ONE) of the parameter p, which begins at 0."""
+        """c > 0 (B, …): ``curvature`` times softplus(p + ONE) of the parameter p, which begins at 0."""
         p = relation["curvature"] if "curvature" in relation else shared.get("curvature")
         rows = next(iter(relation.values()))
-        if p is None:
-            return rows.new_full((len(rows),), self.curvature)
-        return (self.curvature * softplus(p + ONE)).expand(len(rows))
+        shape = (len(rows), *self.curvature_shape)
+        return rows.new_full(shape, self.curvature) if p is None else (self.curvature * softplus(p + ONE)).expand(shape)
 
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
         c = self.curvatures(relation, shared)

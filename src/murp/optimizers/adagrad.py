@@ -37,3 +37,13 @@ class Adagrad(Optimizer):
         state["sum"] = state["sum"] + self.squares(geometry, x, gradient)
         # The Riemannian gradient is linear in the Euclidean one, which may as well be divided first.
         return geometry.step(x, gradient / (state["sum"].sqrt() + self.eps), lr)
+
+    def move(
+        self, geometry: Geometry, x: Tensor, gradient: Tensor, touched: Tensor | None, state: State, lr: float
+    ) -> bool:
+        if not geometry.is_flat or self.clip or state["sum"].shape != x.shape:
+            return False
+        from murp.kernels import numba_optimizers
+
+        numba_optimizers.adagrad(x, state, gradient, touched, lr=lr, eps=self.eps)
+        return True

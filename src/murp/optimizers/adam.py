@@ -49,6 +49,16 @@ class Adam(Optimizer):
         state.update(mean=carried, square=square, steps=steps)
         return moved
 
+    def move(
+        self, geometry: Geometry, x: Tensor, gradient: Tensor, touched: Tensor | None, state: State, lr: float
+    ) -> bool:
+        if not geometry.is_flat or self.clip:
+            return False
+        from murp.kernels import numba_optimizers
+
+        numba_optimizers.adam(x, state, gradient, touched, lr=lr, beta1=self.beta1, beta2=self.beta2, eps=self.eps)
+        return True
+
 
 def _correction(beta: float, steps: Tensor) -> Tensor:
     """1 - βᵗ to rounding, also where βᵗ is nearly 1."""

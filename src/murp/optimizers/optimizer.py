@@ -47,6 +47,15 @@ class Optimizer(Part):
         What is no vector (a matrix, a number) comes as rows too.
         """
 
+    def move(
+        self, geometry: Geometry, x: Tensor, gradient: Tensor, touched: Tensor | None, state: State, lr: float
+    ) -> bool:
+        """:meth:`step` by a compiled loop, on the CPU and in place, where there is one; whether there was.
+
+        Only rows that are ``touched`` (n, 1) move; None: all.
+        """
+        return False
+
     def clipped(self, geometry: Geometry, x: Tensor, gradient: Tensor) -> Tensor:
         """Euclidean gradients (n, d), shortened where the Riemannian ones at x are longer than ``clip``."""
         if not self.clip:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from murp.tables import table
+
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; }
 body { font: 16px/1.55 system-ui, sans-serif; max-width: 80rem; margin: 2rem auto; padding: 0 1rem; }
@@ -77,9 +79,8 @@ def markdown(blocks: Sequence[Block], folder: Path) -> str:
             case Text(text):
                 parts.append(text)
             case Table(header, rows):
-                aligned = ["---" if words else "---:" for words in block.words()]
-                lines = [header, aligned, *rows]
-                parts.append("\n".join("| " + " | ".join(_cell(c) for c in line) + " |" for line in lines))
+                right = [i for i, words in enumerate(block.words()) if not words]
+                parts.append(table(header, rows, right, format="markdown"))
             case Picture(path, caption):
                 shown = path.relative_to(folder).as_posix()
                 others = ", ".join(
@@ -115,10 +116,6 @@ def page(title: str, blocks: Sequence[Block]) -> str:
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{html.escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
     )
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 def _table_head(content: str, words: bool) -> str:

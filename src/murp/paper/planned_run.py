@@ -12,7 +12,7 @@ from murp.models import Model
 MODELS = ("mure", "murp")
 PUBLISHED = ("published", "both")
 # Where a run's data lay and how it was computed; what it is does not depend on them. Its name holds the dataset's.
-NOT_COMPARED = ("data", "data_dir", "device", "engine", "save_every", "tensorboard")
+NOT_COMPARED = ("data", "data_dir", "columns", "no_header", "device", "engine", "save_every", "tensorboard")
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from murp.paper.document import Block, Heading, Table, Text
@@ -46,7 +47,7 @@ def wrong_answers(evidence: Evidence) -> list[Block]:
         Heading("Wrong predictions", 3),
         Text(text),
         Table(["", "ours, by seed", "paper", "names"], rows),
-        Text(f"{near}. Counts this small that rest on probabilities this close to a half are weak evidence."),
+        Text(f"{near}. {_over_seeds(cells, list(paper))}"),
         Text("The objects that the paper's text names, by the same name here:"),
         Table(["", "in the paper", "here"], fates),
     ]
@@ -68,6 +69,32 @@ def _near(values: dict[str, Any], model: str) -> str:
         close = sum(found[name] < THRESHOLD + NEAR for name in values[kind])
         parts.append(f"{close} of {len(values[kind])} {kind}s")
     return f"{model}: {' and '.join(parts)} have a probability below {decimals(THRESHOLD + NEAR, 1)}"
+
+
+def _over_seeds(cells: Mapping[str, Any], models: Sequence[str]) -> str:
+    """How many wrong answers two models have over seeds, and whether that tells them apart."""
+    sentences = []
+    for kind in WRONG:
+        one, other = (cells[model]["counts"][kind] for model in models)
+        first, second = (NAMES[model] for model in models)
+        seeds = min(len(one), len(other))
+        start = "One seed" if seeds == 1 else f"Over {seeds} seeds"
+        end = ". The spread over seeds is not known" if seeds == 1 else f", {_compared(one, other)}"
+        sentences.append(f"{start}: {_range(one)} {kind}s by {first} and {_range(other)} by {second}{end}.")
+    return " ".join(sentences)
+
+
+def _range(counts: Sequence[int]) -> str:
+    least, most = min(counts), max(counts)
+    return str(least) if least == most else f"{least} to {most}"
+
+
+def _compared(one: Sequence[int], other: Sequence[int]) -> str:
+    """Whether the ranges of two models' counts have a number in common."""
+    if len({*one, *other}) == 1:
+        return "the same"
+    apart = max(one) < min(other) or max(other) < min(one)
+    return f"ranges that {'do not overlap' if apart else 'overlap'}"
 
 
 def _fate(values: dict[str, Any], name: str) -> str:

@@ -20,10 +20,11 @@ import pyarrow.compute as pc
 from murp.errors import DataError, UnknownNameError
 from murp.files import parse_json
 from murp.graph import Indices, KnowledgeGraph, Vocabulary
+from murp.graph.columns import COLUMNS, role_of
 from murp.graph.delimited import rows as delimited_rows
 from murp.graph.parquet import read_table
-from murp.graph.reading import COLUMN_WORDS, COLUMNS
 from murp.graph.streams import split_endings, text_lines
+from murp.graph.tidy import tidy_array
 
 BLOCK = 2**15
 """How many rows are held at once."""
@@ -63,7 +64,7 @@ class Numbers:
 
     def find(self, texts: Sequence[str], where: Callable[[int], str]) -> Indices:
         """The numbers of ``texts``; the first that is unknown or ambiguous is an error that says ``where`` it is."""
-        column = pa.array(texts, pa.large_string())
+        column = tidy_array(pa.array(texts, pa.large_string()))
         by_id = pc.index_in(column, value_set=self.vocabulary.ids)
         found: Indices = pc.fill_null(by_id, -1).to_numpy(False).astype(np.int64)
         missing = np.flatnonzero(found < 0)
@@ -74,7 +75,8 @@ class Numbers:
         for row in missing.tolist():
             if found[row] < 0:
                 try:
-                    self.vocabulary.find(texts[row])
+                    # Graphs of earlier runs may have names with blanks, which are found as they stand.
+                    found[row] = self.vocabulary.find(texts[row])
                 except UnknownNameError as error:
                     raise UnknownNameError(f"{where(row)}: {error}") from None
         return found
@@ -152,8 +154,7 @@ def place(path: Path, number: int) -> str:
 
 def column_roles(words: Sequence[str]) -> tuple[str, ...] | None:
     """The role each word names, if all do, each role once at most and the relation and a side among them."""
-    lowered = [word.strip().lower() for word in words]
-    roles = tuple(role for word in lowered for role in COLUMNS if word in COLUMN_WORDS[role])
+    roles = tuple(role for word in words if (role := role_of(word)) is not None)
     named = len(roles) == len(words) == len(set(roles)) >= 2 and "relation" in roles
     return roles if named else None
 
@@ -161,6 +162,8 @@ def column_roles(words: Sequence[str]) -> tuple[str, ...] | None:
 def _text_rows(path: Path, separator: str) -> Iterator[tuple[int, _Fields]]:
     roles: tuple[str, ...] | None = None
     for number, fields in delimited_rows(path, separator):
+        if fields[0].lstrip().startswith("#") and len(fields) not in ((2, 3) if roles is None else (len(roles),)):
+            continue  # a comment
         if roles is None:
             named = column_roles(fields)
             roles = named or COLUMNS[: max(2, len(fields))]

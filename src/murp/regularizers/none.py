@@ -11,5 +11,7 @@ from murp.regularizers.regularizer import Batch, Regularizer
 class Nothing(Regularizer):
     """Adds nothing."""
 
+    reads_rows = False
+
     def term(self, model: Model, batch: Batch) -> Tensor | None:
         return None

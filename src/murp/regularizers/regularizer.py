@@ -43,6 +43,7 @@ class Batch:
 class Regularizer(Part):
     """A term in what a batch has read."""
 
+    reads_rows: ClassVar[bool] = True  # whether it has a term at all
     reads_relations: ClassVar[bool] = False  # whether it reads the rows of all relations
 
     def term(self, model: Model, batch: Batch) -> Tensor | None:

@@ -62,11 +62,13 @@ def create(
     *,
     like: Path | None = None,
     trained: dict[str, Any] | None = None,
+    recipe: str | None = None,
 ) -> None:
     """Make a new run folder with its first checkpoint, whole or not at all; one that exists is refused.
 
     ``like``: a run folder of the same graph, whose files are copied, which is quicker than coding them again.
-    ``trained``: of an imported run, the environment it was trained in, where that is known.
+    ``trained``: of an imported run, the environment it was trained in, where that is known. ``recipe``: why its
+    settings are what they are, where recipe auto decided.
     """
     if os.path.isfile(path / CONFIG):  # unlike Path.exists, False for a name the system refuses
         raise RunError(
@@ -77,6 +79,7 @@ def create(
         write_text(part / CONFIG, config.to_toml())
         about = {"format": FORMAT, **environment(model.device), "engine": engine}
         about |= {} if trained is None else {"trained": trained}
+        about |= {} if recipe is None else {"recipe": recipe}
         write_text(part / ENVIRONMENT, json.dumps(about, indent=2) + "\n")
         if like is None:
             graph.save(part / GRAPH)

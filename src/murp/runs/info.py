@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from murp.config import Config
+from murp.errors import printable
 from murp.graph import KnowledgeGraph
 from murp.graph.vocabulary import counted
 from murp.optimizers.optimizer import TABLES
@@ -64,6 +65,8 @@ class Info:
             if trained is None
             else f"{trained['device']}, torch {trained['torch']}, murp {trained['murp']}, begun {trained['started']}",
         }
+        if isinstance(self.environment.get("recipe"), str):
+            lines["recipe auto"] = printable(self.environment["recipe"])
         if folder.imported(self.path):
             lines["imported"] = f"{self.environment['started']} by murp {self.environment['murp']}"
         return lines

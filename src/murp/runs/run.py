@@ -16,7 +16,8 @@ from torch import Tensor
 from murp import models
 from murp.config import Config
 from murp.errors import ConfigError, MurpError, NotFiniteError, RunError
-from murp.evaluation import Protocol, Report, evaluate
+from murp.evaluation import Comparison, Protocol, Report, evaluate
+from murp.evaluation.comparison import SAMPLES
 from murp.files import write_text
 from murp.graph import KnowledgeGraph, Split
 from murp.graph.vocabulary import counted
@@ -40,6 +41,7 @@ from murp.prediction.search import score
 from murp.prediction.triples import given_triples
 from murp.rows import Records, Rows, html_table
 from murp.runs import checkpoint, folder
+from murp.runs.comparing import compare
 from murp.runs.settings import checked
 
 Checkpoint = Literal["best", "last"]
@@ -74,6 +76,19 @@ class Run:
     def evaluate(self, split: Split = "test", protocol: Protocol = "standard", *, memory: int | None = None) -> Report:
         """Filtered ranking of both directions on one split."""
         return evaluate(self.model, self.graph, split, protocol, memory=memory)
+
+    def compare(
+        self,
+        other: Run,
+        split: Split = "test",
+        protocol: Protocol = "standard",
+        *,
+        samples: int = SAMPLES,
+        seed: int = 0,
+        memory: int | None = None,
+    ) -> Comparison:
+        """Whether the MRR of this run and that of another on the same facts differ, over everything and by relation."""
+        return compare(self, other, split, protocol, samples=samples, seed=seed, memory=memory)
 
     def predict(
         self, *, relation: str, head: str | None = None, tail: str | None = None, k: int = 10, new_only: bool = False

@@ -34,7 +34,7 @@ from murp.training.loop import WRITERS, finished, fit
 from murp.training.progress import Named, Silent, usual
 from murp.training.start import configure, new_model, resume
 from murp.training.state import State
-from murp.training.trials import Sweep, ranked
+from murp.training.trials import Sweep, differing, ranked, run_names
 
 # What runs in one launch may differ in.
 FREE = ("lr", "lr_schedule", "seed", "initial_scale")
@@ -115,20 +115,6 @@ def train_all(
     for group in _groups([run for run in runs if run not in begun], side_by_side):
         results |= _train_group(group, graph, progress)
     return results
-
-
-def run_names(settings: Sequence[dict[str, Any]]) -> list[str]:
-    """A folder name for each run, from the settings in which they differ: ``lr10-seed1``."""
-    tried = differing(settings)
-    names = ["-".join(f"{name}{chosen[name]}" for name in tried).replace("/", "_") or "run" for chosen in settings]
-    if len(set(names)) < len(names):
-        raise ConfigError("two combinations of the sweep are the same.")
-    return names
-
-
-def differing(settings: Sequence[dict[str, Any]]) -> list[str]:
-    """The settings that have more than one value."""
-    return [name for name in settings[0] if len({str(chosen.get(name)) for chosen in settings}) > 1]
 
 
 def _groups(runs: Iterable[tuple[Path, Config]], most: int) -> Iterable[list[tuple[Path, Config]]]:

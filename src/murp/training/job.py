@@ -37,7 +37,7 @@ class Job:
             false = negatives if self.task.objective.sampled else graph.num_entities
             state.steps_a_chunk = fewer_steps(config.batch_size, false, config.dim, model.device)
         # Nothing below sees a fact of valid or test.
-        triples = graph.with_reciprocals(graph.train)
+        triples = graph.with_reciprocals(graph.train) if model.reciprocals else graph.train
         self.task.negatives.prepare(torch.from_numpy(triples).to(model.device), model.num_entities, model.num_relations)
         self.sampler = Sampler(
             triples,

@@ -11,13 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from murp import engines, models
+from murp import display, engines, models
 from murp.commands import command
 from murp.config import Config
 from murp.errors import ConfigError, MurpError, RunError
 from murp.graph import KnowledgeGraph
+from murp.graph.shape import shape
 from murp.models import Model
-from murp.recipes import completed
+from murp.recipes import AUTO, completed, decide
 from murp.runs import Run, checkpoint, folder
 from murp.runs.lock import locked
 from murp.runs.places import difference, free_place, own_place
@@ -28,6 +29,7 @@ from murp.training.loop import finished, fit, stopped_early
 from murp.training.progress import Silent, usual
 from murp.training.state import State
 
+SOURCE = ("data_dir", "split_seed", "columns", "no_header")  # settings that say what to load
 # Of entities, read in one step: the fused engines number them with 32 bits.
 MOST_ROWS = 2**31 - 1
 
@@ -41,14 +43,15 @@ def train(
     **settings: Any,
 ) -> Run:
     """Train a model on a graph and return the run with its best weights; :func:`murp.train` says it all."""
-    graph, config = configure(graph, dict(settings))
+    graph, given, why = decided(graph, dict(settings))
+    graph, config = configure(graph, given)
     path = place_for(out, config, graph, reuse=reuse)
     if reuse and os.path.isfile(path / folder.CONFIG):
         return _again(path, config, graph, progress or usual())
     model = new_model(config, graph)
     job = Job(path, config, graph, model, State())
     engine = engines.build(config.engine, [job.task])
-    folder.create(job.path, config, graph, model, job.state.to_dict(), engine.name)
+    folder.create(job.path, config, graph, model, job.state.to_dict(), engine.name, recipe=why)
     with locked(job.path):
         fit([job], engine, progress or usual())
     return load(job.path, device=config.device)
@@ -163,6 +166,31 @@ def ended_early(path: Path, config: Config, state: State, **changes: int) -> str
     )
 
 
+def decided(
+    graph: KnowledgeGraph | str | os.PathLike[str], settings: dict[str, Any]
+) -> tuple[KnowledgeGraph | str | os.PathLike[str], dict[str, Any], str | None]:
+    """What to train on and with, recipe ``auto`` replaced by what it decides, and why; None where there is no such.
+
+    A graph that had to be loaded for that is handed on.
+    """
+    if settings.get("recipe") != AUTO:
+        return graph, settings, None
+    if not isinstance(graph, KnowledgeGraph):
+        source = {name: Config.checked(name, settings.get(name, getattr(Config, name))) for name in SOURCE}
+        graph = KnowledgeGraph.load(
+            graph,
+            data_dir=source["data_dir"] or None,
+            seed=source["split_seed"],
+            columns=source["columns"],
+            header=not source["no_header"],
+        )
+        # As an absolute path, so that the run can be repeated from anywhere.
+        settings = {**settings, "data_dir": str(Path(source["data_dir"]).resolve()) if source["data_dir"] else ""}
+    choice = decide(shape(graph))
+    display.aside(f"murp: {choice.why}")
+    return graph, {**choice.settings, **settings, "recipe": choice.recipe}, choice.why
+
+
 def configure(
     graph: KnowledgeGraph | str | os.PathLike[str], settings: dict[str, Any], where: str = "train"
 ) -> tuple[KnowledgeGraph, Config]:
@@ -172,10 +200,17 @@ def configure(
     """
     if isinstance(graph, KnowledgeGraph):
         origin = {"data": graph.source or graph.name, "split_seed": graph.split_seed}
+        origin |= {"columns": str(graph.columns), "no_header": not graph.columns.header}
         config = Config.from_mapping(completed({**origin, **settings}), where)
     else:
         config = Config.from_mapping(completed({"data": os.fspath(graph), **settings}), where)
-        graph = KnowledgeGraph.load(config.data, data_dir=config.data_dir or None, seed=config.split_seed)
+        graph = KnowledgeGraph.load(
+            config.data,
+            data_dir=config.data_dir or None,
+            seed=config.split_seed,
+            columns=config.columns,
+            header=not config.no_header,
+        )
         # As absolute paths, so that the run can be repeated from anywhere.
         data_dir = str(Path(config.data_dir).resolve()) if config.data_dir else ""
         config = config.replace(data=graph.source, data_dir=data_dir)

@@ -1,0 +1,260 @@
+"""Train the rows of docs/field.md, one JSON a row and seed: every model on every dataset, under one protocol.
+
+    MURP_DATA=… python benchmarks/field.py --plan                                  # what there is, what is stored
+    MURP_DATA=… python benchmarks/field.py --only 'wn18rr-*-d40' --device cuda --jobs 8
+    MURP_DATA=… python benchmarks/field.py --only '*-best-*' --seeds 3 --device cuda      # alone: times that count
+    MURP_DATA=… python benchmarks/field.py --only '*-d40' --epoch-times 2 --device cpu    # what an epoch takes here
+
+The rows stand in field.toml. What is stored with the same settings is not trained again. The checkpoint is the one with
+the best MRR on valid; the test set is evaluated once, under both protocols. On a GPU a run of one epoch comes first, so
+that compiling is not counted; its seconds are stored apart. Each training is a process of its own, ``--jobs`` of them
+side by side, which makes each slower: the result says how many there were. A training that is stopped by Ctrl-C, by
+``--timeout`` or by ``--budget`` goes on where it was when the same command comes again, as long as its folder under
+``--runs`` is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import murp
+from field_rows import Row, chosen, rows, same
+from measure import parser, result, spread, store, toy_graph
+from murp.engines import Chunk
+from murp.files import parse_json
+from murp.graph import KnowledgeGraph
+from murp.graph.shape import shape
+from murp.recipes import decide
+from murp.runs import Run, folder
+from murp.tables import Number, table
+from murp.training.progress import Silent
+from murp.training.state import State
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "results" / "field"
+TOY = {"epochs": 2, "validate_every": 1, "batch_size": 64, "dim": 4}
+WAIT = 20.0  # seconds that a training has to write its checkpoint when it is stopped
+START = 30.0  # seconds of a process before its training: imports, data, compiling
+
+
+class Clock(Silent):
+    """Seconds of training alone, epoch by epoch."""
+
+    def __init__(self) -> None:
+        self.epochs: list[float] = []
+        self.spent = 0.0
+
+    def advance(self, state: State, chunk: Chunk, seconds: float, loss: float) -> None:
+        self.spent += seconds
+
+    def epoch(self, record: dict[str, Any]) -> None:
+        self.epochs.append(self.spent - sum(self.epochs))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _options().parse_args(arguments)
+    found = chosen(options.only, rows())
+    if not found:
+        print(f"no row is called {' or '.join(options.only)}: see --plan.", file=sys.stderr)
+        return 1
+    if options.one is not None:
+        train(found[0], options.one, options)
+        return 0
+    if options.plan:
+        print(plan(found, options))
+        return 0
+    waiting = [(row, seed) for seed in range(options.seeds) for row in found if not is_stored(row, seed, options)]
+    if options.quick:
+        for row, seed in waiting:
+            train(row, seed, options)
+        return 0
+    return train_all(waiting, options)
+
+
+def _options() -> argparse.ArgumentParser:
+    options = parser(__doc__)
+    options.set_defaults(out=RESULTS)
+    options.add_argument("--only", nargs="+", default=[], metavar="PATTERN", help="rows by name: 'wn18rr-*-d40'")
+    options.add_argument("--seeds", type=int, default=1, metavar="N", help="train with seeds 0 … N-1; default: 1")
+    options.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    options.add_argument("--jobs", type=int, default=1, metavar="N", help="trainings side by side; default: 1")
+    options.add_argument("--timeout", type=float, default=600.0, metavar="S", help="of one training; default: 600 s")
+    options.add_argument("--budget", type=float, metavar="S", help="stop what still trains after so many seconds")
+    options.add_argument("--runs", type=Path, default=ROOT / "runs" / "field", help="where run folders stand meanwhile")
+    options.add_argument("--plan", action="store_true", help="print the rows and what they should take; train nothing")
+    options.add_argument("--epoch-times", type=int, metavar="N", help="train N epochs only, and store what one takes")
+    options.add_argument("--one", type=int, help=argparse.SUPPRESS)  # a process of ours: this seed of the one row
+    return options
+
+
+def file_of(row: Row, seed: int, options: argparse.Namespace) -> Path:
+    """Where a result is stored; what an epoch takes on a processor stands apart."""
+    out: Path = options.out
+    return out / "epochs" / f"{row.name}.json" if options.epoch_times else out / f"{row.name}-seed{seed}.json"
+
+
+def is_stored(row: Row, seed: int, options: argparse.Namespace) -> bool:
+    """Whether the row was trained with the settings that it has now."""
+    file = file_of(row, seed, options)
+    return file.exists() and (options.quick or same(parse_json(file.read_text())["settings"], row.config(seed)))
+
+
+def plan(found: Sequence[Row], options: argparse.Namespace) -> str:
+    """A line for each row: the seconds it should take on an H200, the seeds that are stored, its command."""
+    lines = [
+        [row.name, Number(row.seconds(), 1), sum(is_stored(row, seed, options) for seed in range(99)), row.command()]
+        for row in found
+    ]
+    total = sum(row.seconds() for row in found)
+    return (
+        table(["row", "seconds", "stored", "command"], lines, right=(1, 2))
+        + f"\n{len(found)} rows, {total:,.0f} s of training a seed on an H200, and about {START:.0f} s each to begin."
+    )
+
+
+def train_all(waiting: Sequence[tuple[Row, int]], options: argparse.Namespace) -> int:
+    """Each training in a process of its own, the longest first; how many failed or were stopped."""
+    end = time.monotonic() + options.budget if options.budget else float("inf")
+    ordered = sorted(waiting, key=lambda one: (one[1], -one[0].seconds()))
+
+    def run(one: tuple[Row, int]) -> bool:
+        row, seed = one
+        left = min(options.timeout, end - time.monotonic())
+        # What cannot be trained in the time that is left would only be begun.
+        done = left > START + row.seconds() and _process(row, seed, options, left)
+        print(f"{'done' if done else 'NOT DONE'}: {row.name}, seed {seed}", file=sys.stderr, flush=True)
+        return done
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        done = sum(pool.map(run, ordered))
+    print(f"{done} of {len(ordered)} trained; the others go on with the same command.", file=sys.stderr)
+    return int(done < len(ordered))
+
+
+def _process(row: Row, seed: int, options: argparse.Namespace, seconds: float) -> bool:
+    words = [sys.executable, __file__, "--only", row.name, "--one", str(seed), "--device", options.device]
+    words += ["--out", str(options.out), "--runs", str(options.runs), "--jobs", str(options.jobs)]
+    words += ["--epoch-times", str(options.epoch_times)] if options.epoch_times else []
+    threads = str(max(1, (os.cpu_count() or 1) // options.jobs))
+    log = options.runs / f"{row.name}-seed{seed}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w") as stream:
+        process = subprocess.Popen(
+            words, stdout=stream, stderr=stream, env={**os.environ, "OMP_NUM_THREADS": threads}, cwd=ROOT
+        )
+        try:
+            return process.wait(seconds) == 0
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)  # upon which it writes a checkpoint
+        try:
+            process.wait(WAIT)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    return False
+
+
+def train(row: Row, seed: int, options: argparse.Namespace) -> None:
+    """Train a row with one seed, or go on with it, and store what came."""
+    graph = toy_graph() if options.quick else KnowledgeGraph.load(row.data)
+    config = row.config(seed)
+    if options.quick:
+        config = config.replace(**TOY)
+    config = config.replace(data=graph.source or graph.name, device=options.device, compile_after=0.0)
+    device = torch.device(options.device)
+    figures = epoch_times(graph, config, options) if options.epoch_times else whole_run(row, graph, config, options)
+    what = f"{row.name}: {config.model} d={config.dim} on {graph.name}; checkpoint chosen by standard MRR on valid"
+    settings = {**config.to_dict(), "data": graph.name, "data_dir": ""}
+    store(
+        result(what, settings, {"row": row.name, "recipe": row.recipe, **figures}, device), file_of(row, seed, options)
+    )
+
+
+def whole_run(row: Row, graph: KnowledgeGraph, config: murp.Config, options: argparse.Namespace) -> dict[str, Any]:
+    """A training to its end and its evaluation."""
+    path = options.runs / f"{row.name}-seed{config.seed}"
+    if path.exists() and folder.read_config(path) != config:
+        shutil.rmtree(path)  # of a row that has changed since
+    resumed, clock = path.exists(), Clock()
+    warm_up = _warm_up(graph, config, path) if options.device == "cuda" and not resumed else None
+    began = time.perf_counter()
+    if resumed:
+        run = murp.resume(path, progress=clock)
+    else:
+        run = murp.train(graph, out=path, progress=clock, **_settings(config))
+    wall = time.perf_counter() - began
+    seconds = run.metrics()[-1]["seconds"]
+    figures = {
+        **_reached(run),
+        "seconds": seconds,
+        # Of a run that was stopped in between nobody knows what part of its seconds was validation.
+        "training_seconds": None if resumed else clock.spent,
+        "validation_seconds": None if resumed else seconds - clock.spent,
+        "wall_seconds": wall,
+        "warm_up_seconds": warm_up,
+        "resumed": resumed,
+        "side_by_side": options.jobs,
+        "auto": decide(shape(graph)).recipe,  # what recipe auto would take here
+    }
+    shutil.rmtree(path)
+    return figures
+
+
+def _reached(run: Run) -> dict[str, Any]:
+    def overall(split: Any, protocol: Any = "standard") -> dict[str, Any]:
+        report = run.evaluate(split, protocol)
+        return {"protocol": protocol, "split": split, **report.overall.to_dict()}
+
+    records = run.metrics()
+    return {
+        "parameters": sum(values.numel() for values in run.model.parameters.values()),
+        "selected_epoch": run.state["epoch"],
+        "epochs": records[-1]["epoch"],
+        "valid": {"standard": overall("valid")},
+        "test": {protocol: overall("test", protocol) for protocol in ("standard", "paper")},
+        "valid_mrr_standard": {record["epoch"]: record["valid"]["mrr"] for record in records if "valid" in record},
+        "loss": [record["loss"] for record in records][:: max(1, len(records) // 20)],
+    }
+
+
+def _warm_up(graph: KnowledgeGraph, config: murp.Config, path: Path) -> float:
+    """Seconds of a run of one epoch, which compiles what the other needs."""
+    began = time.perf_counter()
+    scratch = path.with_name(f"{path.name}-warm-up")
+    shutil.rmtree(scratch, ignore_errors=True)
+    murp.train(graph, out=scratch, progress=Silent(), **{**_settings(config), "epochs": 1})
+    shutil.rmtree(scratch)
+    return time.perf_counter() - began
+
+
+def epoch_times(graph: KnowledgeGraph, config: murp.Config, options: argparse.Namespace) -> dict[str, Any]:
+    """What an epoch takes, after one that compiles, and with that the whole training without validation."""
+    path = options.runs / f"times-{os.getpid()}"
+    clock = Clock()
+    few = {"epochs": 1 + options.epoch_times, "validate_every": 0, "patience": 0, "lr_schedule": "constant"}
+    murp.train(graph, out=path, progress=clock, **{**_settings(config), **few})
+    shutil.rmtree(path)
+    measured = spread(clock.epochs[1:])
+    return {"epoch_seconds": measured, "epochs": config.epochs, "expected_seconds": measured["median"] * config.epochs}
+
+
+def _settings(config: murp.Config) -> dict[str, Any]:
+    settings = config.to_dict()
+    del settings["data"]
+    return settings
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""From what files state to one graph: names joined, ids shortened, what was found gathered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from murp.errors import DataError
+from murp.graph.columns import COLUMNS
+from murp.graph.facts import Facts
+from murp.graph.indexing import index
+from murp.graph.knowledge_graph import KnowledgeGraph
+from murp.graph.tidy import BLANKS, BlankName, tidy_array
+from murp.graph.vocabulary import Vocabulary
+
+_KINDS = ("entity", "relation")
+
+
+def graph_of(name: str, parts: Sequence[Facts], names: Mapping[str, pa.Table] | None = None) -> KnowledgeGraph:
+    """The graph of one part, all in train, or of three; ``names`` given beside them count before the files' own."""
+    tables = [part.triples for part in parts]
+    tables += [tables[0].slice(0, 0)] * (3 - len(tables))
+    given = names or {}
+    try:
+        graph = index(name, *tables, **{f"{kind}_names": _names(kind, parts, given) for kind in _KINDS})
+    except BlankName as error:
+        raise _blank(parts) or error from None
+    graph = _shortened(graph, parts)
+    own = [finding for part in parts for finding in part.findings]
+    return replace(graph, findings=(*own, *graph.findings))
+
+
+def _names(kind: str, parts: Sequence[Facts], given: Mapping[str, pa.Table]) -> pa.Table | None:
+    """All names of one kind of thing in one table: the first row of an id counts."""
+    tables = [given.get(f"{kind}_names"), *(getattr(part, f"{kind}_names") for part in parts)]
+    found = [_tidied(table) for table in tables if table is not None]
+    return pa.concat_tables(found, promote_options="default") if found else None
+
+
+def _tidied(table: pa.Table) -> pa.Table:
+    """Names by the rule and on one line; an empty one is none."""
+    columns = {column: tidy_array(table[column].combine_chunks()) for column in table.column_names}
+    for column in ("name", "gloss"):
+        if column in columns:
+            text = columns[column]
+            if pc.any(pc.match_substring_regex(text, "[\t\r\n]")).as_py():
+                text = pc.replace_substring_regex(text, "[\t\r\n ]+", " ")
+            columns[column] = pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.large_string()), text)
+    return pa.table(columns)
+
+
+def _blank(parts: Sequence[Facts]) -> DataError | None:
+    """The error that says where the first blank name stands."""
+    for part in parts:
+        blank = [pc.equal(pc.utf8_trim(part.triples[role], characters=BLANKS), "") for role in COLUMNS]
+        rows = [row for row in (pc.index(one, True).as_py() for one in blank) if row >= 0]
+        if rows:
+            role = COLUMNS[[pc.index(one, True).as_py() for one in blank].index(min(rows))]
+            return DataError(f"{part.place(min(rows))}: the {role} is blank. Fill it in or remove the row.")
+    return None
+
+
+def _shortened(graph: KnowledgeGraph, parts: Sequence[Facts]) -> KnowledgeGraph:
+    """Ids with the prefixes of the files in place of what these stand for.
+
+    Of two meanings of a prefix the first counts. A prefix that ids begin with as they are is not used: two ids must not
+    become one. Of two beginnings that fit the longer counts.
+    """
+    prefixes: dict[str, str] = {}
+    for part in parts:
+        for prefix, beginning in part.prefixes.items():
+            prefixes.setdefault(prefix, beginning)
+    if not prefixes:
+        return graph
+    vocabularies = (graph.entities, graph.relations)
+    for prefix in list(prefixes):
+        if any(pc.any(pc.starts_with(one.ids, f"{prefix}:")).as_py() for one in vocabularies):
+            del prefixes[prefix]
+    entities, relations = (_short(one, prefixes) for one in vocabularies)
+    return replace(graph, entities=entities, relations=relations)
+
+
+def _short(vocabulary: Vocabulary, prefixes: Mapping[str, str]) -> Vocabulary:
+    ids, done = vocabulary.ids, pa.array(np.zeros(len(vocabulary), dtype=np.bool_))
+    for prefix, beginning in sorted(prefixes.items(), key=lambda pair: -len(pair[1])):
+        rest = pc.utf8_slice_codeunits(ids, len(beginning))
+        fits = pc.and_(pc.starts_with(vocabulary.ids, beginning), pc.and_not(pc.not_equal(rest, ""), done))
+        if pc.any(fits).as_py():
+            short, nothing = (pa.scalar(text, pa.large_string()) for text in (f"{prefix}:", ""))
+            ids = pc.if_else(fits, pc.binary_join_element_wise(short, rest, nothing), ids)
+            done = pc.or_(done, fits)
+    return Vocabulary(vocabulary.kind, ids, vocabulary.names, vocabulary.glosses)

@@ -1,0 +1,1 @@
+"""Folders that other tools write: a file each."""

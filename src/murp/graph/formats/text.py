@@ -1,0 +1,123 @@
+"""Rows separated by tabs (.txt, .tsv) or commas (.csv), with a header or without."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from murp.errors import DataError
+from murp.graph import apoc
+from murp.graph.columns import COLUMNS, Columns, left_out, looks_like_header, not_understood, role_of, role_positions
+from murp.graph.delimited import first_row, read_columns, rows
+from murp.graph.facts import Facts, NoFacts
+from murp.graph.findings import Finding, noticed
+from murp.graph.streams import split_endings
+from murp.graph.tables import further
+
+_SAMPLE = 1000  # rows that the first one is compared with
+_FEW, _MANY = 3, 8  # rows that tell nothing of the first, and that tell something
+_WORDS = re.compile(r"[^\W\d][\w .:()-]*")
+
+
+def read(path: Path, columns: Columns) -> Facts:
+    """The rows; names are taken as they stand, and further columns are left out."""
+    delimiter = "," if split_endings(path)[0] == ".csv" else "\t"
+    opening = first_row(path, delimiter)
+    if opening is None:
+        raise NoFacts(f"{path}: is empty. Put rows of head, relation and tail into it.")
+    line, first = opening
+    where = f"{path}, line {line}"
+    if columns.header and apoc.is_export(first) and not columns.chosen:
+        return apoc.read(path, first, delimiter)
+    roles = columns.find(first, where) if columns.header and _has_titles(columns, first) else None
+    places = roles or columns.numbers() or (0, 1, 2)
+    if roles is None:
+        _refuse(where, first, columns)
+    titles = [f"column {i + 1}" for i in range(max(len(first), 3))]
+    for place, role in zip(places, COLUMNS, strict=True):
+        titles[place] = role
+    comments: list[str] = []
+    unused = [title for title in titles if title not in COLUMNS]
+    table = read_columns(path, titles, delimiter, may_be_empty=unused, kept=COLUMNS, comments=comments)
+    findings = _told(path, left_out(first, places) if roles else unused, comments)
+    if roles is not None:
+        table = table.slice(1)
+    elif columns.header and (why := no_fact(table)) is not None:
+        raise not_understood(where, first, why)
+    width, skipped = len(titles), int(roles is not None)
+
+    def place_of(row: int) -> str:
+        number = next(itertools.islice(rows(path, delimiter, width), row + skipped, None))[0]
+        return f"{path}, line {number}"
+
+    return Facts(table, place_of, findings=findings, doubtful=roles is None and columns.header)
+
+
+def _has_titles(columns: Columns, first: Sequence[str]) -> bool:
+    """Whether the first row is to be read as titles: always, unless columns are given by number and it names none."""
+    if columns.numbers() is None:
+        return True
+    return Columns().find(first, "") is not None
+
+
+def _refuse(where: str, first: Sequence[str], columns: Columns) -> None:
+    """Stop where no header was understood and the first row cannot be taken for a fact."""
+    if columns.header and len(first) >= 3 and looks_like_header(first):
+        raise not_understood(where, first)
+    numbers = columns.numbers()
+    if columns.chosen and numbers is None:
+        raise DataError(f"{where}: without a header columns are given by number, not as {str(columns)!r}.")
+    if numbers is not None and (max(numbers) >= len(first) or len(set(numbers)) < 3):
+        raise DataError(f"{where}: has {len(first)} fields, and not three different ones of {str(columns)!r}.")
+    if numbers is None and len(first) > 3:
+        raise DataError(
+            f"{where}: {len(first)} fields instead of 3 (head, relation, tail): {first[:20]!r}. Say which are which: "
+            "--columns head=1,relation=2,tail=3 (in Python columns=…)."
+        )
+
+
+def no_fact(table: pa.Table) -> str | None:
+    """Why the first row of a table is not to be taken for a fact; None where it may be."""
+    first = [table[role][0].as_py() for role in COLUMNS]
+    if role_positions(first) or looks_like_header(first):
+        return "looks like a header and is not understood"
+    rest = table.slice(1, _SAMPLE)
+    if len(rest) < _FEW:
+        return None
+    numbers = (pc.all(pc.match_substring_regex(rest[role], "^-?[0-9]+$")).as_py() for role in COLUMNS)
+    words = (not field.lstrip("-").isdigit() for field in first)
+    if sum(number and word for number, word in zip(numbers, words, strict=True)) >= 2:
+        return "has words where the others have numbers"
+    ends = {role_of(field) for field in (first[0], first[2]) if len(field) > 1}
+    if ends == {"head", "tail"} and not _again(table, first):
+        return "looks like a header and is not understood"
+    return None
+
+
+def alone(table: pa.Table) -> bool:
+    """Whether nothing of the first row comes again, while every other relation does: so it is with titles."""
+    first = [table[role][0].as_py() for role in COLUMNS]
+    rest = table.slice(1)
+    if len(rest) < _MANY or not all(_WORDS.fullmatch(field) for field in first):
+        return False
+    if pc.index(rest["relation"], first[1]).as_py() >= 0 or _again(table, first):
+        return False
+    return int(pc.min(rest["relation"].value_counts().field("counts")).as_py()) > 1
+
+
+def _again(table: pa.Table, first: Sequence[str]) -> bool:
+    """Whether an end of the first row is an end of another one."""
+    ends, rest = pa.array([first[0], first[2]], pa.large_string()), table.slice(1)
+    return any(pc.any(pc.is_in(rest[role], value_set=ends)).as_py() for role in ("head", "tail"))
+
+
+def _told(path: Path, columns: Sequence[str], comments: Sequence[str]) -> list[Finding]:
+    return [
+        *further(path.name, columns),
+        *noticed("comment_lines", path.name, len(comments), "comment line{s} (#) passed over", comments),
+    ]

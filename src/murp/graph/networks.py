@@ -1,0 +1,96 @@
+"""Facts out of nodes and edges: GraphML files and graphs of NetworkX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from murp.errors import DataError
+from murp.graph.apoc import name_of
+from murp.graph.columns import role_of, role_positions
+from murp.graph.facts import Facts, identifier, names_of, triples_of
+from murp.graph.findings import Finding, noticed
+
+EDGE = "edge"
+"""The relation of edges that have none of their own."""
+
+Edge = tuple[object, object, Mapping[str, Any]]
+
+
+def network_facts(
+    nodes: Iterable[tuple[object, Mapping[str, Any]]],
+    edges: Sequence[Edge],
+    *,
+    directed: bool,
+    where: str,
+    name: str,
+    relation: str | None = None,
+) -> Facts:
+    """A fact an edge; the attribute ``relation``, or one with a known title, is its relation, else all have ``edge``.
+
+    An attribute of nodes such as name or label is their name. Edges without direction are stated one way.
+    """
+    titles = list(dict.fromkeys(title for _, _, attributes in edges for title in attributes))
+    chosen = relation if relation is not None else _relation(titles, where)
+    if chosen is not None and chosen not in titles:
+        raise DataError(f"{where}: no edge has the attribute {chosen!r}. There are {', '.join(titles) or 'none'}.")
+    columns: tuple[list[str], list[str], list[str]] = ([], [], [])
+    for number, (head, tail, attributes) in enumerate(edges):
+        place = f"{where}, edge {number + 1}"
+        columns[0].append(identifier(head, f"{place}: its source"))
+        columns[1].append(EDGE if chosen is None else identifier(attributes.get(chosen), f"{place}: {chosen!r}"))
+        columns[2].append(identifier(tail, f"{place}: its target"))
+    named = {identifier(node, f"{where}: a node"): name_of(attributes) for node, attributes in nodes}
+    known = {node: (title, None) for node, title in named.items() if title is not None}
+    other = [title for title in titles if title != chosen]
+    return Facts(
+        triples_of(*columns),
+        lambda row: f"{where}, edge {row + 1}",
+        names_of(known),
+        findings=[
+            *noticed(
+                "further_columns", name, len(other), "further attribute{s} of edges left out", [", ".join(other[:10])]
+            ),
+            *_shape(name, len(edges), directed, chosen),
+        ],
+    )
+
+
+def _relation(titles: Sequence[str], where: str) -> str | None:
+    """The attribute that is the relation by its title; an error where several are."""
+    named = [title for title in titles if role_of(title) == "relation"]
+    if not named:
+        return None
+    places = role_positions(["head", *named, "tail"])
+    if places is None:
+        raise DataError(f"{where}: each of {', '.join(named)} could be the relation. Say which (relation=…).")
+    return named[places[1] - 1]
+
+
+def _shape(name: str, edges: int, directed: bool, relation: str | None) -> list[Finding]:
+    return [
+        *noticed(
+            "edges_without_relation", name, 0 if relation else edges, f"edge{{s}} without a relation, called {EDGE!r}"
+        ),
+        *noticed(
+            "edges_without_direction", name, 0 if directed else edges, "edge{s} without direction, stated one way"
+        ),
+    ]
+
+
+def networkx_facts(graph: Any, where: str, relation: str | None = None) -> Facts:
+    """The facts of a graph of NetworkX; keys of parallel edges that are texts count as their relation."""
+    if not hasattr(graph, "edges") or not hasattr(graph, "is_directed"):
+        raise DataError(f"{where}: {type(graph).__name__} is no graph of NetworkX.")
+    edges: list[Edge] = []
+    if graph.is_multigraph():
+        keyed = all(isinstance(key, str) for _, _, key in graph.edges(keys=True))
+        for head, tail, key, attributes in graph.edges(keys=True, data=True):
+            edges.append((head, tail, {"relation": key} | attributes if keyed else attributes))
+    else:
+        edges = list(graph.edges(data=True))
+    if not edges:
+        raise DataError(f"{where}: has no edges.")
+    return network_facts(
+        graph.nodes(data=True), edges, directed=graph.is_directed(), where=where, name=where, relation=relation
+    )

@@ -1,0 +1,82 @@
+"""The one rule for names, which every format shares.
+
+1. Blanks at the ends of a name are taken off, byte-order marks too; those within it stay.
+2. Names are brought to the Unicode form NFC: é is one character, however it was typed.
+3. Nothing else is changed. Upper and lower case differ, ``007`` is not ``7``, quotation marks in a tab-separated file
+   belong to the name. The audit counts names that differ in such things only.
+4. A name of nothing but blanks is refused.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from murp.errors import DataError
+from murp.graph.findings import EXAMPLES, Finding, noticed
+
+BLANKS = " \t\n\v\f\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
+
+
+class BlankName(DataError):
+    """A name of nothing but blanks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tidied:
+    """Distinct ``ids`` by the rule, ``codes`` that lead from the given ones to them, and what was changed."""
+
+    ids: pa.Array
+    codes: NDArray[np.int32] | None
+    findings: list[Finding]
+
+
+def tidy(text: str) -> str:
+    """One name by the rule."""
+    return unicodedata.normalize("NFC", text.strip(BLANKS))
+
+
+def tidy_array(names: pa.Array) -> pa.Array:
+    """Many names by the rule, nulls as they are; the same array where nothing is to be done."""
+    trimmed = pc.utf8_trim(names, characters=BLANKS)
+    if pc.all(pc.string_is_ascii(trimmed)).as_py() is not False:
+        return names if trimmed.equals(names) else trimmed
+    # A second time: a form may end with what no longer is a blank, and what was one may have stood behind a mark.
+    tidied = pc.utf8_trim(pc.utf8_normalize(trimmed, form="NFC"), characters=BLANKS)
+    return names if tidied.equals(names) else tidied
+
+
+def tidy_ids(ids: pa.Array, kind: str, many: str) -> Tidied:
+    """The rule for the distinct ids of one ``kind`` of thing."""
+    tidied = tidy_array(ids)
+    if len(ids) and pc.any(pc.equal(tidied, "")).as_py():
+        raise BlankName(f"the name of one {kind} is blank.")
+    if tidied is ids:
+        return Tidied(ids, None, [])
+    coded = tidied.dictionary_encode()
+    findings = _findings(ids, tidied, many)
+    return Tidied(coded.dictionary, coded.indices.to_numpy().astype(np.int32), findings)
+
+
+def _findings(ids: pa.Array, tidied: pa.Array, many: str) -> list[Finding]:
+    trimmed = pc.utf8_trim(ids, characters=BLANKS)
+    merged = len(ids) - pc.count_distinct(tidied).as_py()
+    became = f"; {merged:,} of the {len(ids):,} {many} were other spellings of one" if merged else ""
+    kinds = (
+        ("blanks_round_names", pc.not_equal(trimmed, ids), "with blanks at the ends, which were taken off"),
+        ("other_unicode_forms", pc.not_equal(tidied, trimmed), "in another Unicode form than NFC, brought to it"),
+    )
+    found: list[Finding] = []
+    for check, changed, words in kinds:
+        places = np.flatnonzero(changed.to_numpy(False))
+        show = ascii if check == "other_unicode_forms" else repr  # the forms of a character look the same
+        examples = [f"{show(ids[i].as_py())} → {show(tidied[i].as_py())}" for i in places[:EXAMPLES].tolist()]
+        found += noticed(check, many, len(places), f"name{{s}} of {many} {words}{became}", examples)
+    return found

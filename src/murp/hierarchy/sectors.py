@@ -1,0 +1,117 @@
+"""Where training begins: a tree's nodes in nested sectors of the disk, each as far out as its sector is narrow.
+
+A point u at the distance r from the middle is nearer to a point x far out than the middle is exactly if the angle
+between them is below θ with cos θ = tanh(r/2). So u has a sector of half the angle θ. Suppose that the sectors of a
+node's children lie beside each other within its own, and that none of them holds its own direction. Then the nodes that
+are nearer to x than the middle are those above x, and the hierarchy can be read from the points. A sector is as wide as
+its node has nodes below it, so that each of n leaves is about 2 log(n) from the middle: float64 holds 10⁷ of them.
+
+Only a tree has nested sectors. Of several parents of a node the highest counts here, and training has to do the rest.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murp.hierarchy.taxonomy import Taxonomy
+
+WIDEST = 0.499 * math.pi  # half a sector: beyond a right angle there is no distance for it
+
+
+def sectors(taxonomy: Taxonomy, dim: int = 2, seed: int = 0) -> NDArray[np.float64]:
+    """Positions (n, d) in the ball. Several roots share the circle as if one stood above them, in the middle.
+
+    The sectors of a node's children lie along a great circle through the middle of its own, in two dimensions the only
+    one, in more a random one for each node: sectors, then cones, are nested and apart all the same.
+    """
+    n, order = len(taxonomy), taxonomy.order
+    children, tops = _spanning(taxonomy)
+    sizes = np.ones(n)
+    for node in reversed(order):
+        sizes[node] += sum(sizes[child] for child in children[node])
+    random = np.random.default_rng(seed)
+    middle, width = np.zeros((n, dim)), np.zeros(n)
+    place = np.zeros(n)  # along the great circle of the node above, or its own
+    own = np.zeros((n, dim))
+    first = np.eye(dim)[0]
+    if len(tops) == 1:
+        width[tops[0]], middle[tops[0]] = 2 * math.pi, first
+    else:
+        _divide(tops, sizes, 2 * math.pi, 0.0, place, width)
+        middle[tops] = _along(first, _across(first, random), place[tops])
+    for node in order:
+        own[node] = middle[node]
+        if children[node]:
+            across = _across(middle[node], random)
+            gap = _divide(children[node], sizes, width[node], width[node] / sizes[node], place, width)
+            own[node] = _along(middle[node], across, np.array([gap]))[0]
+            middle[children[node]] = _along(middle[node], across, place[children[node]])
+    radius = np.cos(np.minimum(width / 2, WIDEST))
+    if len(tops) == 1:
+        radius[tops[0]] = 0.0
+    positions: NDArray[np.float64] = radius[:, None] * own
+    return positions
+
+
+def _spanning(taxonomy: Taxonomy) -> tuple[list[list[int]], list[int]]:
+    """The children of each node, where of several parents the highest counts, and the nodes without one."""
+    children: list[list[int]] = [[] for _ in range(len(taxonomy))]
+    place = {node: i for i, node in enumerate(taxonomy.order)}
+    for node in taxonomy.order:
+        if above := taxonomy.parents[node]:
+            children[min(above, key=place.__getitem__)].append(node)
+    return children, taxonomy.roots
+
+
+def _across(direction: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
+    """A direction at right angles to one; in two dimensions the one to its left."""
+    if len(direction) == 2:
+        return np.array([-direction[1], direction[0]])
+    drawn = random.normal(size=len(direction))
+    drawn -= (drawn @ direction) * direction
+    found: NDArray[np.float64] = drawn / np.linalg.norm(drawn)
+    return found
+
+
+def _along(
+    direction: NDArray[np.float64], across: NDArray[np.float64], angles: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The directions (k, d) at some angles from one on a great circle."""
+    turned: NDArray[np.float64] = np.outer(np.cos(angles), direction) + np.outer(np.sin(angles), across)
+    return turned
+
+
+def _divide(
+    nodes: list[int],
+    sizes: NDArray[np.float64],
+    room: float,
+    gap: float,
+    place: NDArray[np.float64],
+    width: NDArray[np.float64],
+) -> float:
+    """Give nodes their parts of a sector, large ones outside, and leave a gap between the halves: return its middle.
+
+    The gap is where the node itself stands, in no sector of its children.
+    """
+    halves: tuple[list[int], list[int]] = ([], [])
+    weights = [0.0, 0.0]
+    for node in sorted(nodes, key=lambda node: -sizes[node]):
+        side = 0 if weights[0] <= weights[1] else 1
+        halves[side].append(node)
+        weights[side] += sizes[node]
+    unit = (room - gap) / sum(weights)
+    at = -room / 2
+    for node in halves[0]:
+        width[node] = sizes[node] * unit
+        place[node] = at + width[node] / 2
+        at += width[node]
+    found = at + gap / 2
+    at += gap
+    for node in reversed(halves[1]):
+        width[node] = sizes[node] * unit
+        place[node] = at + width[node] / 2
+        at += width[node]
+    return found

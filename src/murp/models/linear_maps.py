@@ -1,0 +1,84 @@
+"""What models share that are MuRE or MuRP with another linear map for each relation than a diagonal matrix."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from torch import Tensor
+
+from murp.geometry import Euclidean, MobiusGeometry, PoincareBall
+from murp.models.biases import bias_tables
+from murp.models.dot_product import Linear
+from murp.models.model import Candidate, Model, Numbers, Query, Rows, Table, squared_norm
+from murp.settings import setting
+
+
+class LinearMap(Model):
+    """φ = -d(M_r ⊗ e_s, e_o ⊕ r)² + b_s + b_o with a linear map M_r, M ⊗ x = exp₀(M log₀(x)).
+
+    The query is x = M_r ⊗ e_s and r (B, d) each; the distance follows from inner products.
+    """
+
+    drops_queries = True
+
+    @abstractmethod
+    def space(self) -> MobiusGeometry:
+        """Where entities and translations live."""
+
+    @abstractmethod
+    def map_tables(self) -> tuple[Table, ...]:
+        """The relations' parameters of M_r."""
+
+    @abstractmethod
+    def mapped(self, tangent: Tensor, relation: Rows) -> Tensor:
+        """M_r u: vectors (B, d) of the tangent space at 0 under their relations."""
+
+    @property
+    def geometry(self) -> MobiusGeometry:
+        return self.space()
+
+    def declare(self) -> tuple[Table, ...]:
+        space, size = self.space(), (self.dim,)
+        return (
+            Table("entity", "entity", size, space),
+            *self.map_tables(),
+            Table("translation", "relation", size, space),
+            *bias_tables("both"),
+        )
+
+    def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
+        space, r = self.space(), relation["translation"]
+        x = self.dropped(space.exp0(self.mapped(space.log0(subject["entity"]), relation)))
+        numbers = {"xx": squared_norm(x), "rr": squared_norm(r), "xr": (x * r).sum(-1)}
+        return Query((x, r), numbers | {"subject_bias": subject["subject_bias"]})
+
+    def move_object(self, points: Tensor, relation: Rows) -> Tensor:
+        return self.space().add(points, relation["translation"])
+
+    def ending(self, products: tuple[Tensor, ...], query: Numbers, candidate: Numbers) -> Tensor:
+        xv, vr = products
+        xx, rr, xr = query["xx"], query["rr"], query["xr"]
+        squared = self.space().squared_distance_to_sum_from_products(xx, candidate["square"], rr, xv, xr, vr)
+        return query["subject_bias"] + candidate["object_bias"] - squared
+
+
+class FlatMap(LinearMap):
+    """In Euclidean space: φ = -|M_r e_s - (e_o + r)|² + b_s + b_o."""
+
+    def space(self) -> MobiusGeometry:
+        return Euclidean()
+
+    def linear(self, query: Query, candidate: Candidate) -> Linear:
+        """2(x - r), v, b_s - |x - r|², b_o - |v|²: φ = ⟨2(x - r), v⟩ + … but for the rounding of a distance below 0."""
+        (x, r), (v,) = query.vectors, candidate.vectors
+        y, theirs = x - r, candidate.numbers
+        return 2 * y, v, query.numbers["subject_bias"] - squared_norm(y), theirs["object_bias"] - theirs["square"]
+
+
+class BallMap(LinearMap):
+    """On the Poincaré ball: φ = -d_B(exp₀(M_r log₀(h_s)), h_o ⊕ r_h)² + b_s + b_o."""
+
+    curvature: float = setting(1.0, "curvature c of the ball, whose radius is 1/√c", above=0)
+
+    def space(self) -> MobiusGeometry:
+        return PoincareBall(self.curvature)

@@ -1,0 +1,100 @@
+"""Sarkar's layout: no crossings, edges of one length, distances near those of the tree, and how deep float64 goes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from trees_and_dags import crossings, of_edges, of_parents, random_tree, ternary
+
+from murp.errors import ConfigError, DataError
+from murp.geometry import PoincareBall
+from murp.hierarchy import layout
+from murp.hierarchy.sectors import sectors
+from murp.hierarchy.tree_layout import FARTHEST
+
+
+def distances(points: np.ndarray) -> np.ndarray:
+    x = torch.from_numpy(points)
+    return PoincareBall().distance(x[:, None], x[None]).numpy()
+
+
+def tree_distances(parents: np.ndarray) -> np.ndarray:
+    above = [[node] for node in range(len(parents))]
+    for path in above:
+        while parents[path[-1]] >= 0:
+            path.append(int(parents[path[-1]]))
+    found = np.zeros((len(parents), len(parents)))
+    for i, one in enumerate(above):
+        for j, other in enumerate(above):
+            found[i, j] = len(set(one) ^ set(other))
+    return found
+
+
+@pytest.mark.parametrize("draw", [layout, lambda parents: sectors(of_parents(parents))], ids=["layout", "sectors"])
+def test_a_ternary_tree_of_364_nodes_looks_like_a_tree(draw) -> None:
+    parents = ternary()
+    points = draw(parents)
+    radius = np.linalg.norm(points, axis=1)
+    leaves = np.arange(121, 364)
+    assert len(points) == 364
+    assert radius[0] == 0
+    assert radius[leaves].min() > 0.98
+    assert crossings(points, parents) == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_edges_of_a_random_tree_cross(seed: int) -> None:
+    parents = random_tree(60, seed)
+    assert crossings(layout(parents), parents) == 0
+    assert crossings(sectors(of_parents(parents)), parents) == 0
+
+
+def test_edges_that_are_too_short_cross_and_the_count_sees_it() -> None:
+    assert crossings(layout(ternary(), 0.5), ternary()) > 100
+
+
+def test_every_edge_has_the_length_of_the_scale() -> None:
+    parents = random_tree(50, 1)
+    found = distances(layout(parents, 1.7))[np.arange(1, 50), parents[1:]]
+    np.testing.assert_allclose(found, 1.7, rtol=1e-6)
+
+
+def test_distances_come_near_those_of_the_tree_as_the_scale_grows() -> None:
+    parents = ternary(3)
+    expected = tree_distances(parents)
+    pairs = expected > 0
+    errors = []
+    for scale in (2.0, 4.0, 8.0):
+        ratio = distances(layout(parents, scale))[pairs] / (scale * expected[pairs])
+        assert ratio.max() <= 1 + 1e-3  # a path in the tree is never shorter than the geodesic
+        errors.append(1 - ratio.min())
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 0.1
+    # What two edges lose at their angle is a constant, so that it halves with twice the scale.
+    assert errors[2] < 0.6 * errors[1]
+
+
+def test_a_distance_is_right_to_a_thousandth_as_far_out_as_a_layout_goes() -> None:
+    chain = np.array([-1, *range(10)])
+    points = layout(chain, FARTHEST / 10)
+    found = distances(points)[np.arange(1, 11), np.arange(10)]
+    np.testing.assert_allclose(found, FARTHEST / 10, rtol=1e-3)
+    with pytest.raises(ConfigError, match="choose a scale of 3 or less"):
+        layout(chain, 3.1)
+
+
+def test_what_is_no_tree_is_refused() -> None:
+    with pytest.raises(DataError, match="2 nodes have no parent"):
+        layout(np.array([-1, -1, 0]))
+    with pytest.raises(DataError, match="2 nodes are their own ancestors"):
+        layout(np.array([-1, 2, 1]))
+    with pytest.raises(ConfigError, match="positive"):
+        layout(np.array([-1, 0]), -1.0)
+
+
+def test_sectors_of_a_forest_share_the_circle() -> None:
+    edges = np.array([(1, 0), (2, 0), (4, 3), (5, 3)])
+    points = sectors(of_edges(edges, 6))
+    assert np.isfinite(points).all()
+    assert (points[[1, 2]] @ points[0] > points[[1, 2]] @ points[3]).all()

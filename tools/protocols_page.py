@@ -1,0 +1,269 @@
+"""Write docs/protocols.md from results/protocols_*.json; with --check, only say whether it is up to date.
+
+    python tools/protocols_page.py
+
+`benchmarks/protocols.py` makes the results. Every sentence about figures is made from them; what other systems do was
+read in their code, and the page says where.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+import benchmark_results as stored
+import origins
+from benchmark_results import PROTOCOLS, machine, table
+from murp.paper.evidence import counted, decimals, signed
+
+UNCHECKED, TRAIN, ALL = "any entity", "checked against train", "checked against train, valid and test"
+EFFECTS = {
+    "subject out": "Taking the subject out of its ranking",
+    "unseen dropped": "Dropping the facts with entities that train does not have",
+    "ties in favour": "Ranking ties in the model's favour",
+    "ties against": "Ranking ties against the model",
+    "all in favour": "The subject out with those facts dropped and ties in the model's favour",
+}
+HEADS = {"all in favour": "out, dropped and in favour together"}
+LEAST = 0.0005  # of a difference that shows in three digits
+
+INTRODUCTION = (
+    "One set of weights has many test figures. Here each choice is changed alone, on the same weights or in the same "
+    "training. All figures are MRR on test, filtered. `standard` is the protocol of this library: all entities are "
+    "candidates, the subject too, ties count half, no fact is dropped. Made by `python tools/protocols_page.py` from "
+    "`results/protocols_….json`, which `python benchmarks/protocols.py` writes."
+)
+OTHERS = (
+    ("the subject taken out of its ranking", "the code of MuRP's authors [1], HyboNet [2], UltraE [3]"),
+    ("negatives checked against train, valid and test", "HyboNet [2] with `--real_neg`, which its script for WN18RR "
+     "gives; UltraE [3] with the same option; LorentzKG [4] has that option on by default"),
+    ("facts with unseen entities dropped", "PyKEEN 1.11 [5], which numbers the entities of train alone"),
+    ("ties against the model", "HyboNet [2], UltraE [3], KGEmb [6]"),
+    ("ties as a sort leaves them", "the code of MuRP's authors [1]"),
+    ("ties counted half", "PyKEEN [5] by default (\"realistic\"), and this library"),
+)  # fmt: skip
+SOURCES = (
+    "[1] ibalazevic/multirelational-poincare 1c64d94, `main.py`; [2] chenweize1998/fully-hyperbolic-nn 1d3cb8c, "
+    "`kg/main.py` (`sr_vocab` is made of `d.data`, all three splits) and `kg/run.wn18rr.32.sh`; [3] "
+    "xiongbo010/UltraKGEmbeddings 6eef077, `main.py`; [4] LorentzKG/LorentzKG 9c25c45, `main.py`; [5] PyKEEN 1.11.1, "
+    "`triples/triples_factory.py` and `evaluation/ranks.py`; [6] HazyResearch/KGEmb 9d6b9d6, `models/base.py`."
+)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Runs that differ by their seed alone, and what they are called."""
+
+    name: str
+    data: str
+    runs: Sequence[dict[str, Any]]
+
+    def mrr(self, *place: str) -> float:
+        """The mean over seeds of a figure: ``mrr("subject out")``, ``mrr("in bfloat16", "standard")``."""
+        return fmean(_at(run["test"], place)["mrr"] for run in self.runs)
+
+    def change(self, effect: str) -> float:
+        """By how much an effect changes the figure under ``standard``."""
+        return self.mrr(effect) - self.mrr("standard")
+
+    def total(self, *place: str) -> int:
+        """A count, added over seeds."""
+        return sum(_at(run["test"], place) for run in self.runs)
+
+
+def _at(values: Any, place: Sequence[str]) -> Any:
+    for name in place:
+        values = values[name]
+    return values
+
+
+def found() -> origins.Results:
+    """The stored results by name."""
+    return dict(stored.results(f"{PROTOCOLS}*"))
+
+
+def page() -> str:
+    """The whole page; where nothing was measured, who does what alone."""
+    results = found()
+    weights = [one for result in results.values() for one in every(result["figures"])]
+    parts = ["# What protocols are worth", INTRODUCTION]
+    if weights:
+        trainings = [training for result in results.values() for training in result["figures"]["trainings"]]
+        parts += [*same_weights(weights), *ties(weights), *leak(trainings)]
+    else:
+        parts.append("Nothing was measured yet.")
+    parts += ["## Who does what", "Read in the code of each:", table(["what", "who"], map(list, OTHERS)), SOURCES]
+    if weights:
+        parts += ["## How it was made", *settings(weights), *(machine(dict(result)) for result in results.values())]
+    return "\n\n".join([*parts, *origins.section(results, stored.RESULTS)]) + "\n"
+
+
+def every(figures: dict[str, Any]) -> list[Weights]:
+    """All weights that were ranked: each training with each kind of negatives, and runs that were given."""
+    trained = [
+        Weights(f"{training['name']}, negatives: {kind}", training["data"], runs)
+        for training in figures["trainings"]
+        for kind, runs in training["by_negatives"].items()
+    ]
+    given = [Weights(run["run"], run["settings"]["data"], [run]) for run in figures["runs"]]
+    return trained + given
+
+
+def same_weights(weights: list[Weights]) -> Iterator[str]:
+    """Each effect alone, in a table and a sentence each."""
+    yield "## The same weights, ranked in other ways"
+    rows = [
+        [one.name, one.data, decimals(one.mrr("standard"))]
+        + [f"{decimals(one.mrr(effect))} ({signed(one.change(effect))})" for effect in EFFECTS]
+        for one in weights
+    ]
+    yield table(["weights", "graph", "`standard`", *(HEADS.get(effect, effect) for effect in EFFECTS)], rows)
+    yield "In brackets the difference from `standard`. " + " ".join(
+        f"{words} {changes([one.change(effect) for one in weights])}." for effect, words in EFFECTS.items()
+    )
+    yield " ".join(unseen(weights))
+
+
+def changes(differences: Sequence[float]) -> str:
+    """What an effect does to the MRR of several sets of weights, in words."""
+    among = f"({counted(len(differences), 'set')} of weights)"
+    if max(map(abs, differences)) < LEAST:
+        return f"changes no MRR by {decimals(LEAST, 4)} or more {among}"
+    return f"changes MRR by {span(map(signed, sorted(differences)))} {among}"
+
+
+def span(sorted_texts: Iterable[str]) -> str:
+    """The first and the last of some figures; where they read the same, one of them."""
+    texts = list(sorted_texts)
+    return texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}"
+
+
+def unseen(weights: list[Weights]) -> Iterator[str]:
+    """Of each graph: how many test facts have an entity that train does not have."""
+    for data, first in {one.data: one for one in reversed(weights)}.items():
+        counts = first.runs[0]["test"]
+        dropped, facts = counts["unseen"]["facts"], counts["standard"]["queries"] // 2
+        if dropped:
+            yield (
+                f"{data}: {dropped:,} of {facts:,} test facts ({dropped / facts:.1%}) have an entity that train does "
+                f"not have; {counts['unseen']['entities']:,} entities are then no candidates either."
+            )
+        else:
+            yield f"{data}: train has every entity of the {facts:,} test facts, so nothing is dropped."
+
+
+def ties(weights: list[Weights]) -> Iterator[str]:
+    """How often there are ties, and what they are worth, also in half precision."""
+    yield "## Ties"
+    yield (
+        "A query is tied where another candidate has the target's score. Beside the scores as they are the same scores "
+        "rounded to bfloat16, as an evaluation in half precision has them."
+    )
+    kinds = ("ties in favour", "standard", "ties against")
+    rows = []
+    for one in weights:
+        asked = one.total("standard", "queries")
+        row = [one.name, one.data]
+        for precision, place in (("queries", ()), ("in bfloat16", ("in bfloat16",))):
+            row.append(f"{one.total('tied', precision) / asked:.1%}")
+            row += [decimals(one.mrr(*place, kind), 4) for kind in kinds]
+        rows.append(row)
+    head = ["tied", "in favour", "half", "against"]
+    yield table(["weights", "graph", *head, *(f"bfloat16: {name}" for name in head)], rows)
+    for what, place in (("With scores as they are", ()), ("In bfloat16", ("in bfloat16",))):
+        gaps = [one.mrr(*place, "ties in favour") - one.mrr(*place, "ties against") for one in weights]
+        if max(gaps) < LEAST:
+            yield f"{what} the choice changes no MRR by {decimals(LEAST, 4)} or more."
+        else:
+            yield f"{what} the MRR in favour is above the MRR against by {span(map(decimals, sorted(gaps)))}."
+
+
+def leak(trainings: list[dict[str, Any]]) -> Iterator[str]:
+    """The same training with negatives that know more and more facts."""
+    if not trainings:
+        return
+    yield "## Negatives that know the test facts"
+    yield (
+        "Negatives are entities drawn at random. Some of them make true facts. A check against the facts of train "
+        "draws these again. A check against valid and test too tells the training something of the test set: of all "
+        "entities that train does not name as answers, the answers of the test set alone are never called false. In "
+        "this library no training can do so; the harness hands the facts over by itself. The figures are MRR under "
+        "`standard`; the worth is the third of them less the second, under `standard` and with the subject out."
+    )
+    rows, said = [], []
+    for training in trainings:
+        kinds = {kind: Weights(kind, training["data"], runs) for kind, runs in training["by_negatives"].items()}
+        worth = [kinds[ALL].mrr(what) - kinds[TRAIN].mrr(what) for what in ("standard", "subject out")]
+        figures = [decimals(kinds[kind].mrr("standard")) for kind in (UNCHECKED, TRAIN, ALL)]
+        name, seeds = f"{training['name']} on {training['data']}", len(kinds[ALL].runs)
+        rows.append([training["name"], training["data"], str(seeds), *figures, *map(signed, worth)])
+        said.append(worth_in_words(name, kinds))
+        said.append(gained(name, kinds))
+    yield table(["training", "graph", "seeds", UNCHECKED, TRAIN, ALL, "worth", "worth, subject out"], rows)
+    yield " ".join(said)
+
+
+def worth_in_words(name: str, kinds: dict[str, Weights]) -> str:
+    """What knowing valid and test is worth, and whether seeds could have made the difference."""
+    honest, informed = ([run["test"]["standard"]["mrr"] for run in kinds[kind].runs] for kind in (TRAIN, ALL))
+    worth = fmean(informed) - fmean(honest)
+    if abs(worth) < LEAST:
+        return f"{name}: knowing the facts of valid and test changes MRR by less than {decimals(LEAST, 4)}."
+    start = f"{name}: knowing the facts of valid and test changes MRR by {signed(worth)}"
+    if len(honest) == 1:
+        return f"{start} (one seed each, so the spread over seeds is not known)."
+    apart = min(informed) > max(honest) or max(informed) < min(honest)
+    among = f"{decimals(min(honest))} to {decimals(max(honest))} and {decimals(min(informed))} to"
+    return (
+        f"{start}; over {len(honest)} seeds the figures are {among} {decimals(max(informed))}, which "
+        f"{'do not overlap' if apart else 'overlap'}."
+    )
+
+
+def gained(name: str, kinds: dict[str, Weights]) -> str:
+    """The whole way from the honest figure to the most that can be printed."""
+    honest, most = kinds[TRAIN].mrr("standard"), kinds[ALL].mrr("all in favour")
+    return (
+        f"With these negatives, the subject out, unseen facts dropped and ties in favour {name} has {decimals(most)}, "
+        f"where negatives checked against train alone and `standard` give {decimals(honest)}: {signed(most - honest)}."
+    )
+
+
+SHOWN = ("model", "dim", "objective", "negatives", "optimizer", "lr", "batch_size", "epochs", "engine", "dtype")
+
+
+def settings(weights: list[Weights]) -> Iterator[str]:
+    """The settings of each set of weights, the epoch that valid chose, and how long it trained."""
+    rows = []
+    for one in weights:
+        own = one.runs[0]["settings"]
+        epochs = ", ".join(str(run["epoch"]) for run in one.runs)
+        seconds = [run["seconds"] for run in one.runs if "seconds" in run]
+        time = stored.time(fmean(seconds)) if seconds else "–"
+        rows.append([one.name, one.data, *(str(own.get(name, "–")) for name in SHOWN), epochs, time])
+    yield table(["weights", "graph", *SHOWN, "epoch chosen by valid", "training"], rows)
+
+
+def up_to_date() -> bool:
+    """Whether the page is that of the stored result."""
+    file = stored.DOCS / "protocols.md"
+    return file.exists() and file.read_text(encoding="utf-8") == page()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if the page is out of date")
+    if parser.parse_args().check:
+        return int(not up_to_date())
+    if results := found():
+        origins.warn(results, stored.RESULTS)
+    (stored.DOCS / "protocols.md").write_text(page(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
