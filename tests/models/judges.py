@@ -346,7 +346,7 @@ def poincare(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
 
 
 @judge("lorentz")
-def lorentz(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
+def lorentz_embedding(s: Row, r: Row, o: Row, w: Row, model: Any) -> Any:
     """arcosh(-⟨x,y⟩); the time component is that of a point on the hyperboloid, not the rounded one."""
     x, y = s["entity"][1:], o["entity"][1:]
     return -mpmath.acosh(mpmath.sqrt((1 + dot(x, x)) * (1 + dot(y, y))) - dot(x, y))
