@@ -128,6 +128,9 @@ def add_explore(commands: Commands) -> None:
     command.add_argument(
         "--export", metavar="FILE", help="write one self-contained page with the disk and the search instead"
     )
+    command.add_argument(
+        "--columns", metavar="FILE", help="tab-separated: a first row of names, then id and values to colour points by"
+    )
     command.set_defaults(run=run_explore)
 
 
@@ -155,10 +158,14 @@ def run_explore(options: argparse.Namespace) -> None:
         return
 
     from murp.explorer.collection import Collection
+    from murp.explorer.columns import read_columns
     from murp.explorer.server import address_of, bind, serve, warning
 
     bound = bind(options.host, options.port)
-    collection = Collection([load(path, checkpoint=options.checkpoint, device="cpu") for path in paths])
+    runs = [load(path, checkpoint=options.checkpoint, device="cpu") for path in paths]
+    collection = Collection(
+        runs, None if options.columns is None else read_columns(Path(options.columns), runs[0].graph)
+    )
     if (told := warning(options.host)) is not None:
         print(f"murp: {told}", file=sys.stderr)
     # Whoever asked for a server gets one, be the address read or not.

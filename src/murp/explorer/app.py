@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 import murp
 from murp.errors import UnknownNameError
-from murp.explorer import answers, schema
+from murp.explorer import answers, columns, schema
 from murp.explorer.collection import Collection
 from murp.explorer.encoding import to_json
 from murp.explorer.names import SUGGESTIONS, Names
@@ -108,6 +108,15 @@ def _add_questions(app: FastAPI, collection: Collection) -> None:
         given, r = await _query(collection, head, relation, tail)
         return _json(answers.predict(collection, run, given, r, k, heads=tail is not None))
 
+    @app.get("/api/why", **_answers(schema.Why), summary="the stated facts nearest to an answer")
+    async def why(
+        relation: Relation, answer: Name, head: Head = None, tail: Tail = None, k: Count = 5, run: Which = 1
+    ) -> Response:
+        _check_run(collection, run)
+        given, r = await _query(collection, head, relation, tail)
+        found = await find(collection.entities, answer)
+        return _json(answers.why(collection, run, given, r, found, k, heads=tail is not None))
+
     @app.get("/api/neighbours", **_answers(schema.Neighbours), summary="the entities nearest to one")
     async def neighbours(entity: Name, k: Count = 10, run: Which = 1) -> Response:
         _check_run(collection, run)
@@ -142,6 +151,18 @@ def _add_pictures(app: FastAPI, collection: Collection) -> None:
         _check_run(collection, run)
         given, r = await _query(collection, head, relation, tail)
         return _json(answers.asked(collection, run, given, r, projection, heads=tail is not None))
+
+    @app.get("/api/column", **_answers(schema.Column), summary="what points are coloured or sized by")
+    async def column(name: Name, run: Which = 1) -> Response:
+        _check_run(collection, run)
+        if name not in (known := columns.names(collection)):
+            raise Refused(404, f"there is no column {name!r}.", f"There are {', '.join(known)}.")
+        return _json(await asyncio.to_thread(columns.column, collection, run, name))
+
+    @app.get("/api/tree", **_answers(schema.Grown), summary="the hierarchy that the embedding implies")
+    async def tree(run: Which = 1) -> Response:
+        _check_run(collection, run)
+        return _json(answers.grown(collection, run))
 
     @app.get("/api/edges", **_answers(schema.Edges), summary="the facts of a relation as pairs of points")
     async def edges(relation: Relation) -> Response:
