@@ -19,7 +19,7 @@ export function drawUnderlay(disk, look) {
     // Many edges are drawn so faintly that together they shade the picture rather than fill it.
     const most = moving ? pace.edges : EDGES_STILL;
     const alpha = Math.min(0.6, Math.max(0.06, 260 / Math.min(edges.length / 2, most)));
-    const line = (path, length) => raster.line(path, length, look.edge, alpha);
+    const line = (path, length) => raster.line(path, length, look.edge, alpha, moving);
     const until = moving ? Infinity : performance.now() + SLICE;
     const skip = disk.hidden.size ? (a, b) => !disk.isShown(a) || !disk.isShown(b) : null;
     disk.next = traceEdges(disk.space, disk.moved, edges, most, line, disk.next, until, skip);
