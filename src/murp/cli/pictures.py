@@ -129,6 +129,9 @@ def add_explore(commands: Commands) -> None:
         "--export", metavar="FILE", help="write one self-contained page with the disk and the search instead"
     )
     command.add_argument(
+        "--film", metavar="FILE", help="write how the run grew, if it was trained with --explore: .gif, .mp4 or .html"
+    )
+    command.add_argument(
         "--columns", metavar="FILE", help="tab-separated: a first row of names, then id and values to colour points by"
     )
     command.set_defaults(run=run_explore)
@@ -147,6 +150,14 @@ def run_explore(options: argparse.Namespace) -> None:
     if options.port > 65535:
         raise MurpError(f"--port {options.port}: ports end at 65535.")
     paths = [path for path in (options.path, options.second) if path is not None]
+    if options.film is not None:
+        from murp.explorer.film import write_film
+
+        if len(paths) > 1 or options.export is not None:
+            raise MurpError("--film writes the film of one run: give one run folder, and no --export.")
+        write_film(Path(options.path), Path(options.film))
+        print(f"film: {options.film}")
+        return
     if options.export is not None:
         from murp.explorer.export import write_page
 

@@ -20,6 +20,7 @@ from murp.errors import UnknownNameError
 from murp.explorer import answers, columns, schema
 from murp.explorer.collection import Collection
 from murp.explorer.encoding import to_json
+from murp.explorer.live import Live
 from murp.explorer.names import SUGGESTIONS, Names
 from murp.explorer.refusals import REFUSALS, Refused, add_refusals
 from murp.explorer.security import Guard
@@ -53,6 +54,8 @@ def create_app(collection: Collection, bound: str = "127.0.0.1") -> ASGIApp:
     _add_questions(app, collection)  # first, since routes are tried in order and these are asked most
     _add_lookups(app, collection)
     _add_pictures(app, collection)
+    if (trained := collection.exhibits[0].run.path).joinpath("config.toml").is_file():
+        _add_live(app, Live(trained))
     _add_page(app)
     with_shortcut = PredictShortcut(_with_head(app), collection, longest=LONGEST, most=MOST)
     return Guard(with_shortcut, bound)  # outermost, so that nothing said in here goes without its headers
@@ -210,7 +213,41 @@ def _answers(model: type[schema.Strict]) -> dict[str, Any]:
     return {"response_model": None, "responses": {200: {"model": model, "description": "the answer"}, **REFUSALS}}
 
 
-def _add_page(app: FastAPI) -> None:
+def create_live_app(live: Live, bound: str = "127.0.0.1") -> ASGIApp:
+    """The application that shows a training while it goes on: nothing in it needs the model."""
+    app = FastAPI(
+        title="murp training", version=murp.__version__, docs_url=None, redoc_url=None, redirect_slashes=False
+    )
+    add_refusals(app)
+    _add_live(app, live)
+    _add_page(app, first="live.html")
+    return Guard(_with_head(app), bound)
+
+
+def _add_live(app: FastAPI, live: Live) -> None:
+    @app.get("/api/training", **_answers(schema.Training), summary="how a training goes: curves, and epochs to look at")
+    async def training() -> Response:
+        return _json(live.about())
+
+    @app.get("/api/training/points", **_answers(schema.TrainedPoints), summary="which entities its pictures show")
+    async def still() -> Response:
+        _check_film(live)
+        return _json(live.still())
+
+    @app.get("/api/training/picture", **_answers(schema.TrainedPicture), summary="where they were after an epoch")
+    async def picture(epoch: Annotated[int, Query(ge=0, le=10**9, description="one of those listed")]) -> Response:
+        _check_film(live)
+        if epoch not in live.film.epochs():
+            raise Refused(404, f"there is no picture of epoch {epoch}.", "/api/training lists those there are.")
+        return _json(live.frame(epoch))
+
+
+def _check_film(live: Live) -> None:
+    if not live.film.epochs():
+        raise Refused(404, "nobody recorded this training.", "Train with --explore to have pictures of it.")
+
+
+def _add_page(app: FastAPI, first: str = "index.html") -> None:
     """The page's few files, read once; nothing else on the disk is ever served."""
     pages = {file.name: file.read_bytes() for file in files("murp.explorer").joinpath("page").iterdir()}
 
@@ -222,4 +259,8 @@ def _add_page(app: FastAPI) -> None:
 
     @app.get("/", include_in_schema=False)
     async def index() -> Response:
-        return await part("index.html")
+        return await part(first)
+
+    @app.get("/training", include_in_schema=False)
+    async def training_page() -> Response:
+        return await part("live.html")

@@ -44,20 +44,25 @@ def write_page(run: Run, path: Path) -> None:
 
 def page(collection: Collection) -> str:
     """The whole page: markup, style, script and data."""
-    script, style = joined("app.js"), _read("style.css")
+    return one_file("index.html", "app.js", contents(collection))
+
+
+def one_file(markup: str, module: str, values: dict[str, Any]) -> str:
+    """A page of ours with everything it needs in it, and ``values`` as its data."""
+    script, style = joined(module), _read("style.css")
     policy = f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:"
     icon = base64.b64encode(_read("icon.svg").encode()).decode()
     # "<" would let a name end the element it stands in.
-    data = to_json(contents(collection)).decode().replace("<", "\\u003c")
+    data = to_json(values).decode().replace("<", "\\u003c")
     head = {
         '<link rel="icon" href="/page/icon.svg">': f'<link rel="icon" href="data:image/svg+xml;base64,{icon}">',
         '<link rel="stylesheet" href="/page/style.css">': f"<style>{style}</style>",
-        '<script type="module" src="/page/app.js"></script>': f'<script type="module">{script}</script>',
+        f'<script type="module" src="/page/{module}"></script>': f'<script type="module">{script}</script>',
         '<meta charset="utf-8">': '<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
         "</head>": f'<script type="application/json" id="data">{data}</script>\n</head>',
     }
-    text = _read("index.html")
+    text = _read(markup)
     for tag, inline in head.items():
         assert text.count(tag) == 1, tag
         text = text.replace(tag, inline)

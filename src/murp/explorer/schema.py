@@ -267,6 +267,42 @@ class Edges(Strict):
     splits: Packed = Field(description="(E) uint8: which states it, 0 train, 1 valid, 2 test")
 
 
+class TrainingRecord(Strict):
+    epoch: int
+    loss: float
+    mrr: float | None = Field(description="on valid, protocol standard, where it was computed")
+
+
+class Training(Strict):
+    """A training, going on or done."""
+
+    name: str
+    graph: str
+    model: str
+    dim: int
+    geometry: str
+    epochs: int = Field(description="how many there will be")
+    done: bool
+    records: list[TrainingRecord]
+    snapshots: list[int] = Field(description="the epochs that /api/training/picture has")
+
+
+class TrainedPoints(Strict):
+    """The entities of the pictures, in the order of their points."""
+
+    ids: list[str]
+    names: list[str]
+    depth: Packed
+    relation: str | None
+    edges: Packed = Field(description="(E, 2) uint32: places of parent and child among the points")
+
+
+class TrainedPicture(Strict):
+    epoch: int
+    points: Packed
+    scale: float
+
+
 class Figures(Strict):
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
     mrr: float | None

@@ -162,3 +162,19 @@ export function openSource() {
 }
 
 export const isStored = () => document.getElementById("data") !== null;
+
+// Where the page of a training has its data from.
+export function openTraining() {
+  const data = document.getElementById("data");
+  if (!data) {
+    const server = new Server();
+    return {
+      isStored: false,
+      about: () => server.get("/api/training"),
+      points: () => server.once("/api/training/points"),
+      picture: (epoch) => server.get("/api/training/picture", { epoch }),
+    };
+  }
+  const stored = JSON.parse(data.textContent);
+  return { isStored: true, about: async () => stored.training, points: async () => stored.points, picture: async (epoch) => stored.pictures[epoch] };
+}
