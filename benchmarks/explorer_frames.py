@@ -7,8 +7,9 @@ without edges and with those of the relation that has most. The browser's own cl
 when the one before is done, so that the time between two is what a frame costs, the page's JavaScript and the
 browser's own painting and compositing together. ``script_ms`` is the part of the page's JavaScript.
 
-A drag is a pointer going round, a move a frame; zooming is a wheel turned in and out again; recentring is everything from the choice of an entity to the page
-at rest, asking the server included. The trained run matters: how far its edges reach is what they cost.
+A drag is a pointer going round, a move a frame; zooming is a wheel turned in and out again; recentring is everything
+from the choice of an entity to the page at rest, asking the server included. The trained run matters: how far
+its edges reach is what they cost.
 """
 
 from __future__ import annotations

@@ -63,9 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 if name == "watched":
                     shown = looked.watched = Watched(looked, "127.0.0.1", 0)
                 began, clock = time.process_time(), time.monotonic()
-                train(
-                    graph, out=Path(scratch) / f"{name}{turn}", dim=40, epochs=epochs, validate_every=50, progress=shown
-                )
+                folder = Path(scratch) / f"{name}{turn}"
+                train(graph, out=folder, dim=40, epochs=epochs, validate_every=50, progress=shown)
                 found[name].append(time.process_time() - began)
                 if looked.watched is not None:
                     shares.append(looked.watched.spent / (time.monotonic() - clock))

@@ -290,7 +290,7 @@ def test_every_answer_has_its_documented_shape(run: Run) -> None:
     for shape, path, parameters in shapes:
         shape.model_validate(get(run, path, **parameters))
     documented = client_of(run).get("/openapi.json").json()["paths"]
-    assert set(documented) == {path for _, path, _ in shapes}
+    assert set(documented) == {path for _, path, _ in shapes} | {"/api/differences"}  # of two runs
 
 
 NAMES = st.lists(st.text("aAbB _", max_size=4), min_size=1, max_size=12)
@@ -353,6 +353,17 @@ def test_two_runs_answer_for_themselves(small_tree: KnowledgeGraph, tmp_path: Pa
         expected = run.predict(head="n5", relation="parent")
         assert answer["run"] == number
         assert [p["id"] for p in answer["predictions"]] == [p.id for p in expected]
+    differing = client.get("/api/differences").json()
+    schema.Differences.model_validate(differing)
+    apart = [max(one["ranks"]) / min(one["ranks"]) for one in differing["questions"]]
+    assert apart == sorted(apart, reverse=True)
+    for one in differing["questions"][:3]:
+        given_side = "head" if one["direction"] == "tail" else "tail"
+        for run, rank in zip(runs, one["ranks"], strict=True):
+            asked = {given_side: one["entity"]["id"], "relation": one["relation"]["id"]}
+            new = [p for p in run.predict(k=63, **asked) if p.known is None or p.id == one["answer"]["id"]]
+            place = [p.id for p in new].index(one["answer"]["id"]) + 1
+            assert place <= rank <= place + 1  # the entity asked about is ranked by the protocol, and is no answer
     about = client.get("/api/run").json()
     assert [run["geometry"] for run in about["runs"]] == ["poincare", "euclidean"]
     assert about["runs"][1]["curvature"] is None

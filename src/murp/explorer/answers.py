@@ -96,7 +96,6 @@ def entity(collection: Collection, run: int, index: int, k: int) -> Answer:
         "path": [collection.entities.reference(i) for i in exhibit.tree.path(index)],
         "stated": stated_of(collection, index),
         "likely": likely_of(collection, exhibit, index),
-        "calibrated": exhibit.calibration is not None,
     }
 
 

@@ -19,6 +19,7 @@ import murp
 from murp.errors import UnknownNameError
 from murp.explorer import answers, columns, schema
 from murp.explorer.collection import Collection
+from murp.explorer.differences import differences
 from murp.explorer.encoding import to_json
 from murp.explorer.live import Live
 from murp.explorer.names import SUGGESTIONS, Names
@@ -74,6 +75,8 @@ def _with_head(app: ASGIApp) -> ASGIApp:
 
 def _add_lookups(app: FastAPI, collection: Collection) -> None:
     everything = to_json(answers.drawn(collection))
+    one_at_a_time = asyncio.Lock()
+    kept: list[bytes] = []  # found once, for they take a while
 
     @app.get("/api/run", **_answers(schema.About), summary="what is shown: runs, graph, relations")
     async def about() -> Response:
@@ -94,6 +97,14 @@ def _add_lookups(app: FastAPI, collection: Collection) -> None:
     async def entity(entity: Name, k: Count = 5, run: Which = 1) -> Response:
         _check_run(collection, run)
         return _json(answers.entity(collection, run, await find(collection.entities, entity), k))
+
+    @app.get("/api/differences", **_answers(schema.Differences), summary="questions that two runs answer differently")
+    async def differing() -> Response:
+        _check_run(collection, 2)
+        async with one_at_a_time:
+            if not kept:
+                kept.append(to_json(await asyncio.to_thread(differences, collection)))
+        return Response(kept[0], media_type="application/json")
 
     @app.get("/api/metrics", **_answers(schema.MetricsTable), summary="MRR and Hits@k, by relation too")
     async def metrics(run: Which = 1) -> Response:

@@ -96,10 +96,11 @@ def _likely(collection: Collection, exhibit: Exhibit) -> dict[str, Any]:
     place[collection.shown] = np.arange(len(collection.shown))
     others = np.where(found.objects < 0, -1, place[found.objects])
     rows = np.where(others < 0, 2 * len(collection.relations), found.rows)
+    own, calibrated = probabilities(exhibit, found)
     return {
         "rows": packed(rows, "uint32"),
         "others": packed(np.maximum(others, 0), "uint32"),
-        "probabilities": packed(probabilities(exhibit, found), "float32"),
+        "probabilities": packed(own if calibrated is None else calibrated, "float32"),
         "calibrated": exhibit.calibration is not None,
     }
 

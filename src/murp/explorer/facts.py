@@ -65,20 +65,26 @@ def likely(exhibit: Exhibit, entities: Indices, k: int = LIKELY) -> LikelyFacts:
     return made
 
 
-def probabilities(exhibit: Exhibit, facts: LikelyFacts) -> NDArray[np.float64]:
-    """Of likely facts, (n, k): calibrated where the run is, the model's own otherwise."""
-    if exhibit.calibration is not None:
-        return np.asarray(exhibit.calibration.probability(facts.scores, np.maximum(facts.places, 1)))
-    return torch.sigmoid(torch.from_numpy(facts.scores)).numpy()
+def probabilities(exhibit: Exhibit, facts: LikelyFacts) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Of likely facts, (n, k): the model's own, and the calibrated ones where the run is calibrated."""
+    own: NDArray[np.float64] = torch.sigmoid(torch.from_numpy(facts.scores)).numpy()
+    if exhibit.calibration is None:
+        return own, None
+    return own, np.asarray(exhibit.calibration.probability(facts.scores, np.maximum(facts.places, 1)))
 
 
 def likely_of(collection: Collection, exhibit: Exhibit, entity: int) -> list[dict[str, Any]]:
     """The likely facts of one entity as an answer tells them."""
     found = likely(exhibit, np.array([entity]))
-    chances = probabilities(exhibit, found)[0].tolist()
+    own, calibrated = probabilities(exhibit, found)
     return [
-        {**_asked(collection, int(row)), **collection.entities.reference(int(other)), "probability": chance}
-        for row, other, chance in zip(found.rows[0], found.objects[0], chances, strict=True)
+        {
+            **_asked(collection, int(found.rows[0, i])),
+            **collection.entities.reference(int(other)),
+            "probability": float(own[0, i]),
+            "calibrated": None if calibrated is None else float(calibrated[0, i]),
+        }
+        for i, other in enumerate(found.objects[0])
         if other >= 0
     ]
 

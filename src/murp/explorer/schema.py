@@ -149,7 +149,8 @@ class StatedFacts(Strict):
 class LikelyFact(Reference):
     relation: Reference
     side: Side
-    probability: float
+    probability: float = Field(description="σ(φ)")
+    calibrated: float | None = Field(description="by the run's calibration; null: it has none")
 
 
 class Entity(Reference):
@@ -162,7 +163,6 @@ class Entity(Reference):
     path: list[Reference] = Field(description="to the top of the hierarchy, itself first")
     stated: list[StatedFacts]
     likely: list[LikelyFact]
-    calibrated: bool = Field(description="whether the probabilities are")
 
 
 class Prediction(Reference):
@@ -301,6 +301,19 @@ class TrainedPicture(Strict):
     epoch: int
     points: Packed
     scale: float
+
+
+class Difference(Suggestion):
+    answer: Reference
+    ranks: list[float] = Field(description="filtered, protocol standard; of each run")
+
+
+class Differences(Strict):
+    """Held-out facts that the runs rank most differently."""
+
+    split: Split
+    asked: int = Field(description="questions that were compared")
+    questions: list[Difference]
 
 
 class Figures(Strict):

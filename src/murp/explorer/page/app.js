@@ -11,7 +11,7 @@ import { showMap } from "./map.js";
 import { Minimap } from "./minimap.js";
 import { nameRuns } from "./names.js";
 import { nearMiddle } from "./near.js";
-import { showAnswers, showMetrics, showNear, showTrouble } from "./panels.js";
+import { showAnswers, showDifferences, showMetrics, showNear, showTrouble } from "./panels.js";
 import { showCard, showWelcome } from "./card.js";
 import { startPointer } from "./pointer.js";
 import { allowMoments, showQuestion, startMoments } from "./question.js";
@@ -204,7 +204,7 @@ const start = guarded(async () => {
   startControls({ refresh, choose, remember, undo });
   startSelection(choose, mark);
   startMoments(remember);
-  startSearch(source, choose, (error) => complain(error.message));
+  startSearch(source, about.relations, choose, (id) => { state.relation = id; refresh(); }, (error) => complain(error.message));
   addEventListener("hashchange", () => { if (isView()) follow(); });
   await follow();
   if (!isStored()) await showFigures();
@@ -214,6 +214,7 @@ async function showFigures() {
   $("metrics").replaceChildren(element("p", { class: "note" }, "Figures by relation are being computed …"));
   try {
     showMetrics(shared.about.runs, await ofEveryRun((run) => source.metrics(run)));
+    if (shared.about.runs.length > 1) showDifferences(shared.about.runs, await source.differences(), ask);
   } catch (error) {
     showTrouble("metrics", error.message);
   }

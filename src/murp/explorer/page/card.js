@@ -21,6 +21,8 @@ export function showCard(runs, cards, choose, ask) {
     several ? `${run.title}, nearest:` : "nearest:",
     ...named(card.neighbours, choose).map((button, j) => element("span", {}, button, j + 1 < card.neighbours.length ? "," : "")),
   ];
+  // Calibrated beside calibrated, or the models' own beside each other.
+  const isCalibrated = cards.every((card) => card.likely.every((fact) => fact.calibrated !== null));
   fillCard(
     [name, " ", id === name ? "" : element("code", {}, id)],
     gloss ? element("p", { class: "gloss" }, gloss) : "",
@@ -31,7 +33,7 @@ export function showCard(runs, cards, choose, ask) {
         element("tr", {}, element("th", { scope: "row" }, what), ...cards.map((card) => element("td", {}, figure(value(card)))))),
     ),
     ...cards.map((card, i) => (card.neighbours.length ? element("p", { class: "neighbours" }, ...neighbours(card, runs[i])) : "")),
-    ...cards.map((card, i) => likely(card, several ? `, ${runs[i].title}` : "", choose)),
+    ...cards.map((card, i) => likely(card, several ? `, ${runs[i].title}` : "", choose, isCalibrated)),
     stated(cards[0], choose, ask),
   );
 }
@@ -39,14 +41,14 @@ export function showCard(runs, cards, choose, ask) {
 const sentence = (name, { relation, side }, other) => (side === "tail" ? [`${relation.name} `, other] : [other, ` ${relation.name} ${name}`]);
 
 // What the model finds likely and no split states.
-function likely(card, ofRun, choose) {
+function likely(card, ofRun, choose, isCalibrated) {
   if (!card.likely.length) return "";
   const buttons = named(card.likely, choose);
   return element("div", { class: "likely" },
-    element("h3", {}, `Likely new facts${ofRun} `, element("small", {}, card.calibrated ? "calibrated" : "model's own probability")),
+    element("h3", {}, `Likely new facts${ofRun} `, element("small", {}, isCalibrated ? "calibrated" : "model's own probability")),
     table(`Likely new facts of ${card.name}${ofRun}`, ["fact", "prob.", unseen("new")],
       card.likely.map((fact, i) => element("tr", {}, element("td", {}, ...sentence(card.name, fact, buttons[i])),
-        element("td", { class: "number" }, figure(fact.probability)), element("td", {}, element("span", { class: "new" }, "new"))))));
+        element("td", { class: "number" }, figure(isCalibrated ? fact.calibrated : fact.probability)), element("td", {}, element("span", { class: "new" }, "new"))))));
 }
 
 // What the graph states, by relation, and which split does.

@@ -17,8 +17,7 @@ const OWN = "σ(φ), the model's own: it ranks answers, but nothing makes it the
 const CALIBRATED = "Calibrated on the validation facts: the share of such answers that is true, for questions with an answer still to be found, counting as true only what held-out facts state.";
 
 // What the probabilities of an answer are worth.
-function probabilityHeading(predictions) {
-  const calibrated = predictions.some((p) => p.calibrated !== undefined);
+function probabilityHeading(calibrated) {
   const [word, meaning] = calibrated ? ["calibrated", CALIBRATED] : ["model's own", OWN];
   return element("span", { title: meaning }, "prob. ", element("small", {}, word));
 }
@@ -43,8 +42,10 @@ async function explain(button, prediction, run, hooks) {
 export function showAnswers(runs, answers, hooks) {
   const { head, relation, tail } = answers[0].query;
   const asked = `(${head?.name ?? "?"}, ${relation.name}, ${tail?.name ?? "?"})`;
+  // Calibrated beside calibrated: where one run is not, both show the model's own.
+  const calibrated = answers.every(({ predictions }) => predictions.some((p) => p.calibrated !== undefined));
   const row = (p, button, run) => {
-    const probability = p.calibrated ?? p.probability;
+    const probability = calibrated ? p.calibrated : p.probability;
     const on = () => hooks.mark(p.id);
     const off = () => hooks.mark(null);
     return element(
@@ -63,7 +64,7 @@ export function showAnswers(runs, answers, hooks) {
       runs.length > 1 ? element("h3", {}, runs[i].title) : "",
       table(
         `Most probable answers to ${asked}, ${runs[i].title}`,
-        [unseen("rank"), "answer", probabilityHeading(predictions), unseen("known or new"), unseen("why")],
+        [unseen("rank"), "answer", probabilityHeading(calibrated), unseen("known or new"), unseen("why")],
         predictions.map((p, n) => row(p, buttons[n], i + 1)),
       ),
     );
@@ -114,6 +115,20 @@ export function showMetrics(runs, reports) {
         ...first.relations.map((relation, n) => row(relation.name, reports.map((report) => report.relations[n]))),
       ],
     ),
+  );
+}
+
+// Questions that two runs answer differently, to be asked with a click. ask({entity, relation, direction})
+export function showDifferences(runs, { split, asked, questions }, ask) {
+  const rows = questions.map((one) => {
+    const text = one.direction === "tail" ? `(${one.entity.name}, ${one.relation.name}, ?)` : `(?, ${one.relation.name}, ${one.entity.name})`;
+    return element("tr", {}, element("td", {}, element("button", { type: "button", class: "name", onclick: () => ask(one) }, text)),
+      element("td", {}, one.answer.name), ...one.ranks.map((rank) => element("td", { class: "number" }, count(Math.round(rank)))));
+  });
+  $("differences").replaceChildren(
+    element("details", {}, element("summary", {}, element("h2", {}, "Where they differ most")),
+      element("p", { class: "note" }, `Ranks of the right answer to ${count(asked)} questions of ${split}: filtered, protocol standard.`),
+      table("Questions that the runs answer differently", ["question", "answer", ...runs.map((run) => `rank ${run.title}`)], rows)),
   );
 }
 

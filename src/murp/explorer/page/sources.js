@@ -65,6 +65,7 @@ class Server {
   project = (centre, run) => this.get("/api/project", { centre: centre || null, run, k: 20, points: true });
   predict = (question, run) => this.once("/api/predict", { ...question, run, k: 50 });
   question = (question, projection, run) => this.get("/api/question", { ...question, projection, run });
+  differences = () => this.once("/api/differences");
   metrics = (run) => this.once("/api/metrics", { run });
   column = (name, run) => this.once("/api/column", { name, run });
   tree = (run) => this.once("/api/tree", { run });
@@ -121,7 +122,7 @@ class Stored {
     for (let n = each * i; n < Math.min(each * (i + 1), rows.length); n += 1) {
       if (rows[n] >= 2 * relations.length) continue;
       const side = rows[n] < relations.length ? "tail" : "head";
-      found.push({ ...this.reference(others[n]), relation: relations[rows[n] % relations.length], side, probability: probabilities[n] });
+      found.push({ ...this.reference(others[n]), relation: relations[rows[n] % relations.length], side, probability: probabilities[n], calibrated: this.data.likely.calibrated ? probabilities[n] : null });
     }
     return found;
   }
@@ -137,7 +138,7 @@ class Stored {
     if (i === undefined) throw new Refusal(`There is no entity ${id} in this page.`, 404);
     const { names, glosses } = this.data.entities;
     const biases = Object.fromEntries(this.biases.map(([role, values]) => [role, values[i]]));
-    const facts = { stated: this.stated(i), likely: this.likelyOf(i), path: this.path(i), calibrated: this.data.likely.calibrated };
+    const facts = { stated: this.stated(i), likely: this.likelyOf(i), path: this.path(i) };
     return { id, name: names[i], gloss: glosses[i], norm: this.norms[i], biases, neighbours: [], ...facts };
   }
 
@@ -147,8 +148,9 @@ class Stored {
     const found = [];
     for (let i = 0; i < ids.length; i += 1) {
       const at = this.lowered[i].indexOf(wanted);
-      if (at < 0 && !ids[i].toLowerCase().includes(wanted)) continue;
-      const rank = this.lowered[i] === wanted ? 0 : at === 0 ? 1 : 2;
+      const isNamed = at >= 0 || ids[i].toLowerCase().includes(wanted);
+      if (!isNamed && !glosses[i]?.toLowerCase().includes(wanted)) continue;
+      const rank = this.lowered[i] === wanted ? 0 : at === 0 ? 1 : isNamed ? 2 : 3;
       found.push([rank, names[i].length, i]);
     }
     found.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
