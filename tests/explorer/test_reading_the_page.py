@@ -153,8 +153,8 @@ def test_runs_of_one_kind_and_entities_of_one_name_are_told_apart(page: Page, al
 def test_tables_stay_in_the_panel(page: Page, alike: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 860})
     visit(page, f"{alike}#entity=n9&relation=parent")
-    page.locator("#metrics table").wait_for()
-    page.get_by_text("The picture as a table").click()
+    page.locator("#differences table").wait_for(state="attached")
+    page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
     outside = page.evaluate(
         """() => [...document.querySelectorAll("#panel td, #panel th, #panel h2")].filter((cell) => {
           const box = cell.closest("section").getBoundingClientRect();

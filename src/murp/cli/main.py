@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import murp
-from murp.cli import analyze, data, evaluate, paper, pictures, questions, recipes, run_folders, sweep, train
+from murp.cli import analyze, data, demo, evaluate, paper, pictures, questions, recipes, run_folders, sweep, train
 from murp.cli.manual import explain
 from murp.cli.parser import Parser
 from murp.cli.streams import standard_streams
@@ -33,6 +33,7 @@ COMMANDS: tuple[Callable[[Any], None], ...] = (
     run_folders.add_info,
     pictures.add_plot,
     pictures.add_explore,
+    demo.add,
     analyze.add,
     run_folders.add_export,
     run_folders.add_import,

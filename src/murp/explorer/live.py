@@ -38,7 +38,7 @@ class Live:
 
     def about(self) -> dict[str, Any]:
         """How far training has come: the curves, and which epochs can be shown."""
-        records = folder.read_metrics(self.path)
+        records, snapshots = folder.read_metrics(self.path), self.film.epochs()
         step = max(1, -(-len(records) // MOST_RECORDS))
         kept = [r for i, r in enumerate(records) if "valid" in r or i % step == 0 or i + 1 == len(records)]
         return {
@@ -48,12 +48,12 @@ class Live:
             "dim": self.config.dim,
             "geometry": self.model().geometry.name,
             "epochs": self.config.epochs,
-            "done": bool(records) and records[-1]["epoch"] >= self.config.epochs,
+            "done": max([r["epoch"] for r in records[-1:]] + snapshots[-1:], default=0) >= self.config.epochs,
             "records": [
                 {"epoch": r["epoch"], "loss": r["loss"], "mrr": r["valid"]["mrr"] if "valid" in r else None}
                 for r in kept
             ],
-            "snapshots": self.film.epochs(),
+            "snapshots": snapshots,
         }
 
     def still(self) -> dict[str, Any]:

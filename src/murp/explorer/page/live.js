@@ -35,10 +35,10 @@ async function show(index, glide) {
   const picture = { points: await frameOf(epoch), classes: unpack(points.depth), kinds: false, colouring: null };
   $("epoch").value = index;
   const record = about.records.filter((one) => one.epoch <= epoch).at(-1);
-  $("epoch-said").textContent = `epoch ${epoch} of ${about.epochs}`;
+  $("epoch-said").textContent = `${about.done && !about.records.length ? "step" : "epoch"} ${epoch} of ${about.epochs}`;
   $("note").textContent = record
     ? `After epoch ${epoch}: loss ${figure(record.loss, 4)}. The ${count(points.ids.length)} most important entities; colour: levels below the top${points.relation ? ` of ${points.relation}` : ""}. All frames have the measure of the newest.`
-    : "Before training.";
+    : about.records.length || !about.done ? "Before training." : `A layout, no training: every level stands about as far from the one above it. Colour: levels below the top${points.relation ? ` of ${points.relation}` : ""}.`;
   disk.edges = $("edges").checked ? edges : null;
   shown = epoch;
   await disk.show(picture, { isometry: disk.isometry, zoom: disk.zoom, glide: glide && !still.matches });
@@ -64,6 +64,13 @@ function stop() {
   $("play").textContent = "Play";
 }
 
+// Of a layout: its points and how deep they stand.
+function writeLevels() {
+  const depth = unpack(points.depth);
+  const rows = points.names.slice(0, 60).map((name, i) => element("tr", {}, element("td", {}, name), element("td", { class: "number" }, String(depth[i]))));
+  $("validations").replaceChildren(element("h2", {}, "As a table"), table("The most important entities and their level", ["entity", "level"], rows));
+}
+
 function writeTable() {
   const validated = about.records.filter((one) => one.mrr !== null).reverse();
   const rows = (validated.length ? validated : about.records.slice(-20).reverse()).slice(0, 100).map((one) =>
@@ -79,11 +86,16 @@ async function lookAgain() {
   $("about").textContent = `${about.graph} · ${about.model} d=${about.dim} · ${about.done ? "trained" : "training"}, ${plural(first?.epoch ?? 0, "epoch")} of ${about.epochs}`;
   $("epoch").max = Math.max(0, about.snapshots.length - 1);
   $("whole").hidden = !about.done || source.isStored;
-  writeTable();
+  if (about.records.length || !about.done) writeTable();
   if (!points && about.snapshots.length) {
     points = await source.points();
     edges = unpack(points.edges);
     makeDisk();
+  }
+  if (points && about.done && !about.records.length) {
+    $("curves").closest("section").hidden = true;
+    $("about").textContent = `${about.graph} · a tree of ${plural(points.ids.length, "entity", "entities")}`;
+    writeLevels();
   }
   if (!points) return;
   if (about.snapshots.at(-1) !== before) {
