@@ -87,7 +87,7 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "demo": (
-        "Make something to show and serve it in the browser until Ctrl-C: a tree that grows in the disk, or a training.",
+        "Make something to show and serve it until Ctrl-C: a tree that grows in the disk, or a training to watch.",
         ("murp demo tree", "murp demo wordnet --beside"),
     ),
     "explore": (

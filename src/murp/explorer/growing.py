@@ -27,7 +27,8 @@ def tree_layout(tree: Tree) -> Places:
     """
     angles, rank = np.nan_to_num(tree.angles()), np.maximum(tree.hierarchy.rank, 0)
     radius = np.tanh(STEP * rank / 2)
-    return radius[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    places: Places = radius[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    return places
 
 
 def branch_of(graph: KnowledgeGraph, root: str) -> KnowledgeGraph:

@@ -22,7 +22,7 @@ class Watched(Recorder):
         super().__init__(shown)
         self.host = host
         self.bound = bind(host, port)  # a port that is taken is told before anything is trained
-        self.port = self.bound.getsockname()[1]
+        self.port: int = self.bound.getsockname()[1]
         self.serving = contextlib.ExitStack()
 
     def watch(self, path: Path, graph: KnowledgeGraph, model: Model) -> None:
