@@ -136,7 +136,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, small_tree: KnowledgeGr
         write_page(made_run(tmp_path, small_tree), tmp_path / "missing" / "page.html")
 
 
-@pytest.mark.parametrize(("module", "last"), [("app.js", "const start ="), ("live.js", "const begin =")])
+@pytest.mark.parametrize(("module", "last"), [("app.js", "const start ="), ("live.js", "const begin = guarded")])
 def test_modules_are_joined_each_once_and_in_order(module: str, last: str) -> None:
     script = joined(module)
     assert script.count("class Disk ") == 1

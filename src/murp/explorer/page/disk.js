@@ -9,6 +9,7 @@ import { alignment, moved } from "./spaces.js";
 import { DONE, drawUnderlay } from "./underlay.js";
 import { bounded, draggedBy, reachOf, zoomedAt } from "./view.js";
 
+const MOVING = 100000; // points at most in motion
 const SHARPEST = 2; // device pixels a CSS pixel; more costs time and shows nothing
 
 export class Disk {
@@ -110,9 +111,11 @@ export class Disk {
     this.render(true);
   }
 
-  // Applies the isometry to every point.
-  place() {
-    this.space.apply(this.isometry, this.base, this.moved);
+  // Applies the isometry to every point, or in motion to as many of the most important ones as a moving picture shows.
+  place(moving = false) {
+    this.isBehind = moving && this.base.length > 2 * MOVING;
+    const base = this.isBehind ? this.base.subarray(0, 2 * MOVING) : this.base;
+    this.space.apply(this.isometry, base, this.moved);
     this.seen = this.space.draw(this.moved, this.drawnBuffer);
   }
 
@@ -128,14 +131,14 @@ export class Disk {
   // Moves what is seen at (px, py) to (qx, qy), positions in the unit disk, as far as something is left to see.
   drag(px, py, qx, qy) {
     this.isometry = draggedBy(this, px, py, qx, qy);
-    this.place();
+    this.place(true);
     this.render(true);
   }
 
   // Magnifies by a factor around a position of the window, which is given in half widths.
   zoomAt(x, y, factor) {
     Object.assign(this, zoomedAt(this, x, y, factor));
-    this.place();
+    this.place(true);
     this.render(true);
   }
 
@@ -182,7 +185,7 @@ export class Disk {
     const [x, y] = [this.moved[2 * point], this.moved[2 * point + 1]];
     const go = (t) => {
       this.isometry = this.space.compose(this.space.toMiddle(...this.space.share(x, y, t)), start);
-      this.place();
+      this.place(true);
       this.render(true);
     };
     if (still.matches) {
@@ -250,6 +253,7 @@ export class Disk {
 
   // At rest everything is drawn; a glide comes to that at its end.
   settle() {
+    if (this.isBehind) this.place();
     if (!this.gliding) this.render();
     this.mark(this.marks);
   }
