@@ -38,7 +38,7 @@ def test_a_subject_at_the_origin_has_no_direction_but_a_picture() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1))
-def test_every_answer_is_in_one_group_and_new_and_missed_ones_are_named_first(answers: list[tuple[float, bool]]) -> None:
+def test_every_answer_is_in_one_group_new_and_missed_ones_are_named_first(answers: list[tuple[float, bool]]) -> None:
     probabilities, known = np.array([p for p, _ in answers]), np.array([k for _, k in answers])
     groups = judged(probabilities, known)
     assert (np.sum(list(groups.values()), axis=0) == 1).all()

@@ -17,6 +17,7 @@ from murp.explorer.collection import MOST_NAMED, Collection, Exhibit
 from murp.explorer.encoding import packed
 from murp.explorer.facts import likely_of, stated_of, supports
 from murp.explorer.filling import Fill
+from murp.explorer.snapshots import epochs_of
 from murp.explorer.suggestions import suggested
 from murp.graph import split_names
 from murp.prediction.nearest import nearest_to
@@ -48,6 +49,7 @@ def about(collection: Collection) -> Answer:
         else collection.relations.ids[collection.hierarchy.relation],
         "suggestions": suggested(collection),
         "columns": [{"name": name} for name in columns.names(collection)],
+        "training": bool(epochs_of(collection.exhibits[0].run.path)),
         "runs": [_run(exhibit) for exhibit in collection.exhibits],
     }
 

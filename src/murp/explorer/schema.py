@@ -99,6 +99,7 @@ class About(Strict):
     relation: str = Field(description="the id of the one shown first")
     hierarchy: str | None = Field(description="the id of the relation of the tree")
     suggestions: list[Suggestion]
+    training: bool = Field(description="whether its training was watched: /training shows it")
     columns: list[ColumnName] = Field(description="what points can be coloured and sized by")
     runs: list[RunAbout]
 

@@ -115,7 +115,7 @@ def known_objects(graph: KnowledgeGraph, subject: int, relation: int) -> NDArray
 
 
 def worth_a_name(probabilities: NDArray[np.float64], known: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The objects known or predicted: first the new ones, then those missed, then the rest; each the likeliest first."""
+    """The objects known or predicted: the new ones, then those missed, then the rest, each the likeliest first."""
     likely = probabilities >= 0.5
     shown = np.flatnonzero(known | likely)
     order = np.where(~known, 0, np.where(likely, 2, 1))[shown]

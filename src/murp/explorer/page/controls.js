@@ -32,6 +32,7 @@ export function startControls(on) {
   }));
   document.addEventListener("fullscreenchange", () => { $("full").textContent = document.fullscreenElement ? "Leave full screen" : "Full screen"; });
   document.addEventListener("keydown", (event) => {
+    if (event.key === "f" && !event.ctrlKey && !event.metaKey && !["INPUT", "SELECT"].includes(document.activeElement.tagName)) $("full").click();
     if ((event.ctrlKey || event.metaKey) && event.key === "z" && !["INPUT", "TEXTAREA"].includes(document.activeElement.tagName)) {
       event.preventDefault();
       on.undo();

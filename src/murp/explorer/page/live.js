@@ -126,6 +126,7 @@ const begin = guarded(async () => {
   $("png").addEventListener("click", () => { if (disk) savePng(disk, `${about.graph} · epoch ${shown}`, look, `${about.name}-${shown}`); });
   $("full").addEventListener("click", guarded(async () => (document.fullscreenElement ? document.exitFullscreen() : $("stage").requestFullscreen())));
   document.addEventListener("keydown", (event) => {
+    if (event.key === "f" && !event.ctrlKey && !event.metaKey) $("full").click();
     if (event.key === " " && document.activeElement === document.body) { event.preventDefault(); $("play").click(); }
   });
   document.body.dataset.ready = "";
