@@ -28,7 +28,7 @@ TWINS: dict[str, list[Any]] = {
     "nearest": [murp.Run.nearest],
     "info": [murp.Run.info],
     "plot": [murp.Run.plot],
-    "explore": [murp.Run.explore, murp.Run.page],
+    "explore": [murp.Run.explore, murp.Run.page, murp.Run.film],
     "analyze": [murp.analyze, murp.Run.analyze, murp.Run.higher],
     "export": [murp.Run.export],
     "import": [murp.import_run],
@@ -46,6 +46,8 @@ TWINS: dict[str, list[Any]] = {
 LATER = {
     "tune": "a search for settings: the command and murp.tune come together",
 }
+# Commands that are made of others.
+SHOWS = {"demo": "murp.train, murp.embed and Run.explore with settings for a minute's show"}
 
 # Options that Python has in another place.
 OPENING = {"path", "checkpoint", "device"}  # of a run: murp.load
@@ -70,6 +72,9 @@ ELSEWHERE: dict[str, str] = {
     "embed data": "the graph",
     "reconstruct run_folder": "murp.load",
     "explore export": "Run.page",
+    "explore film": "Run.film",
+    "train explore": "progress=murp.explorer.watched.Watched, then Run.explore",
+    "train port": "progress=murp.explorer.watched.Watched, then Run.explore",
     "paper report to": "folder",
     "paper run items": "items",
 }
@@ -96,7 +101,7 @@ COMMANDS = dict(commands())
 
 
 def test_every_command_has_a_twin() -> None:
-    without = set(COMMANDS) - set(TWINS) - set(LATER)
+    without = set(COMMANDS) - set(TWINS) - set(LATER) - set(SHOWS)
     assert not without, f"no Python twin: {without}. Name it in TWINS, or in LATER why there is none yet"
     assert set(TWINS) <= set(COMMANDS)
     assert not [name for name in LATER if hasattr(murp, name)], "it is there: move it from LATER to TWINS"

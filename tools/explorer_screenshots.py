@@ -2,7 +2,7 @@
 
 murp train --data wordnet-mini --model murp --dim 40 --epochs 60 --out runs/murp
 murp train --data wordnet-mini --model mure --dim 40 --epochs 60 --out runs/mure
-python tools/explorer_screenshots.py runs/murp runs/mure docs
+python tools/explorer_screenshots.py runs/murp runs/mure docs          # all of them, or those that are named after it
 """
 
 from __future__ import annotations
@@ -21,8 +21,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 from exploring import exploring
 
 ASIA = "entity=asia.n.01&relation=has_part"
+DOG = "entity=dog.n.01&relation=hypernym"
 # name: (what of the page, width, height, dark, both runs)
 PICTURES = {
+    "first": ("", 1360, 860, False, False),
+    "branches": ("colour=branch&size=degree", 1360, 860, True, False),
+    "zoom": ("zoom1=3&drag1=1.35148,0,0.60817,0.67574,0&colour=depth", 1360, 860, False, False),
+    "tree": (f"{DOG}&tree=1", 1560, 900, False, False),
     "map": (f"{ASIA}&view=map", 1360, 860, True, False),
     "question": (f"{ASIA}&view=question", 1360, 860, False, False),
     "before": (f"{ASIA}&view=question&moment=0", 1360, 860, False, False),
@@ -48,13 +53,16 @@ def take(browser: Browser, address: str, name: str, folder: Path) -> None:
 
 def main() -> None:
     murp_run, mure_run, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+    wanted = set(sys.argv[4:]) or set(PICTURES)
     executable = os.environ.get("MURP_CHROMIUM") or shutil.which("chromium")
     with sync_playwright() as engine:
         browser = engine.chromium.launch(executable_path=executable, args=ARGUMENTS)
         for both, runs in ((False, [murp_run]), (True, [murp_run, mure_run])):
+            if not any(PICTURES[name][-1] == both for name in wanted):
+                continue
             with exploring(*runs) as address:
                 for name, picture in PICTURES.items():
-                    if picture[-1] == both:
+                    if picture[-1] == both and name in wanted:
                         take(browser, address, name, folder)
         browser.close()
 

@@ -56,6 +56,7 @@ def dots(page: Page, number: int = 0) -> str:
 
 def place(page: Page, x: float, y: float, number: int = 0) -> tuple[float, float]:
     """A position of the unit disk on the screen."""
+    page.locator("canvas.overlay").nth(number).scroll_into_view_if_needed()
     box = page.locator("canvas.overlay").nth(number).bounding_box()
     assert box is not None
     return box["x"] + (1 + x) * box["width"] / 2, box["y"] + (1 - y) * box["height"] / 2

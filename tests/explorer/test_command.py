@@ -136,10 +136,11 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, small_tree: KnowledgeGr
         write_page(made_run(tmp_path, small_tree), tmp_path / "missing" / "page.html")
 
 
-def test_modules_are_joined_each_once_and_in_order() -> None:
-    script = joined("app.js")
+@pytest.mark.parametrize(("module", "last"), [("app.js", "const start ="), ("live.js", "const begin = guarded")])
+def test_modules_are_joined_each_once_and_in_order(module: str, last: str) -> None:
+    script = joined(module)
     assert script.count("class Disk ") == 1
-    assert script.index("const poincare") < script.index("class Disk ") < script.index("const start =")
+    assert script.index("const poincare") < script.index("class Disk ") < script.index(last)
     names = re.findall(r"^(?:async )?(?:const|let|function|class) (\w+)", script, re.MULTILINE)
     assert len(names) == len(set(names)), "two modules share a top-level name"
 

@@ -27,7 +27,7 @@ positive_data_acceptance = pytest.importorskip("schemathesis.specs.openapi.check
 
 GET = {
     "/api/run", "/api/entities", "/api/search", "/api/entity", "/api/metrics", "/api/predict", "/api/neighbours",
-    "/api/project", "/api/question", "/api/edges",
+    "/api/project", "/api/question", "/api/edges", "/api/tree", "/api/column", "/api/why", "/api/differences",
 }  # fmt: skip
 
 

@@ -159,7 +159,7 @@ def test_rdf_as_text_as_a_file_and_from_another_library(tmp_path) -> None:
     assert list(KnowledgeGraph.from_rdf(OfAnotherLibrary())) == [("http://a.org/1", "http://a.org/r", "http://a.org/2")]
     with pytest.raises(DataError, match=r"'xyz' is no format of RDF\. Known: nt, nq, ttl"):
         KnowledgeGraph.from_rdf(text, "xyz")
-    with pytest.raises(DataError, match=r"graph, line 1: "):
+    with pytest.raises(DataError, match=r"graph, line 1, column 1: "):
         KnowledgeGraph.from_rdf("nonsense", "ttl")
 
 

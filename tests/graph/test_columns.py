@@ -118,6 +118,12 @@ def test_a_first_row_unlike_all_others_is_not_taken_for_a_fact(tmp_path: Path) -
     path.write_text("gene,association,disease\n" + "".join(f"g{i},causes,d{i % 4}\n" for i in range(9)))
     with pytest.raises(DataError, match=r"the first row holds nothing that comes again, like a header: 'gene'"):
         KnowledgeGraph.load(path)
+    # Relations that come once do not hide it; another fact that stands as much alone shows that such facts are usual.
+    path.write_text("gene,association,disease\n" + "".join(f"g{i % 3},is{i},d{i % 4}\n" for i in range(9)))
+    with pytest.raises(DataError, match=r"holds nothing that comes again"):
+        KnowledgeGraph.load(path)
+    path.write_text("gene,association,disease\nx,y,z\n" + "".join(f"g{i % 3},is{i},d{i % 4}\n" for i in range(9)))
+    assert len(KnowledgeGraph.load(path)) == 11
     path.write_text("entity1,likes,entity2\n" + "".join(f"entity{i},likes,entity{i + 1}\n" for i in range(1, 9)))
     assert len(KnowledgeGraph.load(path).facts()) == 9
     path.write_text("entity1,likes,entity2\n" + "".join(f"a{i},likes,a{i + 1}\n" for i in range(1, 9)))

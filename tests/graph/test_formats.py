@@ -20,6 +20,7 @@ from murp.graph import KnowledgeGraph
 from murp.graph.audit import audit_source
 from murp.graph.convert import convert
 from murp.graph.formats import FORMATS, read_facts
+from murp.runs import load as load_run
 
 FILES = Path(__file__).parent / "files"
 
@@ -155,10 +156,10 @@ def test_three_files_of_rdf_share_their_prefixes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("x.nt", "<http://a> <http://b> <http://c> .\n<http://a> <http://b> .\n", r"x\.nt, line 2: "),
-        ("x.ttl", "@prefix a: <http://a/> .\na:b a:c a:d .\na:b a:c d:e .\n", r"x\.ttl, line 3: "),
-        ("x.rdf", "<rdf:RDF>", r"x\.rdf"),
-        ("x.jsonld", '{"@context": "https://example.org/context", "a": 1}', r"x\.jsonld"),
+        ("x.nt", "<a:a> <a:b> <a:c> .\n<a:aaaaaaa> <a:bbbb> .\n", r"line 2, column 22: The object .* Mend it"),
+        ("x.ttl", "@prefix a: <http://a/> .\na:b a:c a:d .\na:b a:c d:e .\n", r"line 3, column \d+: The prefix d:"),
+        ("x.rdf", "<rdf:RDF>", r"x\.rdf: Unknown prefix rdf"),
+        ("x.jsonld", '{"@context": "https://example.org/context", "a": 1}', r"jsonld: its context lies elsewhere"),
         ("x.owl", "Prefix(:=<http://a>)\nOntology(<http://a>)", r"XML syntax. Save it as RDF/XML or Turtle"),
         ("x.nt", '<http://a> <http://b> "only a literal" .\n', r"x\.nt: holds no triples"),
         ("x.obo", "[Term]\nname: a\nis_a: b\n", r"x\.obo, line 3: 'is_a' stands before the id"),
@@ -289,3 +290,24 @@ def test_xml_that_unpacks_itself_is_refused(name: str, prolog: str, tmp_path: Pa
     (tmp_path / name).write_text(prolog + BODIES[name])
     with pytest.raises(DataError, match=r"the entity '\w+' is made of others or longer|no element begins within 1 MiB"):
         KnowledgeGraph.load(tmp_path / name)
+
+
+def test_a_line_of_n_triples_is_counted_through_all_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("murp.graph.statements._BLOCK", 100)
+    path = tmp_path / "x.nt"
+    path.write_text("<a:a> <a:b> <a:c> .\n" * 50)
+    assert len(read_facts(path).triples) == 50
+    path.write_text("<a:a> <a:b> <a:c> .\n" * 50 + "# comment\n<a:a> <a:b> x .\n")
+    with pytest.raises(DataError, match=r"x\.nt, line 52, column 13"):
+        read_facts(path)
+
+
+def test_training_on_an_ontology_keeps_its_names(tmp_path: Path) -> None:
+    lines = [f"a:e{i % 7} a:r{i % 2} a:e{i * i % 5} ." for i in range(60)]
+    path = tmp_path / "x.ttl"
+    path.write_text("\n".join(["@prefix a: <http://a.org/> .", 'a:e1 <http://schema.org/name> "one" .', *lines]))
+    settings = ["--epochs", "1", "--dim", "2", "--engine", "torch", "--device", "cpu", "--quiet"]
+    assert main(["train", "--data", str(path), "--out", str(tmp_path / "run"), *settings]) == 0
+    graph = load_run(tmp_path / "run").graph
+    assert sorted(graph) == sorted(load(path))
+    assert graph.entities.name(graph.entities.find("a:e1")) == "one"

@@ -38,15 +38,15 @@ def test_a_subject_at_the_origin_has_no_direction_but_a_picture() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1))
-def test_every_answer_is_in_one_group_and_false_positives_are_named_first(answers: list[tuple[float, bool]]) -> None:
+def test_every_answer_is_in_one_group_new_and_missed_ones_are_named_first(answers: list[tuple[float, bool]]) -> None:
     probabilities, known = np.array([p for p, _ in answers]), np.array([k for _, k in answers])
     groups = judged(probabilities, known)
     assert (np.sum(list(groups.values()), axis=0) == 1).all()
     for i, (p, k) in enumerate(answers):
-        assert groups[f"{'true' if k == (p >= 0.5) else 'false'} {'positive' if p >= 0.5 else 'negative'}"][i]
+        assert groups[(("other", "new"), ("missed", "known"))[k][p >= 0.5]][i]
     shown = worth_a_name(probabilities, known)
-    assert set(shown) == set(np.flatnonzero(~groups["true negative"]))
-    expected = sorted(shown, key=lambda i: (known[i], -probabilities[i]))
+    assert set(shown) == set(np.flatnonzero(~groups["other"]))
+    expected = sorted(shown, key=lambda i: (known[i] * (1 + (probabilities[i] >= 0.5)), -probabilities[i]))
     assert probabilities[shown].tolist() == probabilities[expected].tolist()
 
 

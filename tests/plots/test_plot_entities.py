@@ -153,6 +153,27 @@ def test_depth_is_that_of_the_tree(small_tree: KnowledgeGraph) -> None:
     assert Counter(np.asarray(scale.get_array()).tolist()) == {0: 1, 1: 2, 2: 4, 3: 8, 4: 16, 5: 32}
 
 
+def test_depth_of_a_closure_is_that_of_its_tree(small_tree: KnowledgeGraph) -> None:
+    """Where every ancestor is stated, all but the root are one edge below it."""
+    parents = dict(small_tree.facts()[small_tree.facts()[:, 1] == 0][:, [0, 2]].tolist())
+    facts = []
+    for child in parents:
+        above = parents.get(child)
+        while above is not None:
+            facts.append((child, 0, above))
+            above = parents.get(above)
+    closure = KnowledgeGraph(
+        "closure",
+        small_tree.entities,
+        small_tree.relations,
+        np.array(facts, dtype=np.int32),
+        *[small_tree.valid[:0]] * 2,
+    )
+    figure = entities_disk(make_run(closure, dim=2), edges=0, colour="depth")
+    (scale,) = (part for part in figure.axes[0].collections if part.get_array() is not None)
+    assert Counter(np.asarray(scale.get_array()).tolist()) == {0: 1, 1: 2, 2: 4, 3: 8, 4: 16, 5: 32}
+
+
 def test_the_papers_projection_needs_an_entity(small_tree: KnowledgeGraph) -> None:
     run = make_run(small_tree, dim=5)
     with pytest.raises(ConfigError, match="--centre"):

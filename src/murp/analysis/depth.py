@@ -19,11 +19,14 @@ class Levels:
     ``direction`` is where the edges lead: "down", from the roots to the leaves (has_part), or "up" (hypernym). A
     hierarchy widens downwards, so the end with fewer components that have nothing beyond them is the top; where
     both ends have as many, edges are taken to lead down. ``depth`` (n,) is the number of edges between the nearest
-    root and the node, for each of ``nodes`` (n,).
+    root and the node, for each of ``nodes`` (n,); ``rank`` (n,) that of the longest way from a root. In a tree they
+    are the same. Where a relation states more than its next steps (a transitive closure: every ancestor), nearly
+    everything is one edge below a root, and only the rank tells the levels.
     """
 
     nodes: Numbers
     depth: Numbers
+    rank: Numbers
     direction: Direction
     roots: int
     leaves: int
@@ -40,7 +43,24 @@ def find_levels(edges: Edges) -> Levels:
         direction, down, beginnings, ends = "up", turned, ends, beginnings
     # A graph without cycles has a way to every node from one that nothing leads to: no depth is missing.
     depth = down.distances(beginnings)
-    return Levels(graph.nodes, depth[component], direction, len(beginnings), len(ends))
+    return Levels(graph.nodes, depth[component], _ranks(down)[component], direction, len(beginnings), len(ends))
+
+
+def _ranks(graph: Directed) -> Numbers:
+    """(n,) edges of the longest way that leads to each node of a graph without cycles: a round a level."""
+    rank = np.zeros(len(graph), dtype=np.int64)
+    edges = graph.edges()
+    waiting = np.bincount(edges[:, 1], minlength=len(graph))
+    ready, level = np.flatnonzero(waiting == 0), 0
+    while len(ready):
+        rank[ready] = level
+        counts = graph.starts[ready + 1] - graph.starts[ready]
+        skipped = graph.starts[ready] - (np.cumsum(counts) - counts)
+        reached = graph.targets[np.arange(counts.sum()) + np.repeat(skipped, counts)]
+        waiting -= np.bincount(reached, minlength=len(graph))
+        reached = np.unique(reached)
+        ready, level = reached[waiting[reached] == 0], level + 1
+    return rank
 
 
 def shortest_path(edges: Edges, source: int, target: int) -> list[int] | None:

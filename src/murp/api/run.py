@@ -135,16 +135,34 @@ class Run(Folder):
         return path
 
     def explore(
-        self, second: Folder | None = None, *, host: str = "127.0.0.1", port: int = 0, height: int = 640
+        self,
+        second: Folder | None = None,
+        *,
+        columns: str | os.PathLike[str] | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        height: int = 640,
     ) -> Explorer:
         """The explorer, served from this process; a notebook shows it in a frame of ``height`` pixels.
 
-        ``second``: a run on the same graph, side by side. ``port`` 0 takes a free one. It ends with ``close()``, or
+        ``second``: a run on the same graph, side by side. ``columns``: a tab-separated file with a first row of names,
+        then id and values to colour points by. ``port`` 0 takes a free one. It ends with ``close()``, or
         with the process. :meth:`page` writes a page that needs no server.
         """
         from murp.explorer.frame import Explorer
 
-        return Explorer([self] if second is None else [self, second], host=host, port=port, height=height)
+        runs = [self] if second is None else [self, second]
+        return Explorer(runs, columns=columns, host=host, port=port, height=height)
+
+    def film(self, out: str | os.PathLike[str]) -> Path:
+        """How the run grew, as a .gif, .mp4 or .html file, if its training was watched (``murp train --explore``).
+
+        In Python a training is watched with ``progress=murp.explorer.watched.Watched(…)``.
+        """
+        from murp.explorer.film import write_film
+
+        write_film(self.path, Path(out))
+        return Path(out)
 
     def page(self, out: str | os.PathLike[str]) -> Path:
         """The explorer's disk and search as one self-contained .html file, to be sent."""

@@ -112,9 +112,17 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
             "murp plot runs/first runs/second convergence --out convergence.pdf",
         ),
     ),
+    "demo": (
+        "Make something to show and serve it until Ctrl-C: a tree that grows in the disk, or a training to watch.",
+        ("murp demo tree", "murp demo wordnet --beside"),
+    ),
     "explore": (
         "Serve a run, or two on the same graph, to the browser on this machine, or write a page that can be sent.",
-        ("murp explore runs/first", "murp explore runs/first --export first.html"),
+        (
+            "murp explore runs/first",
+            "murp explore runs/first --export first.html",
+            "murp explore runs/first --film a.gif",
+        ),
     ),
     "analyze": (
         "Measure how hierarchical the relations of a dataset are and advise on the geometry; or measure what a run "

@@ -71,6 +71,12 @@ def add_explore(commands: Commands) -> None:
     command.add_argument(
         "--export", metavar="FILE", help="write one self-contained page with the disk and the search instead"
     )
+    command.add_argument(
+        "--film", metavar="FILE", help="write how the run grew, if it was trained with --explore: .gif, .mp4 or .html"
+    )
+    command.add_argument(
+        "--columns", metavar="FILE", help="tab-separated: a first row of names, then id and values to colour points by"
+    )
     command.set_defaults(run=run_explore)
 
 
@@ -87,6 +93,14 @@ def run_explore(options: argparse.Namespace) -> None:
     if options.port > 65535:
         raise MurpError(f"--port {options.port}: ports end at 65535.")
     paths = [path for path in (options.path, options.second) if path is not None]
+    if options.film is not None:
+        from murp.explorer.film import write_film
+
+        if len(paths) > 1 or options.export is not None:
+            raise MurpError("--film writes the film of one run: give one run folder, and no --export.")
+        write_film(Path(options.path), Path(options.film))
+        print(f"film: {options.film}")
+        return
     if options.export is not None:
         if len(paths) > 1:
             raise MurpError("--export writes the page of one run: give one run folder.")
@@ -96,10 +110,14 @@ def run_explore(options: argparse.Namespace) -> None:
         return
 
     from murp.explorer.collection import Collection
+    from murp.explorer.columns import read_columns
     from murp.explorer.server import address_of, bind, serve, warning
 
     bound = bind(options.host, options.port)
-    collection = Collection([load(path, checkpoint=options.checkpoint, device="cpu") for path in paths])
+    runs = [load(path, checkpoint=options.checkpoint, device="cpu") for path in paths]
+    collection = Collection(
+        runs, None if options.columns is None else read_columns(Path(options.columns), runs[0].graph)
+    )
     if (told := warning(options.host)) is not None:
         print(f"murp: {told}", file=sys.stderr)
     # Whoever asked for a server gets one, be the address read or not.

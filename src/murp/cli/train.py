@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from murp import display
 from murp.cli.settings import add_settings, given_settings
-from murp.cli.text import Commands, fast_imports, figure
+from murp.cli.text import Commands, fast_imports, figure, whole
 from murp.commands import command
 from murp.config import Config
 from murp.errors import ConfigError
@@ -30,6 +31,12 @@ def add(commands: Commands) -> None:
     )
     command.add_argument("--json", action="store_true", help="one JSON object a line: every epoch, then the run")
     command.add_argument("--quiet", action="store_true", help="nothing on standard error but warnings and errors")
+    command.add_argument(
+        "--explore", action="store_true", help="show it in the browser while it trains, then the run; keeps snapshots"
+    )
+    command.add_argument(
+        "--port", type=whole(least=0), metavar="N", help="of --explore; default: 8000, or a free one with 0"
+    )
     command.add_argument("--recipe", metavar="NAME", help="settings by name; options override them (murp recipes)")
     command.set_defaults(run=run)
 
@@ -52,6 +59,13 @@ def run(options: argparse.Namespace) -> None:
     if options.quiet:
         display.be_quiet()
     shown = progress.chosen(json=options.json, quiet=options.quiet)
+    if options.port is not None and not options.explore:
+        raise ConfigError("--port is that of --explore: give both, or neither.")
+    if options.explore:
+        from murp.explorer.watched import Watched
+
+        watched = Watched(shown, "127.0.0.1", 8000 if options.port is None else options.port)
+        shown, options.port = watched, watched.port
     if options.resume is not None:
         result = resume(options.resume, progress=shown, **given)
     else:
@@ -82,6 +96,23 @@ def run(options: argparse.Namespace) -> None:
         print(f"best validation: {best} (valid, protocol standard)")
     further = command("evaluate" if len(result.graph.test) else "explore", result.path)
     print(f"saved in {result.path}\nnext: {further}")
+    if options.explore:
+        _explore(result, options.port)
+
+
+def _explore(result: Run, port: int) -> None:
+    """Show what was trained, at the address that showed the training, until Ctrl-C."""
+    import torch
+
+    from murp.explorer.collection import Collection
+    from murp.explorer.server import address_of, bind, serve
+    from murp.runs import load
+
+    torch.set_num_threads(1)
+    bound = bind("127.0.0.1", port)
+    collection = Collection([load(result.path, device="cpu")])
+    display.show(f"explorer: {address_of(bound)}  (Ctrl-C ends it)", sys.stdout)
+    serve(collection, bound, "127.0.0.1")
 
 
 def _why(result: Run) -> str:

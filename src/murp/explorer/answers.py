@@ -12,13 +12,18 @@ import torch
 
 import murp
 from murp.evaluation import Report
-from murp.explorer.collection import LEVELS, Collection, Exhibit
+from murp.explorer import columns
+from murp.explorer.collection import MOST_NAMED, Collection, Exhibit
 from murp.explorer.encoding import packed
+from murp.explorer.facts import likely_of, stated_of, supports
+from murp.explorer.filling import Fill
+from murp.explorer.snapshots import epochs_of
+from murp.explorer.suggestions import suggested
 from murp.graph import split_names
 from murp.prediction.nearest import nearest_to
 from murp.projection import Projection, question
 
-KINDS = ("true negative", "false positive", "false negative", "true positive")
+KINDS = ("other", "new", "missed", "known")
 Answer = dict[str, Any]
 
 
@@ -38,6 +43,13 @@ def about(collection: Collection) -> Answer:
         "relations": [
             {**relations.reference(r), "facts": int(relations.weights[r])} for r in range(graph.num_relations)
         ],
+        "relation": collection.relations.ids[collection.default_relation],
+        "hierarchy": None
+        if collection.hierarchy.relation is None
+        else collection.relations.ids[collection.hierarchy.relation],
+        "suggestions": suggested(collection),
+        "columns": [{"name": name} for name in columns.names(collection)],
+        "training": bool(epochs_of(collection.exhibits[0].run.path)),
         "runs": [_run(exhibit) for exhibit in collection.exhibits],
     }
 
@@ -58,7 +70,8 @@ def _run(exhibit: Exhibit) -> Answer:
 def drawn(collection: Collection) -> Answer:
     """Ids and names of the entities that are drawn, in the order of their points."""
     ids, names = collection.entities.ids, collection.entities.names
-    return {"ids": [ids[i] for i in collection.shown], "names": [names[i] for i in collection.shown]}
+    named = collection.shown[:MOST_NAMED].tolist()
+    return {"ids": [ids[i] for i in named], "names": [names[i] for i in named]}
 
 
 def search(collection: Collection, text: str, k: int) -> Answer:
@@ -82,6 +95,20 @@ def entity(collection: Collection, run: int, index: int, k: int) -> Answer:
         "norm": exhibit.norms[index],
         "biases": {role: values[index] for role, values in exhibit.biases.items()},
         "neighbours": _nearest(collection, exhibit, index, k),
+        "path": [collection.entities.reference(i) for i in exhibit.tree.path(index)],
+        "stated": stated_of(collection, index),
+        "likely": likely_of(collection, exhibit, index),
+    }
+
+
+def why(collection: Collection, run: int, given: int, relation: int, answer: int, k: int, *, heads: bool) -> Answer:
+    """The stated facts nearest to an answer."""
+    exhibit = collection.exhibits[run - 1]
+    row = relation + len(collection.relations) if heads else relation
+    return {
+        "run": run,
+        "relation": collection.relations.reference(relation),
+        "facts": supports(collection, exhibit, given, row, answer, k),
     }
 
 
@@ -128,37 +155,72 @@ def project(collection: Collection, run: int, centre: int | None, k: int, *, poi
     exhibit = collection.exhibits[run - 1]
     entities = exhibit.model.parameters["entity"]
     picture = exhibit.home if centre is None else exhibit.points.around(entities[centre])
+    positions, fill = exhibit.fill(picture, from_origin=centre is None)
     nearest = torch.topk(torch.from_numpy(picture.distances), min(k, len(picture.distances)), largest=False).indices
     answer = {
         "run": run,
         "centre": None if centre is None else collection.entities.reference(centre),
-        "projection": projection_in_words(exhibit, centre is not None),
+        "projection": projection_in_words(exhibit, fill, has_centre=centre is not None),
+        "scale": fill.scale,
+        "cut": fill.cut,
         "nearest": [
             {
                 **collection.entities.reference(int(collection.shown[p])),
                 "distance": float(picture.distances[p]),
-                "x": float(picture.positions[p, 0]),
-                "y": float(picture.positions[p, 1]),
+                "x": float(positions[p, 0]),
+                "y": float(positions[p, 1]),
             }
             for p in nearest.tolist()
         ],
     }
     if points:
-        answer["points"] = packed(picture.positions, "float32")
+        answer["points"] = packed(positions, "float32")
         answer["levels"] = exhibit.levels
     return answer
 
 
-def projection_in_words(exhibit: Exhibit, has_centre: bool) -> str:
+def projection_in_words(exhibit: Exhibit, fill: Fill, *, has_centre: bool) -> str:
     """What a reader of the picture must know."""
     middle = "the chosen entity" if has_centre else "the origin"
     space = "Euclidean" if exhibit.model.geometry.is_flat else "hyperbolic"
     if exhibit.model.dim <= 2:
-        return f"The model's own points, {middle} in the middle; colour: norm, in {LEVELS} levels."
+        return f"The model's own points, {middle} in the middle."
+    stretched = f", {fill.scale:.2g} times as long" if fill.scale > 1.005 else ""
+    cut = f"; no entity is nearer than {fill.cut:.2g}, and that much is cut out of the middle" if fill.cut else ""
     return (
-        f"{exhibit.model.dim} dimensions shown in two: the distance from the middle is the true {space} distance "
-        f"from {middle}, the angle is projected; colour: norm, in {LEVELS} levels."
+        f"{exhibit.model.dim} dimensions shown in two: the distance from the middle is the {space} distance from "
+        f"{middle}{stretched}{cut}. The angle is projected."
     )
+
+
+def grown(collection: Collection, run: int) -> Answer:
+    """The tree that the embedding implies: a place, a parent and a depth for every drawn entity in the hierarchy.
+
+    Depth goes by the norm, the angle by the tree; ``parents`` are places among the points, the entity's own at the top.
+    """
+    exhibit, shown = collection.exhibits[run - 1], collection.shown
+    place = np.full(len(collection.entities), -1)
+    place[shown] = np.arange(len(shown))
+    parent = np.where(exhibit.tree.parent < 0, -1, place[exhibit.tree.parent])[shown]
+    alone = parent < 0
+    angles = exhibit.tree.angles()[shown]
+    norms = np.array(exhibit.norms)[shown]
+    low, high = np.quantile(norms, [0.002, 0.995]) if len(norms) else (0.0, 1.0)
+    radius = 0.06 + 0.9 * np.clip((norms - low) / max(high - low, 1e-12), 0, 1)
+    outside = np.isnan(angles)
+    angles = np.where(outside, 0.0, angles)
+    places = radius[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    return {
+        "run": run,
+        "relation": None
+        if collection.hierarchy.relation is None
+        else collection.relations.reference(collection.hierarchy.relation),
+        "points": packed(places, "float32"),
+        "parents": packed(np.where(alone, np.arange(len(shown)), parent), "uint32"),
+        "inside": packed(~outside, "uint8"),
+        "depth": packed(np.clip(collection.hierarchy.rank[shown], 0, 255), "uint8"),
+        "below": packed(exhibit.tree.below[shown], "uint32"),
+    }
 
 
 def asked(collection: Collection, run: int, given: int, relation: int, how: Projection, *, heads: bool) -> Answer:
@@ -169,6 +231,8 @@ def asked(collection: Collection, run: int, given: int, relation: int, how: Proj
     known = np.zeros(len(collection.entities), dtype=bool)
     known[collection.known.objects_of([given], [row])[1]] = True
     kinds = 2 * known + (exhibit.answers.scores(given, row) >= 0)
+    if not exhibit.answers.may_answer_itself(row):
+        kinds[given] = 0
     return {
         "run": run,
         "given": {"before": seen.subject_before.tolist(), "after": seen.subject_after.tolist()},

@@ -17,9 +17,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 import murp
 from murp.errors import UnknownNameError
-from murp.explorer import answers, schema
+from murp.explorer import answers, columns, schema
 from murp.explorer.collection import Collection
+from murp.explorer.differences import differences
 from murp.explorer.encoding import to_json
+from murp.explorer.live import Live
 from murp.explorer.names import SUGGESTIONS, Names
 from murp.explorer.refusals import REFUSALS, Refused, add_refusals
 from murp.explorer.security import Guard
@@ -53,6 +55,8 @@ def create_app(collection: Collection, bound: str = "127.0.0.1", *, framed: bool
     _add_questions(app, collection)  # first, since routes are tried in order and these are asked most
     _add_lookups(app, collection)
     _add_pictures(app, collection)
+    if (trained := collection.exhibits[0].run.path).joinpath("config.toml").is_file():
+        _add_live(app, Live(trained))
     _add_page(app)
     with_shortcut = PredictShortcut(_with_head(app), collection, longest=LONGEST, most=MOST)
     return Guard(
@@ -73,6 +77,8 @@ def _with_head(app: ASGIApp) -> ASGIApp:
 
 def _add_lookups(app: FastAPI, collection: Collection) -> None:
     everything = to_json(answers.drawn(collection))
+    one_at_a_time = asyncio.Lock()
+    kept: list[bytes] = []  # found once, for they take a while
 
     @app.get("/api/run", **_answers(schema.About), summary="what is shown: runs, graph, relations")
     async def about() -> Response:
@@ -94,6 +100,14 @@ def _add_lookups(app: FastAPI, collection: Collection) -> None:
         _check_run(collection, run)
         return _json(answers.entity(collection, run, await find(collection.entities, entity), k))
 
+    @app.get("/api/differences", **_answers(schema.Differences), summary="questions that two runs answer differently")
+    async def differing() -> Response:
+        _check_run(collection, 2)
+        async with one_at_a_time:
+            if not kept:
+                kept.append(to_json(await asyncio.to_thread(differences, collection)))
+        return Response(kept[0], media_type="application/json")
+
     @app.get("/api/metrics", **_answers(schema.MetricsTable), summary="MRR and Hits@k, by relation too")
     async def metrics(run: Which = 1) -> Response:
         _check_run(collection, run)
@@ -109,6 +123,15 @@ def _add_questions(app: FastAPI, collection: Collection) -> None:
         _check_run(collection, run)
         given, r = await _query(collection, head, relation, tail)
         return _json(answers.predict(collection, run, given, r, k, heads=tail is not None))
+
+    @app.get("/api/why", **_answers(schema.Why), summary="the stated facts nearest to an answer")
+    async def why(
+        relation: Relation, answer: Name, head: Head = None, tail: Tail = None, k: Count = 5, run: Which = 1
+    ) -> Response:
+        _check_run(collection, run)
+        given, r = await _query(collection, head, relation, tail)
+        found = await find(collection.entities, answer)
+        return _json(answers.why(collection, run, given, r, found, k, heads=tail is not None))
 
     @app.get("/api/neighbours", **_answers(schema.Neighbours), summary="the entities nearest to one")
     async def neighbours(entity: Name, k: Count = 10, run: Which = 1) -> Response:
@@ -144,6 +167,18 @@ def _add_pictures(app: FastAPI, collection: Collection) -> None:
         _check_run(collection, run)
         given, r = await _query(collection, head, relation, tail)
         return _json(answers.asked(collection, run, given, r, projection, heads=tail is not None))
+
+    @app.get("/api/column", **_answers(schema.Column), summary="what points are coloured or sized by")
+    async def column(name: Name, run: Which = 1) -> Response:
+        _check_run(collection, run)
+        if name not in (known := columns.names(collection)):
+            raise Refused(404, f"there is no column {name!r}.", f"There are {', '.join(known)}.")
+        return _json(await asyncio.to_thread(columns.column, collection, run, name))
+
+    @app.get("/api/tree", **_answers(schema.Grown), summary="the hierarchy that the embedding implies")
+    async def tree(run: Which = 1) -> Response:
+        _check_run(collection, run)
+        return _json(answers.grown(collection, run))
 
     @app.get("/api/edges", **_answers(schema.Edges), summary="the facts of a relation as pairs of points")
     async def edges(relation: Relation) -> Response:
@@ -191,7 +226,41 @@ def _answers(model: type[schema.Strict]) -> dict[str, Any]:
     return {"response_model": None, "responses": {200: {"model": model, "description": "the answer"}, **REFUSALS}}
 
 
-def _add_page(app: FastAPI) -> None:
+def create_live_app(live: Live, bound: str = "127.0.0.1") -> ASGIApp:
+    """The application that shows a training while it goes on: nothing in it needs the model."""
+    app = FastAPI(
+        title="murp training", version=murp.__version__, docs_url=None, redoc_url=None, redirect_slashes=False
+    )
+    add_refusals(app)
+    _add_live(app, live)
+    _add_page(app, first="live.html")
+    return Guard(_with_head(app), bound)
+
+
+def _add_live(app: FastAPI, live: Live) -> None:
+    @app.get("/api/training", **_answers(schema.Training), summary="how a training goes: curves, and epochs to look at")
+    async def training() -> Response:
+        return _json(live.about())
+
+    @app.get("/api/training/points", **_answers(schema.TrainedPoints), summary="which entities its pictures show")
+    async def still() -> Response:
+        _check_film(live)
+        return _json(live.still())
+
+    @app.get("/api/training/picture", **_answers(schema.TrainedPicture), summary="where they were after an epoch")
+    async def picture(epoch: Annotated[int, Query(ge=0, le=10**9, description="one of those listed")]) -> Response:
+        _check_film(live)
+        if epoch not in live.film.epochs():
+            raise Refused(404, f"there is no picture of epoch {epoch}.", "/api/training lists those there are.")
+        return _json(live.frame(epoch))
+
+
+def _check_film(live: Live) -> None:
+    if not live.film.epochs():
+        raise Refused(404, "nobody recorded this training.", "Train with --explore to have pictures of it.")
+
+
+def _add_page(app: FastAPI, first: str = "index.html") -> None:
     """The page's few files, read once; nothing else on the disk is ever served."""
     pages = {file.name: file.read_bytes() for file in files("murp.explorer").joinpath("page").iterdir()}
 
@@ -203,4 +272,8 @@ def _add_page(app: FastAPI) -> None:
 
     @app.get("/", include_in_schema=False)
     async def index() -> Response:
-        return await part("index.html")
+        return await part(first)
+
+    @app.get("/training", include_in_schema=False)
+    async def training_page() -> Response:
+        return await part("live.html")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from functools import lru_cache
 from typing import Any
@@ -17,13 +17,16 @@ from numpy.typing import NDArray
 from murp.errors import NotFiniteError, RunError
 from murp.evaluation import Report
 from murp.explorer.encoding import packed
+from murp.explorer.filling import Fill, filled, find_fill
 from murp.explorer.names import Names
+from murp.explorer.tree import Hierarchy, Tree, importance
 from murp.graph import SPLITS, KnowledgeGraph, KnownFacts, Split
 from murp.prediction import Answers
-from murp.projection import Points
+from murp.projection import Picture, Points
 from murp.runs import Run
 
-MOST_POINTS = 100_000  # drawn; of a larger graph the entities with the most facts
+MOST_POINTS = 1_000_000  # drawn; of a larger graph the most important entities
+MOST_NAMED = 100_000  # of those drawn: whose ids and names the page is given
 LEVELS = 8
 RELATIONS_KEPT = 64
 
@@ -46,7 +49,7 @@ def one_thread() -> Iterator[None]:
 class Exhibit:
     """One run, what it answers, norms and biases; ``points`` are those drawn, ``home``: seen from the origin."""
 
-    def __init__(self, run: Run, known: KnownFacts, shown: NDArray[np.int64]) -> None:
+    def __init__(self, run: Run, known: KnownFacts, hierarchy: Hierarchy) -> None:
         for name, values in run.model.parameters.items():
             if not bool(torch.isfinite(values).all()):
                 raise NotFiniteError(
@@ -58,34 +61,53 @@ class Exhibit:
         self.calibration = run.calibration  # now: a training may put other weights, and theirs, into the folder
         self.answers = Answers(run.model, run.graph, known, ready=True)
         entity = run.model.parameters["entity"]
-        self.points = Points(run.model.geometry, entity if len(shown) == len(entity) else entity[shown])
-        self.home = self.points.around(torch.zeros_like(entity[0]), near=None)
+        self.tree = Tree(hierarchy, run.model)
         self.norms: list[float] = torch.linalg.vector_norm(entity.double(), dim=-1).tolist()
         self.biases: dict[str, list[float]] = {
             role: run.model.parameters[f"{role}_bias"].tolist()
             for role in ("subject", "object")
             if f"{role}_bias" in run.model.parameters
         }
+
+    def draw(self, shown: NDArray[np.int64]) -> None:
+        """Prepare the pictures of these entities, in this order."""
+        entity = self.model.parameters["entity"]
+        self.points = Points(self.model.geometry, entity[shown])
+        self.home = self.points.around(torch.zeros_like(entity[0]), near=None)
         drawn = np.array(self.norms, dtype=np.float64)[shown]
         bounds = np.quantile(drawn, np.arange(1, LEVELS) / LEVELS)
         self.levels = packed(np.searchsorted(bounds, drawn, side="right"), "uint8")
+
+    def fill(self, picture: Picture, *, from_origin: bool) -> tuple[NDArray[np.float64], Fill]:
+        """A picture's positions that take up the disk; a model of two dimensions is drawn as it is."""
+        if self.model.dim <= 2:
+            return picture.positions, Fill()
+        fill = find_fill(self.model.geometry, picture.distances, from_origin=from_origin)
+        return filled(self.model.geometry, picture.positions, picture.distances, fill), fill
 
 
 class Collection:
     """The runs side by side, the names and facts of their graph, and figures that take a while."""
 
     @one_thread()
-    def __init__(self, runs: list[Run]) -> None:
+    def __init__(self, runs: Sequence[Run], columns: dict[str, list[str | None]] | None = None) -> None:
         for other in runs[1:]:
             _refuse_another_graph(runs[0], other)
         self.graph = graph = runs[0].graph
+        self.columns = columns or {}  # of the reader: a text for every entity, None where there is none
         facts = graph.facts()
         degree = np.bincount(facts[:, [0, 2]].ravel(), minlength=graph.num_entities)
         self.entities = Names(graph.entities, degree)
         self.relations = Names(graph.relations, np.bincount(facts[:, 1], minlength=graph.num_relations))
         self.known = KnownFacts.of(graph)
-        self.shown = np.sort(np.argsort(-degree, kind="stable")[:MOST_POINTS])
-        self.exhibits = [Exhibit(run, self.known, self.shown) for run in runs]
+        self.hierarchy = Hierarchy.of(graph)
+        self.suggestions: list[dict[str, Any]] | None = None  # questions to begin with, once they are looked for
+        self.exhibits = [Exhibit(run, self.known, self.hierarchy) for run in runs]
+        self.importance = importance(degree, self.exhibits[0].tree)
+        # The most important first: the page draws and names as many from the front as it has time and room for.
+        self.shown = np.argsort(-self.importance, kind="stable")[:MOST_POINTS]
+        for exhibit in self.exhibits:
+            exhibit.draw(self.shown)
         self.edges = lru_cache(maxsize=RELATIONS_KEPT)(self._edges)
         self._reports: list[Future[Report]] = []
         self._evaluated_by = 0  # a process; a forked child has none of its parent's threads
@@ -109,6 +131,13 @@ class Collection:
             except Exception as error:  # whoever asks for the figures is told
                 report.set_exception(error)
 
+    @property
+    def default_relation(self) -> int:
+        """The relation that a reader sees first: the hierarchy's, or the one with most facts."""
+        if self.hierarchy.relation is not None:
+            return self.hierarchy.relation
+        return int(np.argmax(self.relations.weights))
+
     def report(self, run: int) -> Future[Report]:
         """The figures of run 1 or 2, once they are there."""
         self.evaluate()
@@ -117,11 +146,20 @@ class Collection:
     def _edges(self, relation: int) -> dict[str, Any]:
         """The distinct facts (E, 2) of a relation whose head and tail are both drawn, as places among the points."""
         place = np.full(self.graph.num_entities, -1)
-        place[self.shown] = np.arange(len(self.shown))
+        named = self.shown[:MOST_NAMED]
+        place[named] = np.arange(len(named))
         facts = self.graph.facts()
         pairs = np.unique(facts[facts[:, 1] == relation][:, [0, 2]], axis=0)
         drawn = place[pairs]
-        return {"facts": len(pairs), "edges": packed(drawn[(drawn >= 0).all(1)], "uint32")}
+        both = (drawn >= 0).all(1)
+        splits = self.known.split_of(
+            pairs[:, 0].astype(np.int64), np.full(len(pairs), relation), pairs[:, 1:].astype(np.int64)
+        )
+        return {
+            "facts": len(pairs),
+            "edges": packed(drawn[both], "uint32"),
+            "splits": packed(splits[both, 0], "uint8"),
+        }
 
 
 def _refuse_another_graph(first: Run, other: Run) -> None:

@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 
 from murp.errors import MurpError
-from murp.explorer import answers
-from murp.explorer.collection import Collection
+from murp.explorer import answers, columns
+from murp.explorer.collection import MOST_NAMED, Collection, Exhibit
 from murp.explorer.encoding import packed, to_json
+from murp.explorer.facts import likely, probabilities
 from murp.files import replacing
 from murp.runs import Run
 
+MOST_LIKELY = 50_000  # entities whose likely facts a page carries
 _IMPORT = re.compile(r'^import [^;]*? from "\./(\w+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=const|let|function|async|class)", re.MULTILINE)
 
@@ -42,20 +44,25 @@ def write_page(run: Run, path: Path) -> None:
 
 def page(collection: Collection) -> str:
     """The whole page: markup, style, script and data."""
-    script, style = joined("app.js"), _read("style.css")
+    return one_file("index.html", "app.js", contents(collection))
+
+
+def one_file(markup: str, module: str, values: dict[str, Any]) -> str:
+    """A page of ours with everything it needs in it, and ``values`` as its data."""
+    script, style = joined(module), _read("style.css")
     policy = f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:"
     icon = base64.b64encode(_read("icon.svg").encode()).decode()
     # "<" would let a name end the element it stands in.
-    data = to_json(contents(collection)).decode().replace("<", "\\u003c")
+    data = to_json(values).decode().replace("<", "\\u003c")
     head = {
         '<link rel="icon" href="/page/icon.svg">': f'<link rel="icon" href="data:image/svg+xml;base64,{icon}">',
         '<link rel="stylesheet" href="/page/style.css">': f"<style>{style}</style>",
-        '<script type="module" src="/page/app.js"></script>': f'<script type="module">{script}</script>',
+        f'<script type="module" src="/page/{module}"></script>': f'<script type="module">{script}</script>',
         '<meta charset="utf-8">': '<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
         "</head>": f'<script type="application/json" id="data">{data}</script>\n</head>',
     }
-    text = _read("index.html")
+    text = _read(markup)
     for tag, inline in head.items():
         assert text.count(tag) == 1, tag
         text = text.replace(tag, inline)
@@ -63,16 +70,38 @@ def page(collection: Collection) -> str:
 
 
 def contents(collection: Collection) -> dict[str, Any]:
-    """What the exported page knows: names, glosses, norms, biases, one picture, and the edges of every relation."""
-    exhibit, shown = collection.exhibits[0], collection.shown
+    """What the exported page knows: names, glosses, norms, biases, one picture and the facts, stated and likely."""
+    exhibit, shown = collection.exhibits[0], collection.shown[:MOST_NAMED]
     glosses = [collection.graph.entities.gloss(int(i)) for i in shown]
     return {
         "about": answers.about(collection),
         "entities": {**answers.drawn(collection), "glosses": glosses},
+        "likely": _likely(collection, exhibit),
+        "columns": {name: columns.column(collection, 1, name) for name in columns.names(collection)},
+        "tree": answers.grown(collection, 1),
         "project": answers.project(collection, 1, None, 20, points=True),
         "norms": packed(np.array(exhibit.norms)[shown], "float32"),
         "biases": {role: packed(np.array(values)[shown], "float32") for role, values in exhibit.biases.items()},
         "edges": {id: collection.edges(r)["edges"] for r, id in enumerate(collection.relations.ids)},
+        "splits": {id: collection.edges(r)["splits"] for r, id in enumerate(collection.relations.ids)},
+    }
+
+
+def _likely(collection: Collection, exhibit: Exhibit) -> dict[str, Any]:
+    """The likely new facts of the drawn entities (P, k): row, place of the other end and probability; the row is 2R
+    where there is none. Of a large graph the most important entities have them."""
+    shown = collection.shown[:MOST_LIKELY]
+    found = likely(exhibit, shown)
+    place = np.full(len(collection.entities), -1)
+    place[collection.shown] = np.arange(len(collection.shown))
+    others = np.where(found.objects < 0, -1, place[found.objects])
+    rows = np.where(others < 0, 2 * len(collection.relations), found.rows)
+    own, calibrated = probabilities(exhibit, found)
+    return {
+        "rows": packed(rows, "uint32"),
+        "others": packed(np.maximum(others, 0), "uint32"),
+        "probabilities": packed(own if calibrated is None else calibrated, "float32"),
+        "calibrated": exhibit.calibration is not None,
     }
 
 

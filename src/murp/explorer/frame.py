@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import atexit
 import html
+import os
 import threading
 import weakref
+from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from murp.explorer.collection import Collection, one_thread
+from murp.explorer.columns import read_columns
 from murp.explorer.server import address_of, bind, ready
 from murp.runs import Run
 
@@ -23,12 +27,21 @@ class Explorer:
     A notebook shows its page in a frame. It ends with :meth:`close`, at the end of a ``with``, or with the process.
     """
 
-    def __init__(self, runs: list[Run], *, host: str = "127.0.0.1", port: int = 0, height: int = HEIGHT) -> None:
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        *,
+        columns: str | os.PathLike[str] | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        height: int = HEIGHT,
+    ) -> None:
         self.height = height
+        colours = None if columns is None else read_columns(Path(columns), runs[0].graph)
         bound = bind(host, port)
         try:
             with one_thread():
-                self._server = ready(Collection(runs), host, framed=True)
+                self._server = ready(Collection(runs, colours), host, framed=True)
         except BaseException:
             bound.close()
             raise

@@ -30,6 +30,7 @@ class Names:
         self._columns: list[pa.Array] = [pc.utf8_lower(readable)]
         if vocabulary.names is not None:
             self._columns.append(pc.utf8_lower(vocabulary.ids))
+        self._glosses = None if vocabulary.glosses is None else pc.utf8_lower(vocabulary.glosses)
         self._index = {name: i for i, name in enumerate(self.names)}
         self.shared: dict[str, list[int]] = {name: [] for name, count in Counter(self.names).items() if count > 1}
         for index, name in enumerate(self.names):
@@ -51,19 +52,22 @@ class Names:
         return {"id": self.ids[index], "name": self.names[index]}
 
     def search(self, text: str, k: int) -> list[int]:
-        """Up to ``k`` things whose name or id contains ``text``, whatever the case.
+        """Up to ``k`` things whose name, id or gloss contains ``text``, whatever the case.
 
-        Equal to the text come first, then beginning with it, then the others; the most frequent first.
-        Nothing typed yet: the most frequent of all.
+        Equal to the text come first, then beginning with it, then the others, last those with the text in their gloss;
+        the most frequent first. Nothing typed yet: the most frequent of all.
         """
         typed = text.strip().lower()
-        # 0 equal, 1 at the beginning, 2 inside, 3 nowhere
-        match = np.full(len(self), 3 if typed else 0)
+        # 0 equal, 1 at the beginning, 2 inside, 3 in the gloss, 4 nowhere
+        match = np.full(len(self), 4 if typed else 0)
         for column in self._columns if typed else ():
             position = pc.find_substring(column, typed).to_numpy(False)
-            match = np.minimum(match, np.where(position < 0, 3, np.where(position == 0, 1, 2)))
+            match = np.minimum(match, np.where(position < 0, 4, np.where(position == 0, 1, 2)))
             match[pc.equal(column, typed).to_numpy(False)] = 0
-        found = np.flatnonzero(match < 3)
+        if typed and self._glosses is not None:
+            position = pc.fill_null(pc.find_substring(self._glosses, typed), -1).to_numpy(False)
+            match = np.minimum(match, np.where(position < 0, 4, 3))
+        found = np.flatnonzero(match < 4)
         order = np.lexsort((found, -self.weights[found], match[found]))
         return [int(i) for i in found[order[:k]]]
 

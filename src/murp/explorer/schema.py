@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Split = Literal["train", "valid", "test"]
+Side = Literal["tail", "head"]
 ASIA = {"id": "asia.n.01", "name": "asia"}
 INDIA = {"id": "india.n.01", "name": "India"}
 HAS_PART = {"id": "has_part", "name": "has_part"}
@@ -68,16 +69,43 @@ class RunAbout(Strict):
     best_mrr: float | None = Field(description="on valid, protocol standard")
 
 
+class ColumnName(Strict):
+    name: str
+
+
+class Column(Strict):
+    """A class of every point, and what the classes mean."""
+
+    run: int
+    name: str
+    classes: Packed = Field(description="(P) uint8: 0 … 7")
+    labels: list[str]
+    is_category: bool
+
+
+class Suggestion(Strict):
+    """A question worth a click."""
+
+    entity: Reference
+    relation: Reference
+    direction: Side = Field(description="what is asked for")
+
+
 class About(Strict):
     murp: str
     graph: Graph
     drawn: int = Field(description="how many entities are drawn")
     relations: list[Relation]
+    relation: str = Field(description="the id of the one shown first")
+    hierarchy: str | None = Field(description="the id of the relation of the tree")
+    suggestions: list[Suggestion]
+    training: bool = Field(description="whether its training was watched: /training shows it")
+    columns: list[ColumnName] = Field(description="what points can be coloured and sized by")
     runs: list[RunAbout]
 
 
 class Drawn(Strict):
-    """Ids and names in the order of the points of /api/project."""
+    """Ids and names in the order of the points of /api/project, the most important first; at most 100,000."""
 
     ids: list[str]
     names: list[str]
@@ -106,6 +134,26 @@ class Neighbours(Strict):
     neighbours: list[Neighbour]
 
 
+class Stated(Reference):
+    known: Split
+
+
+class StatedFacts(Strict):
+    """The facts of one relation; ``side`` is the place that the others take."""
+
+    relation: Reference
+    side: Side
+    total: int
+    facts: list[Stated]
+
+
+class LikelyFact(Reference):
+    relation: Reference
+    side: Side
+    probability: float = Field(description="σ(φ)")
+    calibrated: float | None = Field(description="by the run's calibration; null: it has none")
+
+
 class Entity(Reference):
     run: int
     gloss: str | None
@@ -113,6 +161,9 @@ class Entity(Reference):
     norm: float
     biases: dict[Literal["subject", "object"], float]
     neighbours: list[Neighbour]
+    path: list[Reference] = Field(description="to the top of the hierarchy, itself first")
+    stated: list[StatedFacts]
+    likely: list[LikelyFact]
 
 
 class Prediction(Reference):
@@ -142,6 +193,32 @@ class Predictions(Strict):
     predictions: list[Prediction]
 
 
+class Support(Strict):
+    head: Reference
+    tail: Reference
+    distance: float = Field(description="of its two ends from those of the answer, together")
+
+
+class Why(Strict):
+    """Training facts of the same relation that lie nearest to an answer."""
+
+    run: int
+    relation: Reference
+    facts: list[Support]
+
+
+class Grown(Strict):
+    """The tree that the embedding implies: the radius goes by the norm, the angle by the tree."""
+
+    run: int
+    relation: Reference | None
+    points: Packed = Field(description="(P, 2) float32")
+    parents: Packed = Field(description="(P) uint32: the place of the parent among the points; its own at the top")
+    inside: Packed = Field(description="(P) uint8: whether it is part of the hierarchy")
+    depth: Packed = Field(description="(P) uint8: levels below the top")
+    below: Packed = Field(description="(P) uint32: how many it stands above, itself included")
+
+
 class Near(Reference):
     distance: float = Field(description="from the centre, in the model's geometry")
     x: float
@@ -158,6 +235,8 @@ class Projected(Strict):
     run: int
     centre: Reference | None = Field(description="null: the origin")
     projection: str = Field(description="what the picture shows, in words")
+    scale: float = Field(description="a distance d is drawn as if it were scale · (d - cut)")
+    cut: float
     nearest: list[Near]
     points: Packed | None = Field(default=None, description="(P, 2) float32: every drawn entity")
     levels: Packed | None = Field(default=None, description="(P) uint8: eighth of the norms, 0 the smallest")
@@ -169,20 +248,73 @@ class Places(Strict):
 
 
 class Asked(Strict):
-    """The given entity and its answers before and after the relation moves them; kinds: 2 · known + (p ≥ ½)."""
+    """The given entity and its answers before and after the relation moves them; kinds: 2 · known + (p ≥ ½).
+
+    ``known`` is stated and likely, ``new`` likely and not stated, ``missed`` stated and not likely.
+    """
 
     run: int
     given: Places
     before: Packed
     after: Packed
     kinds: Packed
-    counts: dict[Literal["true negative", "false positive", "false negative", "true positive"], int]
+    counts: dict[Literal["other", "new", "missed", "known"], int]
 
 
 class Edges(Strict):
     relation: Reference
     facts: int
     edges: Packed = Field(description="(E, 2) uint32: places of head and tail among the points")
+    splits: Packed = Field(description="(E) uint8: which states it, 0 train, 1 valid, 2 test")
+
+
+class TrainingRecord(Strict):
+    epoch: int
+    loss: float
+    mrr: float | None = Field(description="on valid, protocol standard, where it was computed")
+
+
+class Training(Strict):
+    """A training, going on or done."""
+
+    name: str
+    graph: str
+    model: str
+    dim: int
+    geometry: str
+    epochs: int = Field(description="how many there will be")
+    done: bool
+    records: list[TrainingRecord]
+    snapshots: list[int] = Field(description="the epochs that /api/training/picture has")
+
+
+class TrainedPoints(Strict):
+    """The entities of the pictures, in the order of their points."""
+
+    ids: list[str]
+    names: list[str]
+    depth: Packed
+    relation: str | None
+    edges: Packed = Field(description="(E, 2) uint32: places of parent and child among the points")
+
+
+class TrainedPicture(Strict):
+    epoch: int
+    points: Packed
+    scale: float
+
+
+class Difference(Suggestion):
+    answer: Reference
+    ranks: list[float] = Field(description="filtered, protocol standard; of each run")
+
+
+class Differences(Strict):
+    """Held-out facts that the runs rank most differently."""
+
+    split: Split
+    asked: int = Field(description="questions that were compared")
+    questions: list[Difference]
 
 
 class Figures(Strict):

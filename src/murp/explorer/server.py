@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import socket
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from murp.errors import MurpError
-from murp.explorer.app import create_app
+from murp.explorer.app import create_app, create_live_app
 from murp.explorer.collection import Collection, one_thread
 from murp.explorer.door import Server
+from murp.explorer.live import Live
 from murp.explorer.protocol import PATIENCE, Protocol
 from murp.explorer.security import is_loopback
 
@@ -101,6 +104,19 @@ def serve(collection: Collection, bound: socket.socket, host: str) -> None:
         pass  # how it is meant to end
     finally:
         bound.close()
+
+
+@contextlib.contextmanager
+def watching(live: Live, bound: socket.socket, host: str) -> Iterator[None]:
+    """Show a training in a thread while the block trains."""
+    server = Server(configured(create_live_app(live, host)))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, name="murp-watched", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(timeout=10)
 
 
 def _run(server: Server, bound: socket.socket) -> None:

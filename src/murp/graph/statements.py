@@ -8,6 +8,7 @@ nodes as ``_:name``, literals as N-Triples writes them, in quotation marks.
 from __future__ import annotations
 
 import io
+import re
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -96,7 +97,13 @@ class Source:
                     self.left_out += int((~cut.right).sum())
                     yield cut.table if cut.right.all() else cut.table.filter(pa.array(cut.right))
         except SyntaxError as error:
-            raise DataError(f"{self.where}, line {begun + (error.lineno or 1)}: {_said(error)}.") from error
+            # Its own words name the line of a block, and of XML none.
+            line = "" if error.lineno is None else f", line {begun + error.lineno}"
+            column = f", column {error.offset}" if line and error.offset else ""
+            said = re.sub(r"^Parser error [^:]*: ", "", _said(error.msg))
+            if "LoadDocumentCallback" in said:
+                said = "its context lies elsewhere, and nothing is fetched. Put the context into the file"
+            raise DataError(f"{self.where}{line}{column}: {said}. Mend it there, or write the file again.") from error
         except (ValueError, OSError, RecursionError, MemoryError) as error:
             raise DataError(f"{self.where}: cannot be read: {_said(error)}.") from error
 
@@ -201,5 +208,5 @@ def _strings(data: bytes, bounds: NDArray[np.int64]) -> list[pa.Array] | None:
     return columns
 
 
-def _said(error: BaseException) -> str:
+def _said(error: object) -> str:
     return " ".join(str(error).split())[:300].rstrip(".")

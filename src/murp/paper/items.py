@@ -22,6 +22,8 @@ from murp.plots import ask
 from murp.runs import Run, folder
 
 WRONG = ("false positive", "false negative")
+# The paper's words for what our pictures call new, missed and known.
+OURS = {"false positive": "new", "false negative": "missed", "true positive": "known"}
 
 
 def table1(experiments: Experiments) -> None:
@@ -129,10 +131,11 @@ def figure5(experiments: Experiments) -> None:
         planned = experiments.seeded(PlannedRun(items["data"], model, items["dim"], items["lr"]))
         runs = experiments.open(*planned)
         every = [ask(run.model, graph, subject, relation, others=items["others"]) for run in runs]
-        counts = {kind: [int(one.answers()[kind].sum()) for one in every] for kind in WRONG}
+        counts = {kind: [int(one.answers()[OURS[kind]].sum()) for one in every] for kind in WRONG}
         cells.append({"model": model, "runs": [run.name for run in planned], "counts": counts})
         asked = every[0]
-        answers = {kind: [asked.names[i] for i in np.flatnonzero(which)] for kind, which in asked.answers().items()}
+        of = asked.answers()
+        answers = {kind: [asked.names[i] for i in np.flatnonzero(of[ours])] for kind, ours in OURS.items()}
         models[model] = {
             **_weights(runs[0]),
             "names": list(asked.names),
@@ -143,7 +146,7 @@ def figure5(experiments: Experiments) -> None:
             "probabilities": np.round(asked.probabilities, 4).tolist(),
             "known": asked.known.tolist(),
             "disk": asked.disk,
-            **{kind: answers[kind] for kind in (*WRONG, "true positive")},
+            **answers,
         }
     where = {"subject": graph.entities.name(subject), "relation": graph.relations.name(relation)}
     experiments.store("figure5", {"settings": items, **where, "models": models, "cells": cells})

@@ -23,10 +23,10 @@ from murp.widths import shortened
 
 # What the model says of an object and what the graph knows: colour and size, the later drawn above the earlier.
 ANSWERS = {
-    "true negative": (BLUE, 3.0),
-    "false negative": (GREEN, 16.0),
-    "false positive": (ORANGE, 16.0),
-    "true positive": (VERMILION, 16.0),
+    "other": (BLUE, 3.0),
+    "missed": (GREEN, 16.0),
+    "new": (ORANGE, 16.0),
+    "known": (VERMILION, 16.0),
 }
 SUBJECT = PURPLE
 
@@ -52,18 +52,22 @@ class Question:
     disk: bool
 
     def answers(self) -> dict[str, NDArray[np.bool_]]:
-        """Which objects are true and false positives and negatives: (n,) each."""
+        """Which objects are known, new, missed and other: (n,) each."""
         return judged(self.probabilities, self.known)
 
 
 def judged(probabilities: NDArray[np.float64], known: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
-    """Answers (n,) by what the model says, σ(φ) ≥ ½, and what the graph states; each is in exactly one group."""
+    """Answers (n,) by what the model says, σ(φ) ≥ ½, and what the graph states; each is in exactly one group.
+
+    ``known`` is said by both, ``new`` by the model alone, ``missed`` by the graph alone. A new answer may well be true:
+    a graph does not state everything.
+    """
     likely = probabilities >= 0.5
     return {
-        "true negative": ~known & ~likely,
-        "false negative": known & ~likely,
-        "false positive": ~known & likely,
-        "true positive": known & likely,
+        "other": ~known & ~likely,
+        "missed": known & ~likely,
+        "new": ~known & likely,
+        "known": known & likely,
     }
 
 
@@ -111,10 +115,11 @@ def known_objects(graph: KnowledgeGraph, subject: int, relation: int) -> NDArray
 
 
 def worth_a_name(probabilities: NDArray[np.float64], known: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The objects known or predicted: first the false positives, then the rest by falling probability."""
+    """The objects known or predicted: the new ones, then those missed, then the rest, each the likeliest first."""
     likely = probabilities >= 0.5
     shown = np.flatnonzero(known | likely)
-    return shown[np.lexsort((-probabilities[shown], known[shown]))]
+    order = np.where(~known, 0, np.where(likely, 2, 1))[shown]
+    return shown[np.lexsort((-probabilities[shown], order))]
 
 
 def question(models: Mapping[str, Question], *, labels: int = 25) -> Figure:

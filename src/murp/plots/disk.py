@@ -55,10 +55,10 @@ def answers_disk(run: Run, subject: int, relation: int, *, labels: int = 40) -> 
     figure, axes = new_disk(f"{asked}   {described(run)}", scale_note(run.model.geometry), seen.positions)
     for level, (answer, chosen) in enumerate(judged(seen.probabilities, seen.known).items()):
         chosen[subject] = False
-        colour, area = (GREY, 3.0) if answer == "true negative" else (ANSWERS[answer][0], 22.0)
-        label = f"{'other entities' if answer == 'true negative' else answer} ({chosen.sum():,})"
+        colour, area = (GREY, 3.0) if answer == "other" else (ANSWERS[answer][0], 22.0)
+        label = f"{'other entities' if answer == 'other' else answer} ({chosen.sum():,})"
         x, y = seen.positions[chosen].T
-        many = answer == "true negative"
+        many = answer == "other"
         axes.scatter(x, y, s=area, c=colour, label=label, linewidths=0, zorder=1 + 0.1 * level, rasterized=many)
     label = f"head: {shortened(graph.entities.name(subject), 24)}"
     axes.scatter([0], [0], s=90, c=SUBJECT, marker="*", linewidths=0, label=label, zorder=4)

@@ -181,7 +181,7 @@ def _scale(run: Run, edges: int | None, colour: Colour) -> tuple[NDArray[np.floa
     relation = int(np.argmax([len(part) for part in of_relation])) if edges is None else edges
     levels = find_levels(of_relation[relation])
     depths = np.full(run.graph.num_entities, np.nan)
-    depths[levels.nodes] = levels.depth
+    depths[levels.nodes] = levels.rank
     return depths, f"depth under {shortened(run.graph.relations.name(relation))}; grey: not part of it"
 
 

@@ -52,6 +52,10 @@ class Answers:
         self._without_loops = ~relations_with_loops(graph)
         self._is_without_loops: list[bool] = self._without_loops.tolist()
 
+    def may_answer_itself(self, relation: int) -> bool:
+        """Whether the entity asked about may be an answer: the relation (0 … 2R-1) has facts of one with itself."""
+        return not self._is_without_loops[relation]
+
     def best(
         self, subjects: Indices, relations: Indices, k: int, *, new_only: bool = False, memory: int | None = None
     ) -> Ranking:

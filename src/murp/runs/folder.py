@@ -10,6 +10,7 @@ best.safetensors   weights of the best validation, where there was one
 last.previous.safetensors, best.previous.safetensors
                    the checkpoints before those, for when they are damaged
 lock               held by the process that trains; see :mod:`murp.runs.lock`
+snapshots/         where points were, epoch by epoch, if the training was watched; see :mod:`murp.explorer.snapshots`
 calibration.json   calibrated probabilities, where `murp calibrate` made them
 
 The format is 1. It grows when this version could not read a folder of the next, or read it wrongly; files that may be

@@ -76,6 +76,7 @@ def fit(jobs: Sequence[Job], engine: Engine, progress: Silent) -> None:
         job.optimizer = optimizer
     boards = [tensorboard.writer(job.path) if job.config.tensorboard else None for job in jobs]
     saved = noted = time.monotonic()
+    progress.watch(lead.path, lead.graph, lead.model)
     progress.start(state, sampler.steps_before(state.chunk), sampler.steps, config.epochs)
     try:
         # Leaving the pool waits for what is still being written.

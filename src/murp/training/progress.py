@@ -12,6 +12,8 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeR
 
 from murp.display import console, in_notebook, show, watched
 from murp.engines import Chunk
+from murp.graph import KnowledgeGraph
+from murp.models import Model
 from murp.training.state import State
 
 # A log gets a line at least once in so many seconds, be there a validation or not.
@@ -22,6 +24,9 @@ class Silent:
     """Says nothing; also the interface of the others."""
 
     begun = False  # whether there was anything to train
+
+    def watch(self, path: Path, graph: KnowledgeGraph, model: Model) -> None:
+        """What is about to be trained into which run folder, for who wants to look at it after an epoch."""
 
     def start(self, state: State, done: int, steps: int, epochs: int) -> None:
         """Training begins, or goes on, at ``state``; ``done`` of the epoch's ``steps`` steps are behind it."""
@@ -49,6 +54,9 @@ class Named(Silent):
 
     def __init__(self, shown: Silent, run: Path) -> None:
         self.shown, self.run = shown, run
+
+    def watch(self, path: Path, graph: KnowledgeGraph, model: Model) -> None:
+        self.shown.watch(path, graph, model)
 
     def start(self, state: State, done: int, steps: int, epochs: int) -> None:
         self.shown.start(state, done, steps, epochs)

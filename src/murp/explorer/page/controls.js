@@ -2,16 +2,42 @@
 
 import { copyLink } from "./copying.js";
 import { $ } from "./dom.js";
+import { savePng, saveSvg } from "./download.js";
 import { shared, source, state } from "./shared.js";
 import { guarded } from "./trouble.js";
 
-// on: {refresh(), choose(id), remember()}
+// on: {refresh(), choose(id), remember(), undo()}
 export function startControls(on) {
   const set = (name, value) => { state[name] = value; on.refresh(); };
-  for (const name of ["relation", "direction", "projection"]) $(name).addEventListener("change", (event) => set(name, event.target.value));
+  for (const name of ["relation", "direction", "projection", "colour", "size"]) $(name).addEventListener("change", (event) => set(name, event.target.value));
   $("view-map").addEventListener("click", () => set("view", "map"));
   $("view-question").addEventListener("click", () => set("view", "question"));
   $("origin").addEventListener("click", () => on.choose(""));
+  $("tree").addEventListener("change", (event) => set("tree", event.target.checked ? "1" : "0"));
+  for (const name of ["colour", "size"]) $(name).addEventListener("change", () => shared.hidden.clear());
+  $("undo").addEventListener("click", on.undo);
+  const zoom = (factor) => () => {
+    for (const disk of shared.disks) { disk.zoomAt(0, 0, factor); disk.settle(); }
+    on.remember();
+  };
+  $("nearer").addEventListener("click", zoom(1.5));
+  $("farther").addEventListener("click", zoom(1 / 1.5));
+  const title = (i) => `${shared.about.graph.name} · ${shared.about.runs[i].title}`;
+  const name = () => [shared.about.graph.name, state.entity, state.view].filter(Boolean).join("-").replace(/[^\w.-]+/g, "_");
+  $("png").addEventListener("click", () => shared.disks.forEach((disk, i) => savePng(disk, title(i), shared.look, `${name()}${i ? "-2" : ""}`)));
+  $("svg").addEventListener("click", () => shared.disks.forEach((disk, i) => saveSvg(disk, title(i), shared.look, `${name()}${i ? "-2" : ""}`)));
+  $("full").addEventListener("click", guarded(async () => {
+    if (document.fullscreenElement) await document.exitFullscreen();
+    else await $("stage").requestFullscreen();
+  }));
+  document.addEventListener("fullscreenchange", () => { $("full").textContent = document.fullscreenElement ? "Leave full screen" : "Full screen"; });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "f" && !event.ctrlKey && !event.metaKey && !["INPUT", "SELECT"].includes(document.activeElement.tagName)) $("full").click();
+    if ((event.ctrlKey || event.metaKey) && event.key === "z" && !["INPUT", "TEXTAREA"].includes(document.activeElement.tagName)) {
+      event.preventDefault();
+      on.undo();
+    }
+  });
   $("edges").addEventListener("change", guarded(async ({ target: box }) => {
     let edges = null;
     try {

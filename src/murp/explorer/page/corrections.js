@@ -9,7 +9,7 @@ export async function correct(link) {
   const said = [];
   let closest = [];
   if (isStored()) link.view = "map";
-  const [first] = about.relations;
+  const first = about.relations.find(({ id }) => id === about.relation) ?? about.relations[0];
   const relation = about.relations.find(({ id }) => id === link.relation) ?? about.relations.find(({ name }) => name === link.relation);
   if (link.relation && !relation) said.push(`“${link.relation}” is no relation of ${about.graph.name}: ${first?.name} is shown.`);
   link.relation = (relation ?? first)?.id ?? "";
@@ -20,7 +20,7 @@ export async function correct(link) {
       if (error.status !== 404) throw error;
       closest = error.closest;
       said.push(`“${link.entity}” names no single entity of ${about.graph.name}: the origin is shown.`);
-      Object.assign(link, { entity: "", drag1: "", drag2: "" });
+      Object.assign(link, { entity: "", drag1: "", drag2: "", zoom1: "", zoom2: "" });
     }
   }
   return { said, closest };

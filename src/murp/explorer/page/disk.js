@@ -1,12 +1,15 @@
 // One disk: points under an isometry, drawn in two layers (dots below; edges, marks and names above).
 
 import { byClass } from "./dots.js";
-import { drawOverlay, labelling, touching } from "./overlay.js";
+import { labelling } from "./labels.js";
+import { drawOverlay, touching } from "./overlay.js";
 import { Pace, still } from "./pace.js";
 import { Raster } from "./raster.js";
-import { alignment, carry, inside, moved } from "./spaces.js";
+import { alignment, moved } from "./spaces.js";
 import { DONE, drawUnderlay } from "./underlay.js";
+import { bounded, draggedBy, reachOf, zoomedAt } from "./view.js";
 
+const MOVING = 100000; // points at most in motion
 const SHARPEST = 2; // device pixels a CSS pixel; more costs time and shows nothing
 
 export class Disk {
@@ -16,7 +19,11 @@ export class Disk {
     this.raster = new Raster(parts.dots);
     this.context = parts.overlay.getContext("2d");
     this.isometry = space.identity();
+    this.zoom = 1;
     this.flip = false;
+    this.hidden = new Set(); // colours that the legend has switched off
+    this.named = entities.ids.length; // points after these are drawn and have no name here
+    this.widths = new Map();
     this.base = new Float32Array(0);
     this.classes = new Uint8Array(0);
     this.edges = null;
@@ -38,13 +45,16 @@ export class Disk {
   }
 
   // A new picture {points, classes, kinds}: at once, or gliding there from what is seen now.
-  show(picture, { isometry = null, flip = false, glide = false } = {}) {
+  show(picture, { isometry = null, flip = false, zoom = 1, glide = false } = {}) {
     this.stop();
     const before = this.moved;
     const sameSize = before && before.length === picture.points.length;
     this.picture = picture;
     this.classes = picture.classes;
-    this.order = byClass(picture);
+    this.hidden = picture.hidden ?? new Set();
+    this.reach = reachOf(this.space, picture.points);
+    this.zoom = zoom;
+    this.sort();
     if (isometry) {
       this.isometry = isometry;
       this.flip = flip;
@@ -101,9 +111,11 @@ export class Disk {
     this.render(true);
   }
 
-  // Applies the isometry to every point.
-  place() {
-    this.space.apply(this.isometry, this.base, this.moved);
+  // Applies the isometry to every point, or in motion to as many of the most important ones as a moving picture shows.
+  place(moving = false) {
+    this.isBehind = moving && this.base.length > 2 * MOVING;
+    const base = this.isBehind ? this.base.subarray(0, 2 * MOVING) : this.base;
+    this.space.apply(this.isometry, base, this.moved);
     this.seen = this.space.draw(this.moved, this.drawnBuffer);
   }
 
@@ -116,12 +128,55 @@ export class Disk {
     return this.space.drawn(...moved(this.space, this.isometry, before[0] + t * (after[0] - before[0]), y));
   }
 
-  // Moves what is seen at (px, py) to (qx, qy), positions in the unit disk.
+  // Moves what is seen at (px, py) to (qx, qy), positions in the unit disk, as far as something is left to see.
   drag(px, py, qx, qy) {
-    const [a, b] = [this.space.undrawn(...inside(px, py)), this.space.undrawn(...inside(qx, qy))];
-    this.isometry = this.space.compose(carry(this.space, ...a, ...b), this.isometry);
-    this.place();
+    this.isometry = draggedBy(this, px, py, qx, qy);
+    this.place(true);
     this.render(true);
+  }
+
+  // Magnifies by a factor around a position of the window, which is given in half widths.
+  zoomAt(x, y, factor) {
+    Object.assign(this, zoomedAt(this, x, y, factor));
+    this.place(true);
+    this.render(true);
+  }
+
+  // Dots in the order in which they are drawn; the hidden ones are left out.
+  sort() {
+    this.orders = new Map();
+    this.order = byClass(this.picture, this.hidden);
+  }
+
+  // The same of the `most` most important ones, for a picture in motion.
+  orderOf(most) {
+    if (most >= this.classes.length) return this.order;
+    const count = Math.round(2 ** (Math.round(4 * Math.log2(most)) / 4));
+    if (!this.orders.has(count)) this.orders.set(count, byClass(this.picture, this.hidden, count));
+    return this.orders.get(count);
+  }
+
+  // Other colours, or some switched off.
+  recolour(classes, hidden, colouring = null) {
+    this.picture = { ...this.picture, classes, colouring };
+    this.classes = classes;
+    this.hidden = hidden;
+    this.sort();
+    this.settle();
+  }
+
+  isShown(point) {
+    return !this.hidden.size || !this.hidden.has(this.classes[point] & 7);
+  }
+
+  // How wide a text is; measuring is slow, and a moving picture writes the same names again and again.
+  widthOf(text, height, context) {
+    const key = `${height} ${text}`;
+    if (!this.widths.has(key)) {
+      if (this.widths.size > 2000) this.widths.clear();
+      this.widths.set(key, context.measureText(text).width);
+    }
+    return this.widths.get(key);
   }
 
   // Glides along the geodesic until the point is in the middle; without `rest` another picture is about to follow.
@@ -130,7 +185,7 @@ export class Disk {
     const [x, y] = [this.moved[2 * point], this.moved[2 * point + 1]];
     const go = (t) => {
       this.isometry = this.space.compose(this.space.toMiddle(...this.space.share(x, y, t)), start);
-      this.place();
+      this.place(true);
       this.render(true);
     };
     if (still.matches) {
@@ -141,7 +196,17 @@ export class Disk {
     return this.animate(380, go, rest);
   }
 
+  // Puts what was at a position of the picture as it came into the middle.
+  goTo(x, y) {
+    const there = this.space.undrawn(...[x, y].map((value) => Math.max(-0.96, Math.min(0.96, value))));
+    this.stop();
+    this.isometry = bounded(this.space, this.space.toMiddle(...there), this.reach, this.zoom, 0);
+    this.place();
+    this.settle();
+  }
+
   undrag() {
+    this.zoom = 1;
     this.moveTo(this.undragged);
   }
 
@@ -151,6 +216,10 @@ export class Disk {
     this.isometry = isometry;
     this.place();
     this.settle();
+  }
+
+  isMagnified() {
+    return this.zoom > 1.001;
   }
 
   isMoved() {
@@ -184,6 +253,7 @@ export class Disk {
 
   // At rest everything is drawn; a glide comes to that at its end.
   settle() {
+    if (this.isBehind) this.place();
     if (!this.gliding) this.render();
     this.mark(this.marks);
   }
@@ -207,11 +277,12 @@ export class Disk {
   // The drawn point within `reach` CSS pixels of a position in the unit disk, -1 where there is none.
   at(x, y, reach) {
     if (!this.seen) return -1;
-    let best = ((2 * reach) / this.overlay.clientWidth) ** 2;
+    let best = ((2 * reach) / (this.overlay.clientWidth * this.zoom)) ** 2;
     let found = -1;
-    for (let i = 0; i < this.seen.length; i += 2) {
+    const last = 2 * Math.min(this.named, this.classes.length);
+    for (let i = 0; i < last; i += 2) {
       const distance = (this.seen[i] - x) ** 2 + (this.seen[i + 1] - y) ** 2;
-      if (distance < best) {
+      if (distance < best && this.isShown(i / 2)) {
         best = distance;
         found = i / 2;
       }
@@ -221,11 +292,13 @@ export class Disk {
 
   // The points nearest to the middle of what is seen, nearest first.
   central(most) {
-    const squares = new Float32Array(this.classes.length);
-    for (let i = 0; i < squares.length; i += 1) squares[i] = this.seen[2 * i] ** 2 + this.seen[2 * i + 1] ** 2;
+    const squares = new Float32Array(Math.min(this.named, this.classes.length));
+    for (let i = 0; i < squares.length; i += 1) {
+      squares[i] = this.isShown(i) ? this.seen[2 * i] ** 2 + this.seen[2 * i + 1] ** 2 : Infinity;
+    }
     const limit = squares.slice().sort()[Math.min(most, squares.length) - 1];
     const found = [];
-    for (let i = 0; i < squares.length; i += 1) if (squares[i] <= limit) found.push(i);
+    for (let i = 0; i < squares.length; i += 1) if (squares[i] <= limit && squares[i] < Infinity) found.push(i);
     return found.sort((a, b) => squares[a] - squares[b]).slice(0, most);
   }
 
@@ -248,11 +321,14 @@ export class Disk {
 
   paint(now) {
     const look = this.look();
+    const began = performance.now();
     if (this.next !== DONE && !drawUnderlay(this, look)) {
       this.ask();
       return;
     }
     drawOverlay(this, look);
-    if (this.moving) requestAnimationFrame((next) => this.pace.frame(next - now, this.sharpest));
+    this.minimap?.draw();
+    const work = performance.now() - began;
+    if (this.moving) requestAnimationFrame((next) => this.pace.frame(next - now, this.sharpest, work));
   }
 }

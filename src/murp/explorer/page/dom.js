@@ -28,6 +28,9 @@ export const figure = (value, digits = 3) => (value === null || value === undefi
 
 export const count = (value) => value.toLocaleString("en");
 
+// "1 fact", "2 facts"
+export const plural = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;
+
 export function announce(text) {
   $("status").textContent = text;
 }

@@ -1,26 +1,42 @@
-// Order, colour and size of the dots.
+// Order, colour and size of the dots. A class is a colour (0 … 7) and, times eight, a step of size (0 … 3).
 
-// Points class by class, so that what matters lies on top: small norms on the map, the right answers of a question.
-export function byClass(picture) {
+export const COLOURS = 8;
+const CLASSES = 32;
+const SIZES = [1, 1.5, 2.2, 3.2];
+
+// The first `most` points class by class, so that what matters lies on top; those of hidden colours are left out.
+export function byClass(picture, hidden, most = Infinity) {
   const { classes, kinds } = picture;
-  const rank = kinds ? (c) => c : (c) => 7 - c;
-  const places = new Uint32Array(9);
-  for (const c of classes) places[rank(c) + 1] += 1;
+  const count = Math.min(classes.length, most);
+  const rank = kinds ? (c) => c : (c) => (c & ~7) + 7 - (c & 7);
+  const places = new Uint32Array(CLASSES + 1);
+  for (let point = 0; point < count; point += 1) if (!hidden.has(classes[point] & 7)) places[rank(classes[point]) + 1] += 1;
   for (let i = 1; i < places.length; i += 1) places[i] += places[i - 1];
-  const order = new Uint32Array(classes.length);
-  classes.forEach((c, point) => {
+  const order = new Uint32Array(places[CLASSES]);
+  for (let point = 0; point < count; point += 1) {
+    const c = classes[point];
+    if (hidden.has(c & 7)) continue;
     order[places[rank(c)]] = point;
     places[rank(c)] += 1;
-  });
+  }
   return order;
+}
+
+// The eight colours of a picture: {numbers, texts}
+export function coloursOf(picture, look) {
+  if (picture.kinds) return { numbers: look.kinds, texts: look.kindTexts };
+  return picture.colouring?.isCategory ? { numbers: look.groups, texts: look.groupTexts } : { numbers: look.levels, texts: look.levelTexts };
 }
 
 export function styles(disk, look, width) {
   const crowd = Math.min(2.2, Math.sqrt(9000 / Math.max(disk.classes.length, 1)));
-  const small = Math.max(width * 0.0021 * crowd, 0.7);
+  const small = Math.max(width * 0.0021 * crowd * Math.min(2.4, disk.zoom ** 0.3), 0.7);
+  const { numbers } = coloursOf(disk.picture, look);
   if (!disk.picture.kinds) {
-    return look.levels.map((colour, i) => ({ colour, alpha: 0.85, radius: small * (1.5 - i * 0.06) }));
+    return Array.from({ length: CLASSES }, (_, c) => ({
+      colour: numbers[c & 7], alpha: disk.picture.colouring ? 0.8 : 0.55, radius: small * SIZES[c >> 3],
+    }));
   }
   const large = Math.max(width * 0.006, 2.4);
-  return look.kinds.map((colour, i) => ({ colour, alpha: i ? 0.95 : 0.4, radius: i ? large : small }));
+  return numbers.map((colour, i) => ({ colour, alpha: i ? 0.95 : 0.4, radius: i ? large : small }));
 }

@@ -54,8 +54,8 @@ function traceLine(px, py, qx, qy, out) {
 
 // Calls draw(positions, count) for the edges [from0, to0, from1, to1, …] between moved points; of more than `most`
 // for those that begin or end nearest to the middle. Begins at the place `from` and stops when the clock has passed
-// `until`; the place it came to.
-export function traceEdges(space, points, edges, most, draw, from = 0, until = Infinity) {
+// `until`; the place it came to. skip(a, b): edges that are not drawn
+export function traceEdges(space, points, edges, most, draw, from = 0, until = Infinity, skip = null) {
   const trace = space === euclidean ? traceLine : traceArc;
   const limit = edges.length / 2 > most ? nearestEnds(points, edges, most) : Infinity;
   let drawn = 0;
@@ -67,6 +67,7 @@ export function traceEdges(space, points, edges, most, draw, from = 0, until = I
     const qx = points[b];
     const qy = points[b + 1];
     if (px * px + py * py > limit && qx * qx + qy * qy > limit) continue;
+    if (skip?.(edges[i], edges[i + 1])) continue;
     draw(traced, trace(px, py, qx, qy, traced));
     drawn += 1;
     if (drawn % AT_A_TIME === 0 && performance.now() > until) return i + 2;

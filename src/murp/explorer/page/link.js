@@ -1,8 +1,10 @@
 // The view as the part of the address after #, so that a link restores it.
 
+import { CLOSEST } from "./view.js";
+
 const DEFAULTS = {
   entity: "", relation: "", direction: "tail", view: "map", edges: "1", projection: "distances", moment: "100",
-  drag1: "", drag2: "",
+  drag1: "", drag2: "", zoom1: "", zoom2: "", colour: "norm", size: "", tree: "0",
 };
 const STEPS_BACK = ["entity", "relation", "direction", "view"]; // what the browser's Back undoes
 const ROUNDED = 2e-5; // what rounding may make of |a|² - |b|², a unit of |a| + |b|
@@ -19,6 +21,8 @@ export function readLink() {
   if (!["tail", "head"].includes(link.direction)) link.direction = "tail";
   if (!["map", "question"].includes(link.view)) link.view = "map";
   if (!["distances", "paper"].includes(link.projection)) link.projection = "distances";
+  for (const name of ["zoom1", "zoom2"]) link[name] = packZoom(Number(link[name]) || 1);
+  link.tree = link.tree === "1" ? "1" : "0";
   link.moment = String(Math.min(100, Math.max(0, Number.parseInt(link.moment, 10) || 0)));
   return link;
 }
@@ -38,6 +42,15 @@ export function writeLink(chosen, { followed = false } = {}) {
 export function packDrag(isometry, flip) {
   const numbers = [...isometry.map((x) => Number(x.toFixed(5))), flip ? 1 : 0];
   return [1, 0, 0, 0, 0].every((x, i) => x === numbers[i]) ? "" : numbers.join(",");
+}
+
+export const packZoom = (zoom) => (zoom > 1.001 ? String(Number(Math.min(zoom, CLOSEST).toFixed(3))) : "");
+
+// What a link says of the window on run i: {isometry, flip, zoom}, or null where it says nothing.
+export function unpackWindow(link, i, space) {
+  const drag = unpackDrag(link[`drag${i + 1}`], space);
+  const zoom = Number(link[`zoom${i + 1}`]) || 1;
+  return drag || zoom > 1 ? { isometry: drag?.isometry ?? space.identity(), flip: drag?.flip ?? false, zoom } : null;
 }
 
 export function unpackDrag(text, space) {

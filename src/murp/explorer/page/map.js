@@ -1,15 +1,23 @@
 // The map: all entities around the chosen one, or around the origin.
 
-import { levelLegend } from "./legends.js";
-import { unpackDrag } from "./link.js";
+import { colourLegend } from "./legends.js";
+import { coloured, loadColumns } from "./colouring.js";
+import { unpackWindow } from "./link.js";
 import { mark, ofEveryRun, shared, source, state } from "./shared.js";
 import { isStored, unpack } from "./sources.js";
 
-const pictureOf = (answer) => ({ points: unpack(answer.points), classes: unpack(answer.levels), kinds: false });
+const pictureOf = (answer, i) => {
+  const levels = unpack(answer.levels);
+  if (i === 0) shared.levels = levels;
+  return picture(answer, levels, i);
+};
+
+const picture = (answer, levels, i) => ({ points: unpack(answer.points), ...coloured(levels, i), kinds: false, scale: answer.scale });
 
 // `glide` from what is seen, or as a link says; when `panel` is there too, so that both can be shown or neither.
 export async function showMap(glide, panel) {
   const mine = shared.turn;
+  await loadColumns();
   const { about, disks, place } = shared;
   const edges = state.edges === "1" && state.relation ? await source.edges(state.relation) : null;
   if (mine !== shared.turn) return undefined;
@@ -23,11 +31,11 @@ export async function showMap(glide, panel) {
   const several = about.runs.length > 1;
   shared.note = found.map((answer, i) => (several ? `${about.runs[i].title}: ` : "") + answer.projection).join(" ");
   shared.nearest = found.map((answer) => answer.nearest);
-  levelLegend();
+  colourLegend();
   const shown = disks.map((disk, i) => {
     disk.subject = null;
     disk.edges = edges;
-    return disk.show(pictureOf(found[i]), { ...(glide ? null : unpackDrag(state[`drag${i + 1}`], disk.space)), glide });
+    return disk.show(pictureOf(found[i], i), { ...(glide ? null : unpackWindow(state, i, disk.space)), glide });
   });
   mark();
   return Promise.all(shown);
@@ -36,14 +44,14 @@ export async function showMap(glide, panel) {
 // An exported page has one picture, which it moves.
 async function showStored(edges, glide) {
   const [disk] = shared.disks;
-  const link = glide ? null : unpackDrag(state.drag1, disk.space);
+  const link = glide ? null : unpackWindow(state, 0, disk.space);
   disk.edges = edges;
   if (!disk.picture || link) {
     const answer = await source.project();
     shared.note = answer.projection;
     shared.nearest = [answer.nearest];
-    levelLegend();
-    disk.show(pictureOf(answer), link ?? {});
+    colourLegend();
+    disk.show(pictureOf(answer, 0), link ?? {});
   }
   mark();
   const point = shared.place.get(state.entity);

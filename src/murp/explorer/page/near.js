@@ -13,7 +13,7 @@ export function nearMiddle() {
   return disks.map((disk, i) => {
     const run = about.runs[i];
     if (nearest && !disk.isMoved()) return { entities: nearest[i], isTrue: true };
-    const scale = 1 / Math.sqrt(run.curvature ?? 1);
+    const scale = 1 / (Math.sqrt(run.curvature ?? 1) * (disk.picture.scale ?? 1));
     const found = disk.central(MOST).map((point) => ({
       id: entities.ids[point],
       name: entities.names[point],

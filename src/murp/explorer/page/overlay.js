@@ -1,39 +1,45 @@
-// What lies above the dots: the edges of the chosen entity, the subject, marked points and names that do not cover each other.
+// What lies above the dots: the edges of the chosen entity, the subject, points that count and names.
 
+import { coloursOf } from "./dots.js";
 import { traceEdges } from "./geodesics.js";
-import { repeated } from "./names.js";
+import { placed } from "./labels.js";
 
 const EDGES_OF_ONE = 300; // drawn in full; a hub has more
-const LONGEST = 28; // letters of a name
+const LETTERS = 12; // CSS pixels
 
 export function drawOverlay(disk, look) {
   const { context, seen, sharpness, overlay } = disk;
   const size = disk.raster.size;
   if (overlay.width !== size) overlay.width = overlay.height = size;
   const half = size / 2;
+  const unit = half * disk.zoom;
   context.clearRect(0, 0, size, size);
   context.save();
   context.beginPath();
   context.arc(half, half, half, 0, 2 * Math.PI);
   context.clip();
+  if (disk.zoom > 1) drawRim(context, half, unit, look, sharpness);
   if (disk.edges && !disk.subject) {
     context.strokeStyle = look.accent;
     context.globalAlpha = 0.75;
     context.lineWidth = 1.3 * sharpness;
     context.beginPath();
     traceEdges(disk.space, disk.moved, disk.ownEdges ?? [], EDGES_OF_ONE, (path, length) => {
-      context.moveTo(half + half * path[0], half - half * path[1]);
-      for (let i = 1; i < length; i += 1) context.lineTo(half + half * path[2 * i], half - half * path[2 * i + 1]);
+      context.moveTo(half + unit * path[0], half - unit * path[1]);
+      for (let i = 1; i < length; i += 1) context.lineTo(half + unit * path[2 * i], half - unit * path[2 * i + 1]);
     });
     context.stroke();
     context.globalAlpha = 1;
   }
+  if (!disk.picture.kinds) drawProminent(disk, look, half, unit);
   context.restore();
-  for (const point of disk.marks) ring(context, seen, point, half, look.accent, 4.5 * sharpness, 1.6 * sharpness);
-  if (disk.focused >= 0) ring(context, seen, disk.focused, half, look.text, 6 * sharpness, 2 * sharpness);
+  for (const point of disk.chosen ?? []) ring(context, seen, point, half, unit, look.subject, 5.5 * sharpness, 2 * sharpness);
+  for (const point of disk.marks) ring(context, seen, point, half, unit, look.accent, 4.5 * sharpness, 1.6 * sharpness);
+  if (disk.focused >= 0) ring(context, seen, disk.focused, half, unit, look.text, 6 * sharpness, 2 * sharpness);
   const subject = disk.subjectSeen();
-  if (subject) star(context, half + half * subject[0], half - half * subject[1], 9 * sharpness, 1.5 * sharpness, look);
-  writeNames(disk, look, half);
+  if (subject) star(context, half + unit * subject[0], half - unit * subject[1], 9 * sharpness, 1.5 * sharpness, look);
+  if (disk.lasso) drawLasso(context, disk.lasso, half, unit, look, sharpness);
+  writeNames(disk, look);
 }
 
 // The edges that begin or end at one of the points.
@@ -45,11 +51,48 @@ export function touching(edges, points) {
   return found;
 }
 
-function ring(context, seen, point, half, colour, radius, width) {
+function drawRim(context, half, unit, look, sharpness) {
+  context.strokeStyle = look.text;
+  context.globalAlpha = 0.5;
+  context.lineWidth = sharpness;
+  context.beginPath();
+  context.arc(half, half, unit, 0, 2 * Math.PI);
+  context.stroke();
+  context.globalAlpha = 1;
+}
+
+function drawLasso(context, lasso, half, unit, look, sharpness) {
+  context.beginPath();
+  lasso.forEach(([x, y], i) => context[i ? "lineTo" : "moveTo"](half + unit * x, half - unit * y));
+  context.closePath();
+  context.strokeStyle = look.subject;
+  context.lineWidth = 1.5 * sharpness;
+  context.setLineDash([4 * sharpness, 3 * sharpness]);
+  context.stroke();
+  context.setLineDash([]);
+}
+
+// The points that have names, or would have with more room, stand out from the crowd.
+function drawProminent(disk, look, half, unit) {
+  const { context, seen, classes, sharpness } = disk;
+  const dot = Math.min(3, 1.9 + 0.3 * Math.log2(disk.zoom)) * sharpness;
+  const { texts } = coloursOf(disk.picture, look);
+  context.strokeStyle = look.halo;
+  context.lineWidth = sharpness;
+  for (const point of disk.labels ?? []) {
+    context.fillStyle = texts[classes[point] & 7];
+    context.beginPath();
+    context.arc(half + unit * seen[2 * point], half - unit * seen[2 * point + 1], dot, 0, 2 * Math.PI);
+    context.fill();
+    context.stroke();
+  }
+}
+
+function ring(context, seen, point, half, unit, colour, radius, width) {
   context.strokeStyle = colour;
   context.lineWidth = width;
   context.beginPath();
-  context.arc(half + half * seen[2 * point], half - half * seen[2 * point + 1], radius, 0, 2 * Math.PI);
+  context.arc(half + unit * seen[2 * point], half - unit * seen[2 * point + 1], radius, 0, 2 * Math.PI);
   context.stroke();
 }
 
@@ -67,67 +110,27 @@ function star(context, x, y, radius, width, look) {
   context.stroke();
 }
 
-// The points whose names are worth writing, the most important first.
-export function labelled(disk) {
-  if (!disk.picture.kinds) return [...new Set([...disk.marks, ...disk.central(60)])];
-  const all = new Set([...disk.marks, ...answers(disk.classes, disk.ranked), ...disk.central(20)]);
-  all.delete(disk.subject?.point); // whose name stands at the subject
-  return [...all];
-}
-
-// Which points are labelled and what is written, first at the subject. A name of several goes with its id.
-export function labelling(disk) {
-  const { ids, names } = disk.entities;
-  const labels = labelled(disk);
-  const all = [disk.subject ?? { id: "", name: "" }, ...labels.map((point) => ({ id: ids[point], name: names[point] }))];
-  const several = repeated(all.map(({ name }) => name));
-  return { labels, texts: all.map(({ id, name }) => shortened(name) + (several.has(name) ? ` (${shortened(id)})` : "")) };
-}
-
-const shortened = (text) => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text);
-
-// True and false positives in turns, each from its best rank on; then those without a rank, and what was missed.
-function answers(kinds, ranked) {
-  const of = (kind) => {
-    const found = new Set(ranked.filter((point) => kinds[point] === kind));
-    for (let point = 0; point < kinds.length && found.size < 100; point += 1) if (kinds[point] === kind) found.add(point);
-    return [...found];
-  };
-  const [wrong, missed, right] = [of(1), of(2), of(3)];
-  const turns = Array.from({ length: Math.max(right.length, wrong.length) }, (_, i) => [right[i], wrong[i]]);
-  return [...turns.flat().filter((point) => point !== undefined), ...missed];
-}
-
-function writeNames(disk, look, half) {
-  const { context, seen, sharpness } = disk;
-  const height = 12 * sharpness;
+function writeNames(disk, look) {
+  const { context, sharpness } = disk;
+  const height = LETTERS * sharpness * (disk.letters ?? 1);
   context.font = `${height}px system-ui, sans-serif`;
   context.textBaseline = "middle";
   context.lineJoin = "round";
-  const taken = [];
-  const subject = disk.subjectSeen();
-  const places = [subject, ...(disk.labels ?? []).map((point) => [seen[2 * point], seen[2 * point + 1]])];
-  const most = Math.round(disk.width / 20);
-  for (let i = subject ? 0 : 1; i < places.length && taken.length < most; i += 1) {
-    const [text, [px, py]] = [disk.texts[i], places[i]];
-    const width = context.measureText(text).width;
-    const [x, y] = [half + half * px, half - half * py];
-    const gap = 7 * sharpness;
-    const spot = [[x + gap, y], [x - gap - width, y], [x - width / 2, y - 1.3 * height], [x - width / 2, y + 1.3 * height]].find(
-      ([left, middle]) => fits(taken, left, middle - height * 0.6, width, height * 1.2, half),
-    );
-    if (!spot) continue;
-    taken.push([spot[0], spot[1] - height * 0.6, width, height * 1.2]);
-    context.strokeStyle = look.halo;
-    context.lineWidth = 3.5 * sharpness;
-    context.strokeText(text, ...spot);
-    context.fillStyle = look.text;
-    context.fillText(text, ...spot);
+  disk.written = placed(disk, (text) => disk.widthOf(text, height, context), height);
+  context.strokeStyle = look.edgeText;
+  context.lineWidth = sharpness;
+  context.beginPath();
+  for (const { line } of disk.written) {
+    if (!line) continue;
+    context.moveTo(line[0], line[1]);
+    context.lineTo(line[2], line[3]);
   }
-}
-
-function fits(taken, left, top, width, height, half) {
-  const corners = [[left, top], [left + width, top], [left, top + height], [left + width, top + height]];
-  if (corners.some(([x, y]) => (x - half) ** 2 + (y - half) ** 2 > half * half)) return false;
-  return taken.every(([x, y, w, h]) => left > x + w || x > left + width || top > y + h || y > top + height);
+  context.stroke();
+  context.strokeStyle = look.halo;
+  context.fillStyle = look.text;
+  context.lineWidth = 3.5 * sharpness;
+  for (const { text, left, middle } of disk.written) {
+    context.strokeText(text, left, middle);
+    context.fillText(text, left, middle);
+  }
 }

@@ -4,71 +4,48 @@ import { $, count, element, figure, table } from "./dom.js";
 import { repeated } from "./names.js";
 
 // For each of a list a button with its name, and with its id where another has the same name.
-function named(items, choose) {
+export function named(items, choose) {
   const several = repeated(items.map(({ name }) => name));
   return items.map(({ id, name }) =>
     element("button", { type: "button", class: "name", title: id, onclick: () => choose(id) },
       name, several.has(name) ? element("code", {}, ` ${id}`) : ""));
 }
 
-const hidden = (text) => element("span", { class: "unseen" }, text);
-
-// Fills the card. A reader who chose in a table beside the picture goes on from here: the button itself may be gone.
-function fillCard(heading, ...parts) {
-  const fromPanel = $("panel").contains(document.activeElement);
-  const top = element("h2", { id: "card-title", tabindex: "-1" }, ...heading);
-  $("card").replaceChildren(top, ...parts);
-  if (fromPanel) top.focus();
-}
-
-// One entity in every run: gloss, norm, biases, neighbours.
-export function showCard(runs, cards, choose) {
-  const [{ id, name, gloss }] = cards;
-  const several = runs.length > 1;
-  const roles = [...new Set(cards.flatMap((card) => Object.keys(card.biases)))];
-  const rows = [["norm", (card) => card.norm], ...roles.map((role) => [`bias as ${role}`, (card) => card.biases[role]])];
-  const neighbours = (card, run) => [
-    several ? `${run.title}, nearest:` : "nearest:",
-    ...named(card.neighbours, choose).map((button, j) => element("span", {}, button, j + 1 < card.neighbours.length ? "," : "")),
-  ];
-  fillCard(
-    [name, " ", id === name ? "" : element("code", {}, id)],
-    gloss ? element("p", { class: "gloss" }, gloss) : "",
-    table(
-      `Norm and biases of ${name}`, [hidden("figure"), ...runs.map((run) => (several ? run.title : hidden("value")))],
-      rows.map(([what, value]) =>
-        element("tr", {}, element("th", { scope: "row" }, what), ...cards.map((card) => element("td", {}, figure(value(card)))))),
-    ),
-    ...cards.map((card, i) => (card.neighbours.length ? element("p", { class: "neighbours" }, ...neighbours(card, runs[i])) : "")),
-  );
-}
-
-export function showWelcome(about) {
-  const { graph } = about;
-  fillCard(
-    [graph.name],
-    element("p", {}, `${count(graph.entities)} entities, ${about.relations.length} relations, ${count(graph.train)} facts to learn from, `,
-      `${count(graph.valid)} for validation, ${count(graph.test)} for the test.`),
-    element("p", { class: "gloss" }, "Search an entity or click a point: it comes to the middle, and its likely facts appear here."),
-  );
-}
+export const unseen = (text) => element("span", { class: "unseen" }, text);
 
 const OWN = "σ(φ), the model's own: it ranks answers, but nothing makes it the share of them that is true before `murp calibrate`.";
 const CALIBRATED = "Calibrated on the validation facts: the share of such answers that is true, for questions with an answer still to be found, counting as true only what held-out facts state.";
 
 // What the probabilities of an answer are worth.
-function probabilityHeading(predictions) {
-  const calibrated = predictions.some((p) => p.calibrated !== undefined);
+function probabilityHeading(calibrated) {
   const [word, meaning] = calibrated ? ["calibrated", CALIBRATED] : ["model's own", OWN];
   return element("span", { title: meaning }, "prob. ", element("small", {}, word));
+}
+
+// Below an answer the stated facts that lie nearest to it, or nothing again.
+async function explain(button, prediction, run, hooks) {
+  const row = button.closest("tr");
+  if (row.nextElementSibling?.classList.contains("because")) {
+    row.nextElementSibling.remove();
+    button.setAttribute("aria-expanded", "false");
+    return;
+  }
+  const { facts, relation } = await hooks.why(prediction.id, run);
+  const told = facts.map(({ head, tail, distance }) => element("li", {}, `${head.name} ${relation.name} ${tail.name} `, element("small", {}, figure(distance, 2))));
+  row.after(element("tr", { class: "because" }, element("td", {}), element("td", { colspan: 4 },
+    element("p", { class: "note" }, facts.length ? `Training states, nearest first (distance of both ends):` : "Training states no other fact of this relation."),
+    element("ul", {}, ...told))));
+  button.setAttribute("aria-expanded", "true");
 }
 
 // The ranked answers of every run to one question.
 export function showAnswers(runs, answers, hooks) {
   const { head, relation, tail } = answers[0].query;
   const asked = `(${head?.name ?? "?"}, ${relation.name}, ${tail?.name ?? "?"})`;
-  const row = (p, button) => {
-    const probability = p.calibrated ?? p.probability;
+  // Calibrated beside calibrated: where one run is not, both show the model's own.
+  const calibrated = answers.every(({ predictions }) => predictions.some((p) => p.calibrated !== undefined));
+  const row = (p, button, run) => {
+    const probability = calibrated ? p.calibrated : p.probability;
     const on = () => hooks.mark(p.id);
     const off = () => hooks.mark(null);
     return element(
@@ -77,6 +54,7 @@ export function showAnswers(runs, answers, hooks) {
       element("td", {}, button),
       element("td", { class: "probability" }, element("meter", { min: 0, max: 1, value: probability, "aria-hidden": "true" }), figure(probability)),
       element("td", {}, p.known ? element("span", { class: "known", title: `stated in ${p.known}` }, p.known) : element("span", { class: "new" }, "new")),
+      element("td", {}, element("button", { type: "button", class: "why", "aria-expanded": "false", onclick: (event) => explain(event.target, p, run, hooks) }, "why", element("span", { class: "unseen" }, ` ${p.name}`))),
     );
   };
   const tables = answers.map(({ predictions }, i) => {
@@ -86,8 +64,8 @@ export function showAnswers(runs, answers, hooks) {
       runs.length > 1 ? element("h3", {}, runs[i].title) : "",
       table(
         `Most probable answers to ${asked}, ${runs[i].title}`,
-        [hidden("rank"), "answer", probabilityHeading(predictions), hidden("known or new")],
-        predictions.map((p, n) => row(p, buttons[n])),
+        [unseen("rank"), "answer", probabilityHeading(calibrated), unseen("known or new"), unseen("why")],
+        predictions.map((p, n) => row(p, buttons[n], i + 1)),
       ),
     );
   });
@@ -137,6 +115,20 @@ export function showMetrics(runs, reports) {
         ...first.relations.map((relation, n) => row(relation.name, reports.map((report) => report.relations[n]))),
       ],
     ),
+  );
+}
+
+// Questions that two runs answer differently, to be asked with a click. ask({entity, relation, direction})
+export function showDifferences(runs, { split, asked, questions }, ask) {
+  const rows = questions.map((one) => {
+    const text = one.direction === "tail" ? `(${one.entity.name}, ${one.relation.name}, ?)` : `(?, ${one.relation.name}, ${one.entity.name})`;
+    return element("tr", {}, element("td", {}, element("button", { type: "button", class: "name", onclick: () => ask(one) }, text)),
+      element("td", {}, one.answer.name), ...one.ranks.map((rank) => element("td", { class: "number" }, count(Math.round(rank)))));
+  });
+  $("differences").replaceChildren(
+    element("details", {}, element("summary", {}, element("h2", {}, "Where they differ most")),
+      element("p", { class: "note" }, `Ranks of the right answer to ${count(asked)} questions of ${split}: filtered, protocol standard.`),
+      table("Questions that the runs answer differently", ["question", "answer", ...runs.map((run) => `rank ${run.title}`)], rows)),
   );
 }
 

@@ -1,8 +1,9 @@
 // The question view, the paper's figure 5: one entity and one relation, before and after it, in four colours.
+// Known: stated and likely; new: likely and not stated; missed: stated and not likely; other: neither.
 
 import { $ } from "./dom.js";
 import { questionLegend, questionNote } from "./legends.js";
-import { unpackDrag } from "./link.js";
+import { unpackWindow } from "./link.js";
 import { still } from "./pace.js";
 import { mark, ofEveryRun, onMap, question, shared, source, state } from "./shared.js";
 import { unpack } from "./sources.js";
@@ -30,7 +31,7 @@ export async function showQuestion(glide, panel) {
     disk.ranked = answers[i].predictions.map((p) => place.get(p.id)).filter((point) => point !== undefined);
     disk.moment = 1;
     const picture = { points: after.slice(), classes: unpack(found[i].kinds), kinds: true };
-    disk.show(picture, glide ? {} : (unpackDrag(state[`drag${i + 1}`], disk.space) ?? {}));
+    disk.show(picture, glide ? {} : (unpackWindow(state, i, disk.space) ?? {}));
     disk.blend(before, after, Number(state.moment) / 100);
     disk.settle();
   });

@@ -44,7 +44,8 @@ export class Raster {
   }
 
   // Begins a picture of size × size pixels; the canvas keeps the last one until `show`.
-  begin(size, [red, green, blue]) {
+  begin(size, [red, green, blue], zoom = 1) {
+    this.zoom = zoom;
     if (size !== this.size) {
       if (!this.images.has(size)) {
         if (this.images.size > 1) this.images.clear(); // the sizes in motion and at rest are enough
@@ -63,29 +64,44 @@ export class Raster {
   }
 
   // A path of `length` positions in the unit disk, a pixel wide. Along a piece positions are counted in 65536ths.
-  line(path, length, [red, green, blue], alpha) {
+  // quick: in motion, one pixel a step where two would share it
+  line(path, length, [red, green, blue], alpha, quick = false) {
     const { size, words } = this;
     const half = size / 2;
+    const unit = half * this.zoom;
     const full = Math.round(256 * alpha);
     const redBlue = (blue << 16) | red;
+    const whole = Math.imul(redBlue, full) + HALVES;
     for (let i = 1; i < length; i += 1) {
-      const x = half + half * path[2 * i - 2];
-      const y = half - half * path[2 * i - 1];
-      const dx = half * (path[2 * i] - path[2 * i - 2]);
-      const dy = half * (path[2 * i - 1] - path[2 * i + 1]);
+      const x = half + unit * path[2 * i - 2];
+      const y = half - unit * path[2 * i - 1];
+      const dx = unit * (path[2 * i] - path[2 * i - 2]);
+      const dy = unit * (path[2 * i - 1] - path[2 * i + 1]);
+      if (Math.max(x, x + dx) < 0 || Math.min(x, x + dx) > size || Math.max(y, y + dy) < 0 || Math.min(y, y + dy) > size) continue;
       const flat = Math.abs(dx) > Math.abs(dy);
       const steps = Math.max(1, Math.round(flat ? Math.abs(dx) : Math.abs(dy)));
       const further = flat ? 1 : size; // words to the next pixel along the line, and across it
       const next = flat ? size : 1;
       const along = Math.round((65536 * (flat ? dx : dy)) / steps);
       const across = Math.round((65536 * (flat ? dy : dx)) / steps);
-      let u = Math.round(65536 * (flat ? x : y)) + 32768; // along the line the nearest pixel, across it the one before
-      let v = Math.round(65536 * (flat ? y : x));
-      for (let step = 0; step < steps; step += 1, u += along, v += across) {
+      // Steps before the canvas and behind it are left out: of a magnified picture most are.
+      const begin = flat ? x : y;
+      const way = flat ? dx : dy;
+      const [near, far] = [(0 - begin) / (way || 1), (size - begin) / (way || 1)];
+      const skip = way === 0 ? 0 : Math.max(0, Math.floor(steps * Math.min(near, far)));
+      const stop = way === 0 ? steps : Math.min(steps, Math.ceil(steps * Math.max(near, far)));
+      let u = Math.round(65536 * begin) + 32768 + along * skip; // along the line the nearest pixel, across it the one before
+      let v = Math.round(65536 * (flat ? y : x)) + across * skip;
+      for (let step = skip; step < stop; step += 1, u += along, v += across) {
         // The two pixels the line passes between share its cover.
         const a = u >> 16;
         const b = v >> 16;
         if (a < 0 || b < 0 || a >= size - 1 || b >= size - 1) continue;
+        if (quick) {
+          const pixel = a * further + b * next;
+          words[pixel] = mixed(words[pixel], 256 - full, whole, green * full + 128);
+          continue;
+        }
         const second = (full * ((v >> 8) & 0xff) + 128) >> 8;
         const first = full - second;
         const at = a * further + b * next;
@@ -100,6 +116,7 @@ export class Raster {
   dots(points, order, classes, styles) {
     const { size, words } = this;
     const half = size / 2;
+    const unit = half * this.zoom;
     let current = -1;
     let all = null;
     let reach = 0;
@@ -109,11 +126,11 @@ export class Raster {
         current = classes[point];
         ({ all, reach } = this.prepare(styles[current]));
       }
-      const x = half + half * points[2 * point];
-      const y = half - half * points[2 * point + 1];
+      const x = half + unit * points[2 * point];
+      const y = half - unit * points[2 * point + 1];
       const left = Math.floor(x);
       const top = Math.floor(y);
-      if (left < reach || top < reach || left >= size - reach || top >= size - reach) continue;
+      if (!(left >= reach && top >= reach && left < size - reach && top < size - reach)) continue; // nor a point that is nowhere
       const cells = all[Math.floor((y - top) * STEPS) * STEPS + Math.floor((x - left) * STEPS)];
       const origin = top * size + left;
       for (let i = 0; i < cells.length; i += 4) {

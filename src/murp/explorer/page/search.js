@@ -2,8 +2,10 @@
 
 import { $, announce, element } from "./dom.js";
 
-// choose(id); fail(error)
-export function startSearch(source, choose, fail) {
+const RELATIONS = 3; // among the completions
+
+// choose(id); relate(id): a relation; fail(error)
+export function startSearch(source, relations, choose, relate, fail) {
   const input = $("search");
   const list = $("completions");
   let results = [];
@@ -25,7 +27,7 @@ export function startSearch(source, choose, fail) {
   const take = (i) => {
     input.value = answered = results[i].name;
     close();
-    choose(results[i].id);
+    (results[i].isRelation ? relate : choose)(results[i].id);
   };
 
   const mark = (i) => {
@@ -42,7 +44,7 @@ export function startSearch(source, choose, fail) {
       { id: `completion-${i}`, role: "option", "aria-selected": "false", onpointerdown: (event) => { event.preventDefault(); take(i); } },
       element("strong", {}, result.name),
       element("code", {}, result.id === result.name ? "" : result.id),
-      element("small", {}, result.gloss ?? ""),
+      element("small", {}, result.isRelation ? "relation" : result.gloss ?? ""),
     );
 
   const show = () => {
@@ -63,7 +65,9 @@ export function startSearch(source, choose, fail) {
     try {
       const found = await source.search(text, 12);
       if (mine !== asked) return false;
-      [results, answered] = [found, text];
+      const typed = text.trim().toLowerCase();
+      const named = typed ? relations.filter(({ name }) => name.toLowerCase().includes(typed)).slice(0, RELATIONS) : [];
+      [results, answered] = [[...found, ...named.map((one) => ({ ...one, isRelation: true }))], text];
       show();
       return true;
     } catch (error) {

@@ -11,6 +11,10 @@ export const shared = {
   entities: null, // {ids, names} in the order of their points
   place: null, // id → point
   disks: [], // one a run
+  trees: [], // the hierarchy beside the disk, where it is shown
+  hidden: new Set(), // colours that the legend has switched off
+  levels: null, // of the norm, of the first run's points
+  selected: [], // points that the reader has picked out
   look: null, // the colours
   questions: [], // of the question view, {before, after} a disk
   nearest: null, // to the middle of the map as the model says, a list a run
@@ -28,6 +32,7 @@ export const ofEveryRun = (ask) => Promise.all(shared.about.runs.map((_, i) => a
 // Puts a ring around an entity, or around the chosen one, which in a question has its star.
 export function mark(id = null) {
   const point = shared.place.get(id ?? state.entity);
+  for (const tree of shared.trees) tree.mark(point === undefined ? [] : [point]);
   for (const disk of shared.disks) {
     const hidden = point === undefined || (disk.subject && id === null);
     disk.mark(hidden ? [] : [point]);

@@ -65,10 +65,17 @@ class Server {
   project = (centre, run) => this.get("/api/project", { centre: centre || null, run, k: 20, points: true });
   predict = (question, run) => this.once("/api/predict", { ...question, run, k: 50 });
   question = (question, projection, run) => this.get("/api/question", { ...question, projection, run });
+  differences = () => this.once("/api/differences");
   metrics = (run) => this.once("/api/metrics", { run });
+  column = (name, run) => this.once("/api/column", { name, run });
+  tree = (run) => this.once("/api/tree", { run });
+  why = (question, answer, run) => this.once("/api/why", { ...question, answer, run });
 }
 
-// An exported page knows one picture and no model: names, glosses, norms, biases and edges.
+const SPLITS = ["train", "valid", "test"];
+const STATED = 12; // facts shown of one relation
+
+// An exported page knows one picture and no model: names, glosses, norms, biases, and facts, stated and likely.
 class Stored {
   constructor(data) {
     this.data = data;
@@ -76,19 +83,63 @@ class Stored {
     this.norms = unpack(data.norms);
     this.biases = Object.entries(data.biases).map(([role, values]) => [role, unpack(values)]);
     this.place = new Map(data.entities.ids.map((id, i) => [id, i]));
+    this.facts = data.about.relations.map((relation) => ({
+      relation, edges: unpack(data.edges[relation.id]), splits: unpack(data.splits[relation.id]),
+    }));
+    this.likely = { rows: unpack(data.likely.rows), others: unpack(data.likely.others), probabilities: unpack(data.likely.probabilities), each: data.likely.rows.shape[1] };
+    this.parents = unpack(data.tree.parents);
   }
 
   about = async () => this.data.about;
   entities = async () => this.data.entities;
   project = async () => this.data.project;
   edges = async (relation) => unpack(this.data.edges[relation]);
+  column = async (name) => this.data.columns[name];
+  tree = async () => this.data.tree;
+
+  reference = (i) => ({ id: this.data.entities.ids[i], name: this.data.entities.names[i] });
+
+  // The stated facts of point i, relation by relation.
+  stated(i) {
+    const groups = [];
+    for (const { relation, edges, splits } of this.facts) {
+      for (const [side, own] of [["tail", 0], ["head", 1]]) {
+        const facts = [];
+        for (let e = 0; e < splits.length; e += 1) {
+          if (edges[2 * e + own] === i) facts.push({ ...this.reference(edges[2 * e + 1 - own]), known: SPLITS[splits[e]] });
+        }
+        if (facts.length) groups.push({ relation, side, total: facts.length, facts: facts.slice(0, STATED) });
+      }
+    }
+    return groups.sort((a, b) => b.total - a.total);
+  }
+
+  // Its likely new ones.
+  likelyOf(i) {
+    const { rows, others, probabilities, each } = this.likely;
+    const { relations } = this.data.about;
+    const found = [];
+    for (let n = each * i; n < Math.min(each * (i + 1), rows.length); n += 1) {
+      if (rows[n] >= 2 * relations.length) continue;
+      const side = rows[n] < relations.length ? "tail" : "head";
+      found.push({ ...this.reference(others[n]), relation: relations[rows[n] % relations.length], side, probability: probabilities[n], calibrated: this.data.likely.calibrated ? probabilities[n] : null });
+    }
+    return found;
+  }
+
+  path(i) {
+    const path = [i];
+    while (this.parents[path.at(-1)] !== path.at(-1)) path.push(this.parents[path.at(-1)]);
+    return path.map(this.reference);
+  }
 
   async entity(id) {
     const i = this.place.get(id);
     if (i === undefined) throw new Refusal(`There is no entity ${id} in this page.`, 404);
     const { names, glosses } = this.data.entities;
     const biases = Object.fromEntries(this.biases.map(([role, values]) => [role, values[i]]));
-    return { id, name: names[i], gloss: glosses[i], norm: this.norms[i], biases, neighbours: [] };
+    const facts = { stated: this.stated(i), likely: this.likelyOf(i), path: this.path(i) };
+    return { id, name: names[i], gloss: glosses[i], norm: this.norms[i], biases, neighbours: [], ...facts };
   }
 
   async search(text, k) {
@@ -97,8 +148,9 @@ class Stored {
     const found = [];
     for (let i = 0; i < ids.length; i += 1) {
       const at = this.lowered[i].indexOf(wanted);
-      if (at < 0 && !ids[i].toLowerCase().includes(wanted)) continue;
-      const rank = this.lowered[i] === wanted ? 0 : at === 0 ? 1 : 2;
+      const isNamed = at >= 0 || ids[i].toLowerCase().includes(wanted);
+      if (!isNamed && !glosses[i]?.toLowerCase().includes(wanted)) continue;
+      const rank = this.lowered[i] === wanted ? 0 : at === 0 ? 1 : isNamed ? 2 : 3;
       found.push([rank, names[i].length, i]);
     }
     found.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
@@ -112,3 +164,19 @@ export function openSource() {
 }
 
 export const isStored = () => document.getElementById("data") !== null;
+
+// Where the page of a training has its data from.
+export function openTraining() {
+  const data = document.getElementById("data");
+  if (!data) {
+    const server = new Server();
+    return {
+      isStored: false,
+      about: () => server.get("/api/training"),
+      points: () => server.once("/api/training/points"),
+      picture: (epoch) => server.get("/api/training/picture", { epoch }),
+    };
+  }
+  const stored = JSON.parse(data.textContent);
+  return { isStored: true, about: async () => stored.training, points: async () => stored.points, picture: async (epoch) => stored.pictures[epoch] };
+}

@@ -12,20 +12,34 @@ function stored() {
 
 export function colours() {
   const style = getComputedStyle(document.documentElement);
+  const text = (name) => style.getPropertyValue(name).trim();
+  const eight = (read, name, count = 8) => Array.from({ length: count }, (_, i) => read(`${name}-${i}`));
   const parse = (name) => {
-    const hex = style.getPropertyValue(name).trim();
+    const hex = text(name);
     return [1, 3, 5].map((i) => Number.parseInt(hex.slice(i, i + 2), 16));
   };
   return {
-    text: style.getPropertyValue("--text").trim(),
-    halo: style.getPropertyValue("--disk").trim(),
-    accent: style.getPropertyValue("--accent").trim(),
-    subject: style.getPropertyValue("--subject").trim(),
+    page: text("--page"),
+    text: text("--text"),
+    halo: text("--disk"),
+    accent: text("--accent"),
+    subject: text("--subject"),
+    edgeText: text("--edge"),
     edge: parse("--edge"),
     background: parse("--disk"),
-    levels: Array.from({ length: 8 }, (_, i) => parse(`--level-${i}`)),
-    kinds: Array.from({ length: 4 }, (_, i) => parse(`--kind-${i}`)),
+    levels: eight(parse, "--level"),
+    levelTexts: eight(text, "--level"),
+    groups: eight(parse, "--group"),
+    groupTexts: eight(text, "--group"),
+    kinds: eight(parse, "--kind", 4),
+    kindTexts: eight(text, "--kind", 4),
   };
+}
+
+// The button says what it does.
+function say(dark) {
+  $("theme").textContent = dark ? "Light" : "Dark";
+  $("theme").setAttribute("aria-label", dark ? "Light colours" : "Dark colours");
 }
 
 export function startTheme(changed) {
@@ -33,7 +47,7 @@ export function startTheme(changed) {
   const apply = () => {
     const dark = stored() ? stored() === "dark" : system.matches;
     document.documentElement.dataset.theme = dark ? "dark" : "light";
-    $("theme").setAttribute("aria-pressed", String(dark));
+    say(dark);
     changed();
   };
   $("theme").addEventListener("click", () => {
@@ -43,7 +57,7 @@ export function startTheme(changed) {
       apply();
     } catch {
       document.documentElement.dataset.theme = next;
-      $("theme").setAttribute("aria-pressed", String(next === "dark"));
+      say(next === "dark");
       changed();
     }
   });

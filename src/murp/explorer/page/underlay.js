@@ -12,19 +12,20 @@ export function drawUnderlay(disk, look) {
   const { raster, edges, moving, pace } = disk;
   if (disk.next === null) {
     disk.begun = moving ? pace.sharpness(disk.sharpest) : disk.sharpest;
-    raster.begin(Math.round(disk.width * disk.begun), look.background);
+    raster.begin(Math.round(disk.width * disk.begun), look.background, disk.zoom);
     disk.next = 0;
   }
   if (edges && !disk.subject) {
     // Many edges are drawn so faintly that together they shade the picture rather than fill it.
     const most = moving ? pace.edges : EDGES_STILL;
     const alpha = Math.min(0.6, Math.max(0.06, 260 / Math.min(edges.length / 2, most)));
-    const line = (path, length) => raster.line(path, length, look.edge, alpha);
+    const line = (path, length) => raster.line(path, length, look.edge, alpha, moving);
     const until = moving ? Infinity : performance.now() + SLICE;
-    disk.next = traceEdges(disk.space, disk.moved, edges, most, line, disk.next, until);
+    const skip = disk.hidden.size ? (a, b) => !disk.isShown(a) || !disk.isShown(b) : null;
+    disk.next = traceEdges(disk.space, disk.moved, edges, most, line, disk.next, until, skip);
     if (disk.next < edges.length) return false;
   }
-  raster.dots(disk.seen, disk.order, disk.classes, styles(disk, look, raster.size));
+  raster.dots(disk.seen, moving ? disk.orderOf(pace.points) : disk.order, disk.classes, styles(disk, look, raster.size));
   raster.show();
   disk.sharpness = disk.begun;
   disk.next = DONE;

@@ -100,14 +100,23 @@ def no_fact(table: pa.Table) -> str | None:
 
 
 def alone(table: pa.Table) -> bool:
-    """Whether nothing of the first row comes again, while every other relation does: so it is with titles."""
+    """Whether nothing of the first row comes again, and no other row is like that: so it is with titles."""
     first = [table[role][0].as_py() for role in COLUMNS]
     rest = table.slice(1)
     if len(rest) < _MANY or not all(_WORDS.fullmatch(field) for field in first):
         return False
     if pc.index(rest["relation"], first[1]).as_py() >= 0 or _again(table, first):
         return False
-    return int(pc.min(rest["relation"].value_counts().field("counts")).as_py()) > 1
+    lonely = rest.filter(pc.is_in(rest["relation"], value_set=_once(rest["relation"])))
+    ends = _once(pa.chunked_array([*rest["head"].chunks, *rest["tail"].chunks], pa.large_string()))
+    both = pc.and_(*(pc.is_in(lonely[role], value_set=ends) for role in ("head", "tail")))
+    return not pc.any(both).as_py()
+
+
+def _once(column: pa.ChunkedArray) -> pa.Array:
+    """The values that come once."""
+    counted = column.value_counts()
+    return counted.field("values").filter(pc.equal(counted.field("counts"), 1))
 
 
 def _again(table: pa.Table, first: Sequence[str]) -> bool:

@@ -1,0 +1,144 @@
+// A training as it goes on, or as it went: the points after every epoch that was kept, and the curves.
+
+import { drawCurves } from "./curves.js";
+import { Disk } from "./disk.js";
+import { $, announce, count, element, figure, plural, table } from "./dom.js";
+import { savePng } from "./download.js";
+import { still } from "./pace.js";
+import { startPointer } from "./pointer.js";
+import { openTraining, unpack } from "./sources.js";
+import { euclidean, poincare } from "./spaces.js";
+import { colours, startTheme } from "./theme.js";
+import { complain, guarded, quiet } from "./trouble.js";
+
+const LOOKS = 1000; // ms between two looks at a training that goes on
+const FRAME = 110; // ms a frame of the film
+const source = openTraining();
+const frames = new Map(); // epoch → points
+let about = null;
+let points = null;
+let disk = null;
+let edges = null;
+let look = null;
+let playing = 0;
+let shown = -1; // epoch
+
+// The points after an epoch; those of a training that goes on are asked for again, for the measure changes with the newest.
+async function frameOf(epoch) {
+  if (!frames.has(epoch)) frames.set(epoch, unpack((await source.picture(epoch)).points));
+  return frames.get(epoch);
+}
+
+async function show(index, glide) {
+  const epoch = about.snapshots[index];
+  if (epoch === undefined) return;
+  const picture = { points: await frameOf(epoch), classes: unpack(points.depth), kinds: false, colouring: null };
+  $("epoch").value = index;
+  const record = about.records.filter((one) => one.epoch <= epoch).at(-1);
+  $("epoch-said").textContent = `${about.done && !about.records.length ? "step" : "epoch"} ${epoch} of ${about.epochs}`;
+  $("note").textContent = record
+    ? `After epoch ${epoch}: loss ${figure(record.loss, 4)}. The ${count(points.ids.length)} most important entities; colour: levels below the top${points.relation ? ` of ${points.relation}` : ""}. All frames have the measure of the newest.`
+    : about.records.length || !about.done ? "Before training." : `A layout, no training: every level stands about as far from the one above it. Colour: levels below the top${points.relation ? ` of ${points.relation}` : ""}.`;
+  disk.edges = $("edges").checked ? edges : null;
+  shown = epoch;
+  await disk.show(picture, { isometry: disk.isometry, zoom: disk.zoom, glide: glide && !still.matches });
+  drawCurves($("curves"), about, epoch, look);
+}
+
+// From the first picture to the last.
+async function play() {
+  const mine = (playing += 1);
+  $("follow").checked = false;
+  $("play").textContent = "Stop";
+  const start = Number($("epoch").value) >= about.snapshots.length - 1 ? 0 : Number($("epoch").value);
+  for (let i = start; i < about.snapshots.length && mine === playing; i += 1) {
+    const until = new Promise((done) => setTimeout(done, FRAME));
+    await show(i, false);
+    await until;
+  }
+  if (mine === playing) stop();
+}
+
+function stop() {
+  playing += 1;
+  $("play").textContent = "Play";
+}
+
+// Of a layout: its points and how deep they stand.
+function writeLevels() {
+  const depth = unpack(points.depth);
+  const rows = points.names.slice(0, 60).map((name, i) => element("tr", {}, element("td", {}, name), element("td", { class: "number" }, String(depth[i]))));
+  $("validations").replaceChildren(element("h2", {}, "As a table"), table("The most important entities and their level", ["entity", "level"], rows));
+}
+
+function writeTable() {
+  const validated = about.records.filter((one) => one.mrr !== null).reverse();
+  const rows = (validated.length ? validated : about.records.slice(-20).reverse()).slice(0, 100).map((one) =>
+    element("tr", {}, element("td", {}, String(one.epoch)), element("td", { class: "number" }, figure(one.loss, 4)), element("td", { class: "number" }, figure(one.mrr))));
+  $("validations").replaceChildren(element("h2", {}, "As a table"), table("Loss and validation by epoch", ["epoch", "loss", "MRR"], rows));
+}
+
+// Looks again; what is new is shown where the newest is wanted.
+async function lookAgain() {
+  const before = about?.snapshots.at(-1);
+  about = await source.about();
+  const [first] = [about.records.at(-1)];
+  $("about").textContent = `${about.graph} · ${about.model} d=${about.dim} · ${about.done ? "trained" : "training"}, ${plural(first?.epoch ?? 0, "epoch")} of ${about.epochs}`;
+  $("epoch").max = Math.max(0, about.snapshots.length - 1);
+  $("whole").hidden = !about.done || source.isStored;
+  if (about.records.length || !about.done) writeTable();
+  if (!points && about.snapshots.length) {
+    points = await source.points();
+    edges = unpack(points.edges);
+    makeDisk();
+  }
+  if (points && about.done && !about.records.length) {
+    $("curves").closest("section").hidden = true;
+    $("about").textContent = `${about.graph} · a tree of ${plural(points.ids.length, "entity", "entities")}`;
+    writeLevels();
+  }
+  if (!points) return;
+  if (about.snapshots.at(-1) !== before) {
+    for (const epoch of [...frames.keys()]) if (!source.isStored) frames.delete(epoch); // drawn in the measure of an older one
+    if ($("follow").checked) {
+      await show(about.snapshots.length - 1, true);
+      announce(`epoch ${about.snapshots.at(-1)}`);
+    }
+  }
+  drawCurves($("curves"), about, shown, look);
+}
+
+function makeDisk() {
+  const dots = element("canvas", { class: "dots", "aria-hidden": "true" });
+  const overlay = element("canvas", { class: "overlay", tabindex: "0", role: "application", "aria-roledescription": "hyperbolic map", "aria-label": `Map of ${count(points.ids.length)} entities while they are trained. Arrows move, plus and minus zoom.` });
+  $("disks").append(element("figure", {}, element("div", { class: "disk" }, dots, overlay)));
+  disk = new Disk({ dots, overlay }, about.geometry === "poincare" ? poincare : euclidean, points, () => look);
+  startPointer(disk, { choose: () => {}, hover: (point) => announce(points.names[point]), leave: () => {}, dragged: () => {}, selected: () => {} });
+}
+
+const begin = guarded(async () => {
+  startTheme(() => { look = colours(); disk?.render(); if (about) drawCurves($("curves"), about, shown, look); });
+  await lookAgain();
+  $("epoch").addEventListener("input", () => { stop(); $("follow").checked = false; show(Number($("epoch").value), false).catch((error) => complain(error.message)); });
+  $("follow").addEventListener("change", () => { if ($("follow").checked) show(about.snapshots.length - 1, true); });
+  $("edges").addEventListener("change", () => { if (disk) { disk.edges = $("edges").checked ? edges : null; disk.settle(); } });
+  $("play").addEventListener("click", () => ($("play").textContent === "Play" ? play() : stop()));
+  $("png").addEventListener("click", () => { if (disk) savePng(disk, `${about.graph} · epoch ${shown}`, look, `${about.name}-${shown}`); });
+  $("full").addEventListener("click", guarded(async () => (document.fullscreenElement ? document.exitFullscreen() : $("stage").requestFullscreen())));
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "f" && !event.ctrlKey && !event.metaKey) $("full").click();
+    if (event.key === " " && document.activeElement === document.body) { event.preventDefault(); $("play").click(); }
+  });
+  document.body.dataset.ready = "";
+  while (!about.done) {
+    await new Promise((done) => setTimeout(done, LOOKS));
+    try {
+      await lookAgain();
+      quiet();
+    } catch (error) {
+      complain(error.message);
+    }
+  }
+});
+
+begin();

@@ -1,0 +1,107 @@
+"""What a card says of an entity and what points are coloured by, held against plain computations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from exhibits import client_of, made_run, nasty_graph
+
+from murp.errors import DataError, UnknownNameError
+from murp.explorer.collection import Collection
+from murp.explorer.columns import column, communities, read_columns
+from murp.explorer.facts import likely_of, stated_of, supports
+from murp.graph import KnowledgeGraph
+from murp.runs import Run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    from trees import tree
+
+    return made_run(tmp_path_factory.mktemp("facts"), nasty_graph(tree()))
+
+
+@pytest.fixture(scope="module")
+def collection(run: Run) -> Collection:
+    return Collection([run])
+
+
+def test_likely_facts_are_the_best_new_answers_of_the_entitys_relations(run: Run, collection: Collection) -> None:
+    entity = 5
+    expected = []
+    facts = run.graph.facts()
+    for relation in range(run.graph.num_relations):
+        name = run.graph.relations.id(relation)
+        for side, column_, given in (("tail", 0, "head"), ("head", 2, "tail")):
+            if (facts[facts[:, 1] == relation][:, column_] == entity).any():
+                found = run.predict(relation=name, k=3, new_only=True, **{given: f"n{entity}"})
+                expected += [(p.probability, name, side, p.id) for p in found]
+    expected = sorted(expected, key=lambda one: -one[0])[:5]
+    found = likely_of(collection, collection.exhibits[0], entity)
+    assert [(one["relation"]["id"], one["side"], one["id"]) for one in found] == [one[1:] for one in expected]
+    assert [one["probability"] for one in found] == pytest.approx([one[0] for one in expected])
+    assert all(one["calibrated"] is None for one in found)
+
+
+def test_stated_facts_are_all_there_with_their_split(run: Run, collection: Collection) -> None:
+    entity, told = 5, set()
+    for group in stated_of(collection, entity):
+        assert group["total"] == len(group["facts"])  # few enough to be shown
+        for fact in group["facts"]:
+            told.add((group["relation"]["id"], group["side"], fact["id"], fact["known"]))
+    expected = set()
+    for split in ("train", "valid", "test"):
+        for h, r, t in run.graph.split(split).tolist():
+            name = run.graph.relations.id(r)
+            if h == entity:
+                expected.add((name, "tail", f"n{t}", split))
+            if t == entity:
+                expected.add((name, "head", f"n{h}", split))
+    assert told == expected
+
+
+def test_why_names_training_facts_nearest_first_and_not_the_answer_itself(run: Run, collection: Collection) -> None:
+    train = {tuple(fact) for fact in run.graph.train.tolist()}
+    h, r, t = run.graph.train[0].tolist()
+    found = supports(collection, collection.exhibits[0], h, r, t, 5)
+    distances = [one["distance"] for one in found]
+    assert distances == sorted(distances)
+    ends = [(int(one["head"]["id"][1:]), r, int(one["tail"]["id"][1:])) for one in found]
+    assert set(ends) <= train - {(h, r, t)}
+
+
+def test_columns_of_a_file(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "columns.tsv"
+    file.write_text("id\tkind\tyear\nn1\tanimal\t1900\nn2\tplant\t2000\nnode 9\tanimal\t\n", encoding="utf-8")
+    shown = Collection([run], read_columns(file, run.graph))
+    client = client_of(run)
+    assert client.get("/api/column", params={"name": "kind"}).status_code == 404  # another explorer has no such file
+    kinds = column(shown, 1, "kind")
+    assert kinds["is_category"]
+    assert kinds["labels"] == ["animal", "plant", "others"]
+    years = column(shown, 1, "year")
+    assert (years["labels"], years["is_category"]) == (["1900", "2000", "none"], False)
+    file.write_text("id\tkind\nn1\n", encoding="utf-8")
+    with pytest.raises(DataError, match="line 2: 1 columns, and the first row has 2"):
+        read_columns(file, run.graph)
+    file.write_text("id\n", encoding="utf-8")
+    with pytest.raises(DataError, match="line 1: a file of columns is tab-separated"):
+        read_columns(file, run.graph)
+    file.write_text("id\tkind\nnobody\tx\n", encoding="utf-8")
+    with pytest.raises(UnknownNameError):
+        read_columns(file, run.graph)
+
+
+def test_communities_are_what_facts_join() -> None:
+    """Two rings without a fact between them are no one community."""
+    from murp.graph import Vocabulary
+
+    ring = [(i, 0, (i + 1) % 5) for i in range(5)] + [(i, 0, (i + 2) % 5) for i in range(5)]
+    facts = np.array(ring + [(h + 5, r, t + 5) for h, r, t in ring], dtype=np.int32)
+    names = Vocabulary("entity", [f"e{i}" for i in range(10)])
+    graph = KnowledgeGraph("rings", names, Vocabulary("relation", ["r"]), facts, facts[:0], facts[:0])
+    found = communities(graph)
+    assert set(found[:5]).isdisjoint(found[5:])
+    assert len(set(found.tolist())) == 2

@@ -1,0 +1,60 @@
+"""A tree that grows: its layout, its pictures, and what `murp demo` refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from murp.cli.main import main
+from murp.explorer.growing import STEP, STEPS, branch_of, grow, grown, tree_layout
+from murp.explorer.live import Live
+from murp.explorer.tree import Hierarchy, Tree
+from murp.graph import KnowledgeGraph
+from murp.runs import load
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The furniture of WordNet."""
+    path = tmp_path_factory.mktemp("demo") / "run"
+    grow(branch_of(KnowledgeGraph.load("wordnet-mini"), "furniture.n.01"), path)
+    return path
+
+
+def test_levels_stand_equally_far_apart_and_sectors_do_not_overlap(made: Path) -> None:
+    run = load(made, device="cpu")
+    hierarchy = Hierarchy.of(run.graph)
+    tree = Tree(hierarchy, run.model)
+    places = tree_layout(tree)
+    assert np.allclose(2 * np.arctanh(np.linalg.norm(places, axis=1)), STEP * hierarchy.rank)
+    assert np.array_equal(run.model.parameters["entity"].numpy(), places)
+    angles = tree.angles()
+    for level in range(1, int(hierarchy.rank.max()) + 1):
+        own = np.sort(angles[hierarchy.rank == level])
+        assert (np.diff(own) > 1e-9).all()  # each has a place of its own
+    root = int(np.argmax(tree.below))
+    assert tree.below[root] == len(places) == run.graph.num_entities
+    assert run.graph.entities.name(root) == "furniture"
+
+
+def test_it_grows_level_by_level(made: Path) -> None:
+    run = load(made, device="cpu")
+    tree = Tree(Hierarchy.of(run.graph), run.model)
+    places = tree_layout(tree)
+    assert np.allclose(grown(tree, places, 0), 0)  # all at the root
+    one = grown(tree, places, 1)
+    below = tree.hierarchy.rank > 1
+    assert np.array_equal(one[~below], places[~below])
+    for entity in np.flatnonzero(below):
+        assert np.array_equal(one[entity], places[tree.path(int(entity))[-2]])  # where its ancestor is
+    live = Live(made)
+    assert live.film.epochs() == list(range(STEPS * int(tree.hierarchy.rank.max()) + 1))
+    assert live.about()["done"]
+
+
+def test_a_layout_has_no_second_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "tree", "--beside", "--out", str(tmp_path / "run")]) == 1
+    assert "--beside is for wordnet and countries" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

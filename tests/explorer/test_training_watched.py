@@ -1,0 +1,123 @@
+"""A training that is watched: snapshots that stay few, the page that shows them, and films of them."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from browsing import BROWSER, Page, dots, settled
+from exhibits import serving
+
+from murp.errors import MurpError
+from murp.explorer import snapshots
+from murp.explorer.app import create_live_app
+from murp.explorer.film import write_film
+from murp.explorer.live import Live
+from murp.explorer.snapshots import Film, Recorder
+from murp.explorer.watched import Watched
+from murp.training import resume, train
+from murp.training.progress import Silent
+from trees import tree
+
+SETTINGS: dict[str, Any] = {"dim": 5, "engine": "torch", "validate_every": 4, "batch_size": 64, "negatives": 5}
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of twelve epochs, all of which it has time to record, of which it may keep eight."""
+
+    path = tmp_path_factory.mktemp("watched") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(snapshots, "SHARE", 100.0)
+        patch.setattr(snapshots, "MOST", 8)
+        train(tree(), out=path, epochs=12, progress=Recorder(Silent()), **SETTINGS)
+    return path
+
+
+def test_snapshots_are_thinned_and_the_last_is_there(recorded: Path) -> None:
+    epochs = Film(recorded).epochs()
+    assert epochs[0] == 0
+    assert epochs[-1] == 12
+    assert len(epochs) <= 9
+    assert all(epoch % 2 == 0 for epoch in epochs)
+    first, last = (np.linalg.norm(Film(recorded).frame(epoch), axis=1) for epoch in (0, 12))
+    assert first.max() < last.max()  # it grows
+
+
+def test_snapshots_change_no_bit_of_the_training(recorded: Path, tmp_path: Path) -> None:
+
+    plain = train(tree(), out=tmp_path / "plain", epochs=12, progress=Silent(), **SETTINGS)
+    from murp.runs import load
+
+    watched = load(recorded, device="cpu")
+    for name, values in plain.model.parameters.items():
+        assert np.array_equal(values.numpy(), watched.model.parameters[name].numpy()), name
+
+
+def test_a_snapshot_that_costs_too_much_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+
+    monkeypatch.setattr(snapshots, "SHARE", 0.0)
+    train(tree(), out=tmp_path / "run", epochs=6, progress=Recorder(Silent()), **SETTINGS)
+    assert Film(tmp_path / "run").epochs() == [0, 6]  # the first and the last, whatever they cost
+    resume(tmp_path / "run", epochs=8, progress=Recorder(Silent()))
+    assert Film(tmp_path / "run").epochs() == [0, 6, 8]
+
+
+def test_a_watched_training_answers_while_it_trains(tmp_path: Path) -> None:
+
+    asked: list[Any] = []
+
+    class Asking(Silent):
+        def epoch(self, record: dict[str, Any]) -> None:
+            if record["epoch"] == 3:
+                with urllib.request.urlopen(f"http://127.0.0.1:{watched.port}/api/training", timeout=30) as answer:
+                    asked.append(json.load(answer))
+                    asked.append(answer.headers["content-security-policy"])
+
+    watched = Watched(Asking(), "127.0.0.1", 0)
+    train(tree(), out=tmp_path / "run", epochs=5, progress=watched, **SETTINGS)
+    told, policy = asked
+    assert (told["epochs"], told["done"]) == (5, False)
+    assert 0 in told["snapshots"]
+    assert "default-src 'none'" in policy
+
+
+def test_films(recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from PIL import Image
+
+    write_film(recorded, tmp_path / "film.gif")
+    with Image.open(tmp_path / "film.gif") as film:
+        assert film.n_frames == len(Film(recorded).epochs())  # type: ignore[attr-defined]
+    with pytest.raises(MurpError, match="exists already"):
+        write_film(recorded, tmp_path / "film.gif")
+    with pytest.raises(MurpError, match=r"a film is a \.gif, \.mp4 or \.html"):
+        write_film(recorded, tmp_path / "film.avi")
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    with pytest.raises(MurpError, match="ffmpeg, which is not installed"):
+        write_film(recorded, tmp_path / "film.mp4")
+    assert not (tmp_path / "film.mp4").exists()
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(BROWSER[1].args[0], reason=BROWSER[1].kwargs["reason"])
+def test_the_page_shows_the_newest_and_plays(page: Page, recorded: Path, tmp_path: Path, complaints: list[str]) -> None:
+    with serving(create_live_app(Live(recorded))) as (host, port):
+        page.goto(f"http://{host}:{port}/")
+        settled(page)
+        assert page.locator("#epoch-said").inner_text() == "epoch 12 of 12"
+        last = dots(page)
+        page.locator("#epoch").fill("0")
+        page.get_by_text("epoch 0 of 12").wait_for()
+        assert dots(page) != last
+        page.locator("#play").click()
+        page.get_by_text("epoch 12 of 12").wait_for()
+        assert dots(page) == last
+        assert page.locator("#validations tbody tr").count() == 3
+    write_film(recorded, tmp_path / "film.html")
+    page.goto((tmp_path / "film.html").as_uri())
+    settled(page)
+    assert dots(page) == last
