@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,7 @@ def test_the_page_shows_the_newest_and_plays(page: Page, recorded: Path, tmp_pat
         assert dots(page) == last
         assert page.locator("#validations tbody tr").count() == 3
     write_film(recorded, tmp_path / "film.html")
+    assert not re.findall(r'(?:src|href)="(?!data:)', (tmp_path / "film.html").read_text(encoding="utf-8"))
     page.goto((tmp_path / "film.html").as_uri())
     settled(page)
     assert dots(page) == last

@@ -198,7 +198,10 @@ const start = guarded(async () => {
   $("relation").append(...about.relations.map((r) => element("option", { value: r.id }, `${r.name} (${count(r.facts)})`)));
   for (const name of ["colour", "size"]) $(name).append(...about.columns.map((column) => element("option", { value: column.name }, column.name)));
   $("tree").disabled = about.hierarchy === null;
-  $("training").hidden = isStored() || !about.training;
+  if (about.training && !isStored()) {
+    $("training").href = "/training"; // not in the markup: a page that is sent has no server to ask
+    $("training").hidden = false;
+  }
   $("disks").classList.toggle("pair", about.runs.length > 1);
   document.querySelector("main").classList.toggle("two", about.runs.length > 1);
   shared.disks = about.runs.map(makeDisk);

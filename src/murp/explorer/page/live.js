@@ -85,7 +85,10 @@ async function lookAgain() {
   const [first] = [about.records.at(-1)];
   $("about").textContent = `${about.graph} · ${about.model} d=${about.dim} · ${about.done ? "trained" : "training"}, ${plural(first?.epoch ?? 0, "epoch")} of ${about.epochs}`;
   $("epoch").max = Math.max(0, about.snapshots.length - 1);
-  $("whole").hidden = !about.done || source.isStored;
+  if (about.done && !source.isStored) {
+    $("whole").href = "/";
+    $("whole").hidden = false;
+  }
   if (about.records.length || !about.done) writeTable();
   if (!points && about.snapshots.length) {
     points = await source.points();
