@@ -52,7 +52,7 @@ def page(folder: Path = RESULTS) -> str:
     parts = [
         "# The field, measured",
         "Every model of this package on the usual datasets, trained here and ranked under one protocol. Made by "
-        "`python tools/field_page.py` from what `benchmarks/field.py` stored in [results/field/](../results/field/).",
+        "`python tools/field_page.py` from what `benchmarks/field.py` stored in results/field/.",
         f"Test figures, protocol `{PROTOCOL}`, means over the seeds (± their standard deviation where there are "
         "several); the checkpoint is the one with the best MRR on valid. Training is what one run took, validation "
         "included, compiling apart. On a processor it is what an epoch takes times the epochs, validation apart.",

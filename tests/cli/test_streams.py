@@ -146,7 +146,7 @@ def test_experiments_of_the_paper_go_on_unread(
         experiments.say("training")
         done.append(experiments)
 
-    monkeypatch.setattr("murp.paper.ITEMS", {"first": item, "second": item})
+    monkeypatch.setattr("murp.paper.running.ITEMS", {"first": item, "second": item})
     with streams(Refusing(number), io.StringIO()):
         assert main(["paper", "run", "all", "--again", "--out", str(tmp_path)]) == status
     assert len(done) == 2

@@ -89,7 +89,7 @@ def test_every_choice_of_parts_steps_as_the_dense_step(name: str, transformation
 @pytest.mark.parametrize("name", MODELS)
 def test_cost_of_a_step_does_not_depend_on_the_number_of_entities(name: str) -> None:
     counts = []
-    for entities in (100, 100_000):
+    for entities in (1000, 100_000):  # both many more than a batch reads
         model = MODELS[name](entities, 4, 8).initialise(0)
         engine = TorchEngine(model)
         positives, negatives = random_batch(100, 4, 16, 5, seed=0)

@@ -51,7 +51,7 @@ def drawn(rows: int, width: int, seed: int, dtype: torch.dtype = torch.float64) 
     width=st.sampled_from([1, 3, 8, 21, 40]),
     seed=st.integers(0, 2**16),
     beta1=st.sampled_from([0.0, 0.9]),
-    beta2=st.sampled_from([0.0, 0.999]),
+    beta2=st.sampled_from([0.5, 0.999]),
     whole=st.booleans(),
 )
 def test_the_loop_makes_the_step_of_the_definition(
@@ -60,7 +60,7 @@ def test_the_loop_makes_the_step_of_the_definition(
     x, gradients = drawn(rows, width, seed)
     marks = torch.rand(3, rows, 1, generator=torch.Generator().manual_seed(seed)) < 0.5
     touched: list[Tensor | None] = [None] * 3 if whole else list(marks)
-    # A large ε: without memory of squares (β₂ = 0) a gradient near 0 is divided by itself, rounding and all.
+    # A large ε: a gradient near 0 is else divided by itself, rounding and all.
     for optimizer in (Adam(beta1=beta1, beta2=beta2, eps=1e-2), Adagrad()):
         expected = moved(optimizer, x, gradients, touched, by_loop=False)
         for name, values in moved(optimizer, x, gradients, touched, by_loop=True).items():

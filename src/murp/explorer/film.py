@@ -55,8 +55,7 @@ def _write_gif(live: Live, part: Path) -> None:
 
 
 def _write_mp4(live: Live, part: Path) -> None:
-    program = shutil.which("ffmpeg")
-    if program is None:
+    if shutil.which("ffmpeg") is None:
         raise MurpError("an .mp4 is made by ffmpeg, which is not installed. Install it, or ask for a .gif or .html.")
     with tempfile.TemporaryDirectory() as scratch:
         number = 0
@@ -68,7 +67,7 @@ def _write_mp4(live: Live, part: Path) -> None:
             number += 1
         rate = f"{1000 / EVERY_MS:.2f}"
         made = subprocess.run(
-            [program, "-v", "error", "-y", "-framerate", rate, "-i", f"{scratch}/%05d.png", "-pix_fmt", "yuv420p", "-f",
+            ["ffmpeg", "-v", "error", "-y", "-framerate", rate, "-i", f"{scratch}/%05d.png", "-pix_fmt", "yuv420p", "-f",
              "mp4", str(part)],
             capture_output=True, text=True, check=False,
         )  # fmt: skip

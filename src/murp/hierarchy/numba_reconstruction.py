@@ -9,7 +9,7 @@ import numpy as np
 from murp.compiling import allocating_kernel, announce
 from murp.kernels.intrinsics import take
 
-announce(__name__, "reconstruction")
+announce(__name__, "the reconstruction")
 
 TILE = 512  # nodes whose coordinates stay in the first cache
 GROUP = 32  # subjects that meet a tile one after the other
