@@ -67,8 +67,8 @@ def _write_mp4(live: Live, part: Path) -> None:
             number += 1
         rate = f"{1000 / EVERY_MS:.2f}"
         made = subprocess.run(
-            ["ffmpeg", "-v", "error", "-y", "-framerate", rate, "-i", f"{scratch}/%05d.png", "-pix_fmt", "yuv420p", "-f",
-             "mp4", str(part)],
+            ["ffmpeg", "-v", "error", "-y", "-framerate", rate, "-i", f"{scratch}/%05d.png", "-pix_fmt", "yuv420p",
+             "-f", "mp4", str(part)],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
     if made.returncode:
