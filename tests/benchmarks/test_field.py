@@ -123,6 +123,7 @@ def test_trainings_are_processes_and_their_time_is_bounded(tmp_path: Path, monke
     program = tmp_path / "program.py"
     program.write_text(
         "import signal, sys, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell in the background switches it off
         "name = sys.argv[sys.argv.index('--only') + 1]\n"
         "print(name, flush=True)\n"
         "time.sleep(600) if 'complex' in name else sys.exit('conve' in name)\n"
