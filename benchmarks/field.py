@@ -8,21 +8,23 @@
 The rows stand in field.toml. What is stored with the same settings is not trained again. The checkpoint is the one with
 the best MRR on valid; the test set is evaluated once, under both protocols. On a GPU a run of one epoch comes first, so
 that compiling is not counted; its seconds are stored apart. Each training is a process of its own, ``--jobs`` of them
-side by side, which makes each slower: the result says how many there were. A training that is stopped by Ctrl-C, by
-``--timeout`` or by ``--budget`` goes on where it was when the same command comes again, as long as its folder under
-``--runs`` is there.
+side by side. On a GPU they start and compile side by side and train in turns: a GPU that several processes share takes
+longer for all than for one after another. A training that is stopped by Ctrl-C, by ``--timeout`` or by ``--budget``
+goes on where it was when the same command comes again, as long as its folder under ``--runs`` is there.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -189,12 +191,13 @@ def whole_run(row: Row, graph: KnowledgeGraph, config: murp.Config, options: arg
         shutil.rmtree(path)  # of a row that has changed since
     resumed, clock = path.exists(), Clock()
     warm_up = _warm_up(graph, config, path) if options.device == "cuda" and not resumed else None
-    began = time.perf_counter()
-    if resumed:
-        run = murp.resume(path, progress=clock)
-    else:
-        run = murp.train(graph, out=path, progress=clock, **_settings(config))
-    wall = time.perf_counter() - began
+    with _turn(options) if options.device == "cuda" else contextlib.nullcontext():
+        began = time.perf_counter()
+        if resumed:
+            run = murp.resume(path, progress=clock)
+        else:
+            run = murp.train(graph, out=path, progress=clock, **_settings(config))
+        wall = time.perf_counter() - began
     seconds = run.metrics()[-1]["seconds"]
     figures = {
         **_reached(run),
@@ -210,6 +213,15 @@ def whole_run(row: Row, graph: KnowledgeGraph, config: murp.Config, options: arg
     }
     shutil.rmtree(path)
     return figures
+
+
+@contextlib.contextmanager
+def _turn(options: argparse.Namespace) -> Iterator[None]:
+    """The GPU for one training, while the other processes wait or compile."""
+    options.runs.mkdir(parents=True, exist_ok=True)
+    with (options.runs / "turn").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _reached(run: Run) -> dict[str, Any]:

@@ -74,8 +74,12 @@ def rows(file: Path = FILE) -> list[Row]:
             own["microseconds"][0 if dim <= 40 else 1],
         )
         for data, about in told["datasets"].items()
-        for dim in about["dims"]
-        for model, own in told["models"].items()
+        for dim, models in (
+            *((dim, told["models"]) for dim in about["dims"]),
+            *((int(dim), models) for dim, models in about.get("also", {}).items()),
+        )
+        for model in models
+        for own in (told["models"][model],)
     ]
     if unknown := set(told["rows"]) - {row.name for row in found}:
         raise ValueError(f"{file}: rows that there are not: {', '.join(sorted(unknown))}.")
