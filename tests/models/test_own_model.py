@@ -22,6 +22,7 @@ from murp.training.progress import Silent
 
 OWN = '''
 from murp.models.distmult import DistMult
+from murp.models.model import Model, Query, Table
 from murp.settings import setting
 
 
@@ -34,6 +35,20 @@ class Mine(DistMult):
 
 class NoModel:
     pass
+
+
+class NoQuery(Model):
+    def declare(self):
+        return (Table("entity", "entity", (self.dim,)),)
+
+
+class NoEnding(NoQuery):
+    def query(self, subject, relation, shared):
+        return Query((subject["entity"],))
+
+
+class NoTile(NoEnding):
+    products = False
 '''
 
 
@@ -71,9 +86,12 @@ def test_what_cannot_be_a_model_is_refused_with_what_to_do(folder: Path) -> None
         ("own_models_of_a_test:Nobody", "cannot be imported.*PYTHONPATH=. murp"),
         ("no_such_module:Mine", "cannot be imported.*PYTHONPATH=. murp"),
         ("min", "is not known. Did you mean mine?"),
+        ("own_models_of_a_test:NoQuery", "does not define query: write it as its base class explains"),
+        ("own_models_of_a_test:NoEnding", "has no ending: write one, or products = False and tile"),
+        ("own_models_of_a_test:NoTile", "has products = False and no tile: write one"),
     ):
         with pytest.raises(ConfigError, match=words):
-            registry.find("model", name)
+            Config(model=name)
 
 
 def test_a_run_whose_model_cannot_be_found_says_how_to_find_it(
