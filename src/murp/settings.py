@@ -108,8 +108,8 @@ class Part(ABC):  # noqa: B024 - the base class of a kind says what it must defi
         for name, one in self.settings.items():
             setattr(self, name, one.checked(values.get(name, one.default)))
 
-    @classmethod
-    def refuse(cls, config: Any) -> None:  # noqa: B027 - most refuse nothing
+    @classmethod  # noqa: B027 - most refuse nothing
+    def refuse(cls, config: Any) -> None:
         """Raise where this part cannot do what the other settings of a run ask for, with what it can."""
 
 
