@@ -104,18 +104,11 @@ class Run(Folder):
 
         if out is not None:
             check_place(picture_path(Path(out)), force=force)
-        drawn = picture(
-            [self, *others],
-            kind,
-            head=head,
-            relation=relation,
-            centre=centre,
-            edges=edges,
-            colour=colour,
-            projection=projection,
-            split=split,
-            protocol=protocol,
-        )
+        options = {
+            "head": head, "relation": relation, "centre": centre, "edges": edges, "colour": colour,
+            "projection": projection, "split": split, "protocol": protocol,
+        }  # fmt: skip
+        drawn = picture([self, *others], kind, options)
         if out is not None:
             save(drawn, Path(out))
         return drawn
