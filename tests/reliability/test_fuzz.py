@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murp.errors import DataError
+from murp.graph.formats import FORMATS
 
 SCRIPT = Path(fuzz.__file__)
 
@@ -37,6 +38,11 @@ def test_every_reader_survives_a_few_inputs(tmp_path: Path) -> None:
 
 def test_the_whole_is_a_hundred_thousand_inputs() -> None:
     assert sum(inputs for inputs, _ in fuzz.READERS.values()) >= 100_000
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_every_format_of_triples_has_a_reader_here(ending: str) -> None:
+    assert any(name.endswith(ending) for name in fuzz.READERS)
 
 
 def raising() -> bool:
