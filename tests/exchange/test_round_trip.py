@@ -246,9 +246,9 @@ def test_nothing_that_exists_is_overwritten(make_run: MakeRun, tmp_path: Path, t
 class TestRefused:
     @pytest.mark.parametrize("to", PARTIAL)
     def test_formats_that_cannot_hold_the_model(self, make_run: MakeRun, tmp_path: Path, to: str) -> None:
-        export(make_run(), to, tmp_path / "out")
+        export(make_run(), to, tmp_path / PARTIAL[to])
         with pytest.raises(DataError, match=f"{to}, which holds the entities' vectors alone"):
-            import_run(tmp_path / "out", tmp_path / "back", "wordnet-mini")
+            import_run(tmp_path / PARTIAL[to], tmp_path / "back", "wordnet-mini")
 
     def test_another_graph(self, make_run: MakeRun, small_tree: KnowledgeGraph, tmp_path: Path) -> None:
         export(make_run(), "npz", tmp_path / "out.npz")
