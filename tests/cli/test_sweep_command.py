@@ -50,6 +50,16 @@ def test_a_sweep_is_told_of_its_data_what_a_training_is_told(tmp_path: Path) -> 
         assert json.loads(ok("info", next(out.glob("*/config.toml")).parent, "--json"))["graph"]["entities"] == entities
 
 
+@pytest.mark.parametrize(
+    ("option", "values"), [("split-seed", "0 1"), ("columns", "head=1,relation=2,tail=3 head=3,relation=2,tail=1")]
+)
+def test_a_sweep_over_graphs_is_refused(facts: Path, option: str, values: str, tmp_path: Path) -> None:
+    """All runs would be of the first graph, and say that they are of others."""
+    told = refused(*SWEEP, "--data", facts, "--out", tmp_path / "grid", f"--{option}", *values.split())
+    assert f"a sweep has one graph: give {option.replace('-', '_')} one value" in told
+    assert not (tmp_path / "grid").exists()
+
+
 def test_every_line_names_its_run(facts: Path, tmp_path: Path) -> None:
     words = [*SWEEP, "--data", facts, "--out", tmp_path / "a", "--lr", "1", "2", "--epochs", "2"]
     runs = [str(tmp_path / "a" / name) for name in ("lr1.0", "lr2.0")]
