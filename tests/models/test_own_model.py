@@ -105,6 +105,31 @@ def test_a_run_whose_model_cannot_be_found_says_how_to_find_it(
     assert "PYTHONPATH=." in capsys.readouterr().err
 
 
+def test_every_command_works_with_a_model_of_ones_own(
+    folder: Path, small_tree: KnowledgeGraph, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the guide does not run; it runs train, evaluate, predict, plot, explore --export and export."""
+    settings = {**RUN, "model": "own_models_of_a_test:Mine", "dim": 4, "lr": 1, "sharpness": 2.0}
+    a, b = folder / "a", folder / "b"
+    for seed, out in enumerate((a, b)):
+        train(small_tree, out=out, progress=Silent(), **{**settings, "seed": seed, "epochs": 2 - seed})
+    for words in (
+        ["train", "--resume", b, "--epochs", "2", "--quiet"],
+        ["compare", a, b, "--samples", "100"],
+        ["analyze", "--run", a],
+        ["calibrate", a],
+        ["classify", a],
+        ["discover", a, "-k", "2"],
+        ["plot", a, b, "convergence", "--out", folder / "both.png"],
+        ["export", a, "--to", "hub-folder", "--out", folder / "out"],
+        ["import", folder / "out", "--out", folder / "back"],
+        ["evaluate", folder / "back"],
+    ):
+        assert main([str(word) for word in words]) == 0, (words, capsys.readouterr().err)
+    assert main(["info", str(folder / "back")]) == 0
+    assert "own_models_of_a_test:Mine" in capsys.readouterr().out
+
+
 # One of each kind: no biases and no shared tables, a core tensor, matrices and biases, tangent vectors, tiles, a ball.
 KINDS = ["complex", "tucker", "hybonet", "roth", "transe", "murp-matrix"]
 
