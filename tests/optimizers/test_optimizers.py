@@ -285,10 +285,18 @@ def test_the_first_step_of_adam_in_float32_has_its_length() -> None:
     torch.testing.assert_close(moved, torch.tensor([[-0.1, 0.1, -0.1]]), rtol=1e-6, atol=0)
 
 
-@pytest.mark.parametrize("values", [{"beta1": 1.0}, {"beta2": -0.1}, {"eps": 0.0}, {"clip": -1.0}, {"momentum": 0.9}])
-def test_settings_out_of_range_are_refused(values: dict[str, float]) -> None:
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("adam", {"beta1": 1.0}),
+        ("adam", {"beta2": -0.1}),
+        *((name, {"eps": 0.0}) for name in ("adam", "adagrad", "row-adagrad")),
+        *((name, values) for name in NAMES for values in ({"clip": -1.0}, {"lr": 0.0}, {"unheard_of": 0.9})),
+    ],
+)
+def test_settings_out_of_range_are_refused(name: str, values: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match=next(iter(values))):
-        optimizer("adam", **values)
+        optimizer(name, **values)
 
 
 def test_each_has_a_learning_rate_that_suits_it() -> None:
