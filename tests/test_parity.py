@@ -69,7 +69,6 @@ ELSEWHERE: dict[str, str] = {
     "train resume": "murp.resume",
     "train data": "the graph",
     "sweep data": "the graph",
-    "embed data": "the graph",
     "reconstruct run_folder": "murp.load",
     "explore export": "Run.page",
     "explore film": "Run.film",

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import difflib
 import math
+from abc import ABC
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -87,7 +88,7 @@ def setting(
     return Setting(default, help, choices, least, most, above, below, free)
 
 
-class Part:
+class Part(ABC):  # noqa: B024 - the base class of a kind says what it must define
     """Something with settings of its own. ``settings`` are all of them, those of its base classes first."""
 
     settings: ClassVar[dict[str, Setting]] = {}
@@ -107,7 +108,7 @@ class Part:
         for name, one in self.settings.items():
             setattr(self, name, one.checked(values.get(name, one.default)))
 
-    @classmethod
+    @classmethod  # noqa: B027 - most refuse nothing
     def refuse(cls, config: Any) -> None:
         """Raise where this part cannot do what the other settings of a run ask for, with what it can."""
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from murp.evaluation import Protocol
+from murp.export_formats import Format
 from murp.graph import Split
 from murp.picture_kinds import Colour, Kind, Projection
 from murp.runs import Run as Folder
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from murp.analysis.higher import Comparison
     from murp.exchange.coordinates import Coordinates
     from murp.exchange.embeddings import Embeddings
-    from murp.exchange.export import Format
     from murp.explorer.frame import Explorer
     from murp.hierarchy import Reconstruction
 
@@ -104,18 +104,11 @@ class Run(Folder):
 
         if out is not None:
             check_place(picture_path(Path(out)), force=force)
-        drawn = picture(
-            [self, *others],
-            kind,
-            head=head,
-            relation=relation,
-            centre=centre,
-            edges=edges,
-            colour=colour,
-            projection=projection,
-            split=split,
-            protocol=protocol,
-        )
+        options = {
+            "head": head, "relation": relation, "centre": centre, "edges": edges, "colour": colour,
+            "projection": projection, "split": split, "protocol": protocol,
+        }  # fmt: skip
+        drawn = picture([self, *others], kind, options)
         if out is not None:
             save(drawn, Path(out))
         return drawn

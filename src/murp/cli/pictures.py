@@ -8,12 +8,10 @@ from pathlib import Path
 
 from murp.cli.text import Commands, add_run, fast_imports, whole
 from murp.display import show
-from murp.picture_kinds import KINDS, SEVERAL, check
+from murp.picture_kinds import KINDS, OPTIONS, SEVERAL, check
 
 _EXPLAINED = (
-    "disk: all entities, or a question's answers around its head; spheres: spheres of influence; "
-    "question: the paper's figure 5; convergence: loss and MRR by epoch; norms: norm against bias; "
-    "relations: hits@10 by relation; reliability: what calibrated probabilities are worth. "
+    f"{'; '.join(f'{kind}: {picture.shows}' for kind, picture in KINDS.items())}. "
     f"{', '.join(SEVERAL)} take several runs"
 )
 
@@ -42,8 +40,8 @@ def add_plot(commands: Commands) -> None:
 
 def run_plot(options: argparse.Namespace) -> None:
     """Draw and say where the picture is."""
-    heeded = {option: getattr(options, option) for option in sorted(set().union(*KINDS.values()))}
-    check(options.kind, heeded, len(options.path))
+    told = {option: getattr(options, option) for option in OPTIONS}
+    check(options.kind, told, len(options.path))
     with fast_imports():
         from murp.api.training import load
         from murp.plots.pictures import picture
@@ -54,7 +52,7 @@ def run_plot(options: argparse.Namespace) -> None:
     if options.out:
         check_place(path, force=options.force)
     runs = [load(folder, checkpoint=options.checkpoint, device=options.device) for folder in options.path]
-    save(picture(runs, options.kind, **heeded), path)
+    save(picture(runs, options.kind, told), path)
     print(f"picture: {path}")
 
 

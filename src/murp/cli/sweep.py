@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> None:
     given = given_settings(options)
     data = given.pop("data", [Config.data])
     if len(data) > 1:
-        raise ConfigError("a sweep has one --data; give each dataset a sweep of its own.")
+        raise ConfigError("a sweep has one graph: give data one value, and each graph a sweep of its own.")
     if options.quiet:
         display.be_quiet()
     shown = progress.chosen(json=options.json, quiet=options.quiet)

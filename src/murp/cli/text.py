@@ -91,6 +91,11 @@ def add_source(command: argparse.ArgumentParser, *, optional: bool = False) -> N
         nargs="?" if optional else None,
         help="dataset name, folder with train, valid and test, or one file",
     )
+    add_reading(command)
+
+
+def add_reading(command: argparse.ArgumentParser) -> None:
+    """Where to look for data, how a single file is split, and what its columns are."""
     command.add_argument("--data-dir", metavar="DIR", help="where to look for named datasets first")
     command.add_argument(
         "--split-seed",

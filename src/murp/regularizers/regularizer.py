@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -46,9 +47,9 @@ class Regularizer(Part):
     reads_rows: ClassVar[bool] = True  # whether it has a term at all
     reads_relations: ClassVar[bool] = False  # whether it reads the rows of all relations
 
+    @abstractmethod
     def term(self, model: Model, batch: Batch) -> Tensor | None:
         """The mean over the batch, its weight included; None: nothing is added."""
-        raise NotImplementedError
 
 
 class Weighted(Regularizer):
