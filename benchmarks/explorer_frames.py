@@ -5,7 +5,11 @@
 A headless Chromium without a GPU shows the page of ``murp explore``, at one and at two device pixels a CSS pixel,
 without edges and with those of the relation that has most. The browser's own clock is switched off: a frame begins
 when the one before is done, so that the time between two is what a frame costs, the page's JavaScript and the
-browser's own painting and compositing together. ``script_ms`` is the part of the page's JavaScript.
+browser's own painting and compositing together. ``script`` is the part of the page's JavaScript.
+
+``processor_ms`` is what a frame costs in processor time (Linux only), which other programs on the machine hardly
+change: on the page's own thread, where script and painting take turns, and in the rest of the browser, which composites
+beside it.
 
 A drag is a pointer going round, a move a frame; zooming is a wheel turned in and out again; recentring is everything
 from the choice of an entity to the page at rest, asking the server included. The trained run matters: how far
@@ -14,12 +18,13 @@ its edges reach is what they cost.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import statistics
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain, product
 from pathlib import Path
 from typing import Any
@@ -140,11 +145,44 @@ def moving(browser: Browser, address: str, sharpness: int, frames: int, centres:
     page.wait_for_selector("#metrics table")  # until these are computed the machine is not at rest
     page.wait_for_selector("body[data-ready]")
     found = {
-        "drag": spread([drag(page, frames) for _ in range(2)][1]),
-        "zoom": spread([page.evaluate(ZOOM, frames) for _ in range(2)][1]),
-        "recentre": spread(list(chain(*[page.evaluate(RECENTRE) for _ in range(1 + centres)][1:]))),
+        "drag": measured(lambda: drag(page, frames)),
+        "zoom": measured(lambda: page.evaluate(ZOOM, frames)),
+        "recentre": measured(lambda: page.evaluate(RECENTRE), centres),
     }
     page.close()
+    return found
+
+
+def measured(move: Callable[[], list[list[float]]], times: int = 1) -> dict[str, Any]:
+    """The frames of a movement that is done ``times`` times, after it was done once."""
+    move()
+    before = processor_ms()
+    frames = list(chain(*[move() for _ in range(times)]))
+    after = processor_ms()
+    return {**spread(frames), "processor_ms": {part: (after[part] - before[part]) / len(frames) for part in after}}
+
+
+def processor_ms() -> dict[str, float]:
+    """What the browser has used so far: the page's own thread, and all others; nothing where no system tells."""
+    used = {"page": 0.0, "rest": 0.0}
+    for process in descendants(os.getpid()):
+        with contextlib.suppress(OSError, IndexError):  # it may end meanwhile
+            command = Path(f"/proc/{process}/cmdline").read_text()
+            if "chrom" not in command:
+                continue
+            for thread in Path(f"/proc/{process}/task").iterdir():
+                is_page = "--type=renderer" in command and thread.name == str(process)
+                nanoseconds = int((thread / "schedstat").read_text().split()[0])
+                used["page" if is_page else "rest"] += nanoseconds / 1e6
+    return used if used["page"] else {}
+
+
+def descendants(process: int) -> list[int]:
+    found = []
+    for file in Path(f"/proc/{process}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in map(int, file.read_text().split()):
+                found += [child, *descendants(child)]
     return found
 
 

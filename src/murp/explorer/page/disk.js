@@ -5,7 +5,7 @@ import { labelling } from "./labels.js";
 import { drawOverlay, touching } from "./overlay.js";
 import { Pace, still } from "./pace.js";
 import { Raster } from "./raster.js";
-import { alignment, moved } from "./spaces.js";
+import { alignment } from "./spaces.js";
 import { DONE, drawUnderlay } from "./underlay.js";
 import { bounded, draggedBy, reachOf, zoomedAt } from "./view.js";
 
@@ -125,7 +125,7 @@ export class Disk {
     const { before, after } = this.subject;
     const t = this.moment ?? 1;
     const y = (this.flip ? -1 : 1) * (before[1] + t * (after[1] - before[1]));
-    return this.space.drawn(...moved(this.space, this.isometry, before[0] + t * (after[0] - before[0]), y));
+    return this.space.drawn(...this.space.image(this.isometry, before[0] + t * (after[0] - before[0]), y));
   }
 
   // Moves what is seen at (px, py) to (qx, qy), positions in the unit disk, as far as something is left to see.
