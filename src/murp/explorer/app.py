@@ -254,6 +254,13 @@ def _add_live(app: FastAPI, live: Live) -> None:
             raise Refused(404, f"there is no picture of epoch {epoch}.", "/api/training lists those there are.")
         return _json(live.frame(epoch))
 
+    @app.get("/api/training/embedding", **_answers(schema.TrainedEmbedding), summary="a layout's tree, embedded")
+    async def embedding(dim: Annotated[int, Query(ge=1, le=10**6, description="one of those listed")]) -> Response:
+        sliders = live.film.sliders() or {"dimensions": []}
+        if dim not in [one["dim"] for one in sliders["dimensions"]]:
+            raise Refused(404, f"there is no embedding in {dim} dimensions.", "/api/training lists those there are.")
+        return _json(live.embedding(dim))
+
 
 def _check_film(live: Live) -> None:
     if not live.film.epochs():

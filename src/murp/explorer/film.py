@@ -79,6 +79,8 @@ def _write_page(live: Live, part: Path) -> None:
     """The page of a training with all its pictures in it."""
     pictures = {str(epoch): live.frame(epoch) for epoch in live.film.epochs()}
     data = {"training": {**live.about(), "done": True}, "points": live.still(), "pictures": pictures}
+    sliders = data["training"]["sliders"] or {"dimensions": []}
+    data["embeddings"] = {str(one["dim"]): live.embedding(one["dim"]) for one in sliders["dimensions"]}
     part.write_text(one_file("live.html", "live.js", data), encoding="utf-8")
 
 
