@@ -22,5 +22,6 @@ live.py        a training that is watched; watched.py serves it while it trains
 film.py        a GIF, an MP4 or a page of the snapshots
 growing.py     a tree that grows, for `murp demo`
 export.py      one file without a server
+markup.py      the pages' files, each in the frame that all share
 page/          the page itself: HTML, CSS and JavaScript as the browser reads them
 """

@@ -7,7 +7,6 @@ What takes longer, the figures of a run and the search for what a misspelt name 
 from __future__ import annotations
 
 import asyncio
-from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, Query
@@ -17,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 import murp
 from murp.errors import UnknownNameError
-from murp.explorer import answers, columns, schema
+from murp.explorer import answers, columns, markup, schema
 from murp.explorer.collection import Collection
 from murp.explorer.differences import differences
 from murp.explorer.encoding import to_json
@@ -269,7 +268,7 @@ def _check_film(live: Live) -> None:
 
 def _add_page(app: FastAPI, first: str = "index.html") -> None:
     """The page's few files, read once; nothing else on the disk is ever served."""
-    pages = {file.name: file.read_bytes() for file in files("murp.explorer").joinpath("page").iterdir()}
+    pages = {name: markup.read(name).encode() for name in markup.names()}
 
     @app.get("/page/{name}", include_in_schema=False)
     async def part(name: str) -> Response:

@@ -28,6 +28,7 @@ STEPS = 8  # pictures a level
 CURVATURES = (0.0, 0.25, 1.0, 4.0, 9.0)
 FLAT = 1e-4
 DIMENSIONS = (2, 3, 5, 10)
+RIM = 0.96  # where nearly the farthest point of an embedding is drawn
 EPOCHS = 20  # of the embeddings, which begin near where they end
 Places = NDArray[np.float64]
 
@@ -86,14 +87,17 @@ def compare(taxonomy: Taxonomy, places: Places, pictures: Path, order: NDArray[n
     curvatures = [
         {"curvature": c, **_figures(reconstruct(PoincareBall(), curved(places, c), pairs))} for c in CURVATURES
     ]
-    dimensions = []
+    dimensions: list[dict[str, float]] = []
     for dim in DIMENSIONS:
         with tempfile.TemporaryDirectory() as scratch:
             run = embed(taxonomy, out=Path(scratch) / "run", dim=dim, epochs=EPOCHS, progress=Silent())
-            dimensions.append({"dim": dim, **_figures(reconstruction(run))})
             rows = run.model.parameters["entity"]
-            drawn = Points(PoincareBall(), rows).around(torch.zeros_like(rows[0]), near=None).positions
-        np.save(pictures / dimension_file(dim), drawn[order].astype(np.float32))
+            seen = Points(PoincareBall(), rows).around(torch.zeros_like(rows[0]), near=None)
+            dimensions.append({"dim": dim, **_figures(reconstruction(run))})
+        # All but a few points would lie on the rim: distances from the middle are drawn shorter.
+        shorter = 2 * math.atanh(RIM) / float(np.quantile(seen.distances, 0.99))
+        dimensions[-1]["drawn"] = round(shorter, 3)
+        np.save(pictures / dimension_file(dim), curved(seen.positions, shorter**2)[order].astype(np.float32))
     (pictures / SLIDERS).write_text(json.dumps({"curvatures": curvatures, "dimensions": dimensions}), encoding="utf-8")
 
 

@@ -284,6 +284,7 @@ class InDimensions(Strict):
     dim: int
     map: float
     mean_rank: float
+    drawn: float = Field(description="how long a distance from the middle is drawn, in its own lengths")
 
 
 class Sliders(Strict):

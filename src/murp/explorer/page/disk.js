@@ -44,7 +44,7 @@ export class Disk {
     this.render();
   }
 
-  // A new picture {points, classes, kinds}: at once, or gliding there from what is seen now.
+  // A new picture {points, classes, kinds}, perhaps with a zoom that is its own: at once, or gliding there from what is seen now.
   show(picture, { isometry = null, flip = false, zoom = 1, glide = false } = {}) {
     this.stop();
     const before = this.moved;
@@ -216,6 +216,11 @@ export class Disk {
     this.isometry = isometry;
     this.place();
     this.settle();
+  }
+
+  // How much larger the picture is than it was made for.
+  magnified() {
+    return Math.max(1, this.zoom / (this.picture.zoom ?? 1));
   }
 
   isMagnified() {
