@@ -10,10 +10,8 @@ import pytest
 from browsing import BROWSER, Page, dots, expect, exploring, place, settled, visit
 from exhibits import made_run, nasty_graph, serving
 
-from murp.explorer import growing
 from murp.explorer.app import create_live_app
 from murp.explorer.film import write_film
-from murp.explorer.growing import branch_of, grow
 from murp.explorer.live import Live
 from murp.graph import KnowledgeGraph
 from murp.runs import Run
@@ -30,27 +28,16 @@ DRAWN = """async () => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The furniture of WordNet, laid out and embedded."""
-    path = tmp_path_factory.mktemp("demo") / "run"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(growing, "DIMENSIONS", (2, 3))
-        patch.setattr(growing, "EPOCHS", 1)
-        grow(branch_of(KnowledgeGraph.load("wordnet-mini"), "furniture.n.01"), path)
-    return path
-
-
 @pytest.fixture
-def live(grown: Path) -> Iterator[str]:
-    with serving(create_live_app(Live(grown))) as (host, port):
+def live(laid_out: Path) -> Iterator[str]:
+    with serving(create_live_app(Live(laid_out))) as (host, port):
         yield f"http://{host}:{port}/"
 
 
 @pytest.mark.parametrize("page", [{}, PHONE], indirect=True, ids=["desktop", "phone"])
-def test_curvature_and_dimension_are_sliders(page: Page, live: str, grown: Path, tmp_path: Path) -> None:
+def test_curvature_and_dimension_are_sliders(page: Page, live: str, laid_out: Path, tmp_path: Path) -> None:
     visit(page, live)
-    write_film(grown, tmp_path / "tree.html")
+    write_film(laid_out, tmp_path / "tree.html")
     for address in (live, (tmp_path / "tree.html").as_uri()):  # the page that is sent has them too
         visit(page, address)
         assert "room" in page.locator("#explained").inner_text()

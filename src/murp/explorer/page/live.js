@@ -15,6 +15,7 @@ import { colours, startTheme } from "./theme.js";
 import { complain, guarded, quiet } from "./trouble.js";
 
 const LOOKS = 1000; // ms between two looks at a training that goes on
+const NEAREST = 40; // entities in the table
 const FRAME = 110; // ms a frame of the film
 const source = openTraining();
 const frames = new Map(); // epoch → points
@@ -53,7 +54,8 @@ async function show(index, glide) {
 function draw({ points: at, isometry, zoom, own = 1 }, glide) {
   disk.edges = $("edges").checked ? edges : null;
   const picture = { points: at, classes: unpack(points.depth), kinds: false, colouring: null, zoom: own };
-  return disk.show(picture, { isometry, zoom, glide: glide && !still.matches });
+  const drawn = disk.show(picture, { isometry, zoom, glide: glide && !still.matches });
+  return drawn.then(writeNear);
 }
 
 function noteOf(epoch) {
@@ -102,11 +104,15 @@ function stop() {
   $("play").textContent = "Play";
 }
 
-// Of a layout: its points and how deep they stand.
-function writeLevels() {
+// The picture as a table: what is seen nearest to its middle, and how deep it stands.
+function writeNear() {
   const depth = unpack(points.depth);
-  const rows = points.names.slice(0, 60).map((name, i) => element("tr", {}, element("td", {}, name), element("td", { class: "number" }, String(depth[i]))));
-  $("validations").replaceChildren(element("h2", {}, "As a table"), table("The most important entities and their level", ["entity", "level"], rows));
+  const rows = disk.central(NEAREST).map((i) => element("tr", {}, element("td", {}, points.names[i]),
+    element("td", { class: "number" }, String(depth[i])),
+    element("td", { class: "number" }, figure(disk.space.fromMiddle(disk.moved[2 * i], disk.moved[2 * i + 1])))));
+  const open = $("near").querySelector("details")?.open ?? false;
+  $("near").replaceChildren(element("details", { open }, element("summary", {}, element("h2", {}, "The picture as a table: nearest to the middle")),
+    table("Entities nearest to the middle of the picture", ["entity", "level", "distance in the picture"], rows)));
 }
 
 function writeTable() {
@@ -137,7 +143,7 @@ async function lookAgain() {
   if (points && isLayout()) {
     $("curves").closest("section").hidden = true;
     $("about").textContent = `${about.graph} · a tree of ${plural(points.ids.length, "entity", "entities")}`;
-    writeLevels();
+    $("validations").hidden = true;
     $("follow").closest("label").hidden = true;
     if (about.sliders) {
       const last = await frameOf(about.snapshots.at(-1));
@@ -158,7 +164,7 @@ async function lookAgain() {
 function makeDisk() {
   const label = `Map of ${plural(points.ids.length, "entity", "entities")}. Arrows move, plus and minus zoom, n and p walk through near points. The same as tables follows the picture.`;
   disk = figureOf({ label, space: about.geometry === "poincare" ? poincare : euclidean, entities: points, look: () => look });
-  startPointer(disk, { choose: () => {}, hover: (point) => announce(points.names[point]), leave: () => {}, dragged: () => {}, selected: () => {} });
+  startPointer(disk, { choose: () => {}, hover: (point) => announce(points.names[point]), leave: () => {}, dragged: writeNear, selected: () => {} });
 }
 
 const begin = guarded(async () => {
