@@ -72,7 +72,9 @@ def add_explore(commands: Commands) -> None:
         "--export", metavar="FILE", help="write one self-contained page with the disk and the search instead"
     )
     command.add_argument(
-        "--film", metavar="FILE", help="write how the run grew, if it was trained with --explore: .gif, .mp4 or .html"
+        "--film",
+        metavar="FILE",
+        help="write how the run grew, if it was trained with --explore: .gif, .html, or .mp4 where ffmpeg is installed",
     )
     command.add_argument(
         "--columns", metavar="FILE", help="tab-separated: a first row of names, then id and values to colour points by"
