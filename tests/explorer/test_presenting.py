@@ -10,7 +10,9 @@ import pytest
 from browsing import BROWSER, Page, dots, expect, exploring, place, settled, visit
 from exhibits import made_run, nasty_graph, serving
 
+from murp.errors import ConfigError
 from murp.explorer.app import create_live_app
+from murp.explorer.collection import Collection
 from murp.explorer.film import write_film
 from murp.explorer.live import Live
 from murp.graph import KnowledgeGraph
@@ -184,3 +186,27 @@ def test_a_selection_is_linked_between_two_runs_and_the_tree(page: Page, two: st
     assert len(chosen[0]) == 1
     page.keyboard.press("x")  # once more lets it go
     expect(page.locator("#selection h2")).to_have_count(0)
+
+
+def test_three_runs_stand_side_by_side(page: Page, runs: list[Run], tmp_path: Path) -> None:
+    third = made_run(tmp_path / "third", runs[0].graph, seed=7)
+    with exploring(*runs, third) as address:
+        visit(page, f"{address}#entity=n5&relation=parent&edges=0")
+        assert page.locator("figure").count() == 3
+        expect(page.locator("#answers table")).to_have_count(3)
+        page.locator("#differences summary").click()
+        first = page.locator("#differences tbody tr").first
+        ranks = [int(text.replace(",", "")) for text in first.locator(".number").all_inner_texts()]
+        asked = page.request.get(f"{address}api/differences").json()["questions"]
+        assert ranks == [round(rank) for rank in asked[0]["ranks"]]
+        apart = [max(one["ranks"]) / min(one["ranks"]) for one in asked]
+        assert apart == sorted(apart, reverse=True)
+        page.locator("canvas.overlay").nth(2).press("+")
+        page.wait_for_url("**zoom3=**")
+        link = page.url
+        page.goto("about:blank")
+        visit(page, link)
+        zooms = """() => import("/page/shared.js").then(({ shared }) => shared.disks.map((disk) => disk.zoom))"""
+        assert page.evaluate(zooms) == pytest.approx([1, 1, 1.3])
+    with pytest.raises(ConfigError, match="5 runs do not fit side by side"):
+        Collection([*runs, *runs, third])

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 import murp
 from murp.errors import UnknownNameError
 from murp.explorer import answers, columns, markup, schema
-from murp.explorer.collection import Collection
+from murp.explorer.collection import MOST_RUNS, Collection
 from murp.explorer.differences import differences
 from murp.explorer.encoding import to_json
 from murp.explorer.live import Live
@@ -34,7 +34,7 @@ TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".s
 Name = Annotated[str, Query(max_length=LONGEST, description="id or name", examples=["asia.n.01"])]
 Relation = Annotated[str, Query(max_length=LONGEST, description="id or name", examples=["has_part"])]
 Count = Annotated[int, Query(ge=1, le=MOST, description="how many")]
-Which = Annotated[int, Query(ge=1, le=2, description="the first run or the second")]
+Which = Annotated[int, Query(ge=1, le=MOST_RUNS, description="which of the runs, from 1 on")]
 Head = Annotated[str | None, Query(max_length=LONGEST, description="asks for tails", examples=["asia.n.01"])]
 Tail = Annotated[str | None, Query(max_length=LONGEST, description="asks for heads")]
 
@@ -99,7 +99,7 @@ def _add_lookups(app: FastAPI, collection: Collection) -> None:
         _check_run(collection, run)
         return _json(answers.entity(collection, run, await find(collection.entities, entity), k))
 
-    @app.get("/api/differences", **_answers(schema.Differences), summary="questions that two runs answer differently")
+    @app.get("/api/differences", **_answers(schema.Differences), summary="questions that the runs answer differently")
     async def differing() -> Response:
         _check_run(collection, 2)
         async with one_at_a_time:
@@ -213,7 +213,7 @@ async def find(names: Names, text: str) -> int:
 
 def _check_run(collection: Collection, run: int) -> None:
     if run > len(collection.exhibits):
-        raise Refused(404, "there is no second run.", "Start the explorer with two: murp explore RUN RUN2.")
+        raise Refused(404, f"there is no run {run}.", "Start the explorer with more: murp explore RUN RUN2 …")
 
 
 def _json(answer: Any) -> Response:

@@ -6,7 +6,7 @@ import { $, announce, count, element } from "./dom.js";
 import { figureOf } from "./figure.js";
 import { Hover } from "./hover.js";
 import { writeNote } from "./legends.js";
-import { isView, packDrag, packZoom, readLink, writeLink } from "./link.js";
+import { isView, packDrag, packZoom, readLink, undrag, writeLink } from "./link.js";
 import { showMap } from "./map.js";
 import { Minimap } from "./minimap.js";
 import { nameRuns } from "./names.js";
@@ -116,7 +116,7 @@ async function refresh(glide = true) {
   const mine = shared.turn;
   quiet();
   delete document.body.dataset.ready;
-  if (glide) state.drag1 = state.drag2 = state.zoom1 = state.zoom2 = "";
+  if (glide) undrag(state);
   reflect();
   allowMoments(false);
   try {
@@ -203,7 +203,7 @@ const start = guarded(async () => {
   const [about, entities] = await Promise.all([source.about(), source.entities()]);
   nameRuns(about.runs);
   Object.assign(shared, { about, entities, place: new Map(entities.ids.map((id, i) => [id, i])) });
-  $("about").textContent = $("about").title = `${about.graph.name} · ${about.runs.map((run) => run.title).join(" and ")}`;
+  $("about").textContent = $("about").title = `${about.graph.name} · ${about.runs.map((run) => run.title).join(", ")}`;
   $("relation").append(...about.relations.map((r) => element("option", { value: r.id }, `${r.name} (${count(r.facts)})`)));
   for (const name of ["colour", "size"]) $(name).append(...about.columns.map((column) => element("option", { value: column.name }, column.name)));
   $("tree").disabled = about.hierarchy === null;

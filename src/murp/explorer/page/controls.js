@@ -24,8 +24,8 @@ export function startControls(on) {
   $("farther").addEventListener("click", zoom(1 / 1.5));
   const title = (i) => `${shared.about.graph.name} · ${shared.about.runs[i].title}`;
   const name = () => [shared.about.graph.name, state.entity, state.view].filter(Boolean).join("-").replace(/[^\w.-]+/g, "_");
-  $("png").addEventListener("click", () => shared.disks.forEach((disk, i) => savePng(disk, title(i), shared.look, `${name()}${i ? "-2" : ""}`)));
-  $("svg").addEventListener("click", () => shared.disks.forEach((disk, i) => saveSvg(disk, title(i), shared.look, `${name()}${i ? "-2" : ""}`)));
+  $("png").addEventListener("click", () => shared.disks.forEach((disk, i) => savePng(disk, title(i), shared.look, `${name()}${i ? `-${i + 1}` : ""}`)));
+  $("svg").addEventListener("click", () => shared.disks.forEach((disk, i) => saveSvg(disk, title(i), shared.look, `${name()}${i ? `-${i + 1}` : ""}`)));
   document.addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key === "z" && !["INPUT", "TEXTAREA"].includes(document.activeElement.tagName)) {
       event.preventDefault();
