@@ -129,8 +129,7 @@ class Run(Folder):
 
     def explore(
         self,
-        second: Folder | None = None,
-        *,
+        *others: Folder,
         columns: str | os.PathLike[str] | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
@@ -138,14 +137,13 @@ class Run(Folder):
     ) -> Explorer:
         """The explorer, served from this process; a notebook shows it in a frame of ``height`` pixels.
 
-        ``second``: a run on the same graph, side by side. ``columns``: a tab-separated file with a first row of names,
+        ``others``: runs on the same graph, side by side. ``columns``: a tab-separated file with a first row of names,
         then id and values to colour points by. ``port`` 0 takes a free one. It ends with ``close()``, or
         with the process. :meth:`page` writes a page that needs no server.
         """
         from murp.explorer.frame import Explorer
 
-        runs = [self] if second is None else [self, second]
-        return Explorer(runs, columns=columns, host=host, port=port, height=height)
+        return Explorer([self, *others], columns=columns, host=host, port=port, height=height)
 
     def film(self, out: str | os.PathLike[str]) -> Path:
         """How the run grew, as a .gif, .mp4 or .html file, if its training was watched (``murp train --explore``).

@@ -60,7 +60,7 @@ def add_explore(commands: Commands) -> None:
     """Declare the command."""
     command = commands.add_parser("explore", help="a run in the browser: the disk, search, predictions, figures")
     command.add_argument("path", metavar="RUN", help="run folder that `murp train` made")
-    command.add_argument("second", metavar="RUN2", nargs="?", help="a second run on the same graph, side by side")
+    command.add_argument("others", metavar="RUN2", nargs="*", help="other runs on the same graph, side by side")
     command.add_argument(
         "--checkpoint", choices=("best", "last"), help="weights of the best validation, or the newest; default: best"
     )
@@ -70,7 +70,9 @@ def add_explore(commands: Commands) -> None:
         "--export", metavar="FILE", help="write one self-contained page with the disk and the search instead"
     )
     command.add_argument(
-        "--film", metavar="FILE", help="write how the run grew, if it was trained with --explore: .gif, .mp4 or .html"
+        "--film",
+        metavar="FILE",
+        help="write how the run grew, if it was trained with --explore: .gif, .html, or .mp4 where ffmpeg is installed",
     )
     command.add_argument(
         "--columns", metavar="FILE", help="tab-separated: a first row of names, then id and values to colour points by"
@@ -90,7 +92,7 @@ def run_explore(options: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     if options.port > 65535:
         raise MurpError(f"--port {options.port}: ports end at 65535.")
-    paths = [path for path in (options.path, options.second) if path is not None]
+    paths = [options.path, *options.others]
     if options.film is not None:
         from murp.explorer.film import write_film
 

@@ -7,7 +7,6 @@ What takes longer, the figures of a run and the search for what a misspelt name 
 from __future__ import annotations
 
 import asyncio
-from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, Query
@@ -17,8 +16,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 import murp
 from murp.errors import UnknownNameError
-from murp.explorer import answers, columns, schema
-from murp.explorer.collection import Collection
+from murp.explorer import answers, columns, markup, schema
+from murp.explorer.collection import MOST_RUNS, Collection
 from murp.explorer.differences import differences
 from murp.explorer.encoding import to_json
 from murp.explorer.live import Live
@@ -35,7 +34,7 @@ TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".s
 Name = Annotated[str, Query(max_length=LONGEST, description="id or name", examples=["asia.n.01"])]
 Relation = Annotated[str, Query(max_length=LONGEST, description="id or name", examples=["has_part"])]
 Count = Annotated[int, Query(ge=1, le=MOST, description="how many")]
-Which = Annotated[int, Query(ge=1, le=2, description="the first run or the second")]
+Which = Annotated[int, Query(ge=1, le=MOST_RUNS, description="which of the runs, from 1 on")]
 Head = Annotated[str | None, Query(max_length=LONGEST, description="asks for tails", examples=["asia.n.01"])]
 Tail = Annotated[str | None, Query(max_length=LONGEST, description="asks for heads")]
 
@@ -100,7 +99,7 @@ def _add_lookups(app: FastAPI, collection: Collection) -> None:
         _check_run(collection, run)
         return _json(answers.entity(collection, run, await find(collection.entities, entity), k))
 
-    @app.get("/api/differences", **_answers(schema.Differences), summary="questions that two runs answer differently")
+    @app.get("/api/differences", **_answers(schema.Differences), summary="questions that the runs answer differently")
     async def differing() -> Response:
         _check_run(collection, 2)
         async with one_at_a_time:
@@ -214,7 +213,7 @@ async def find(names: Names, text: str) -> int:
 
 def _check_run(collection: Collection, run: int) -> None:
     if run > len(collection.exhibits):
-        raise Refused(404, "there is no second run.", "Start the explorer with two: murp explore RUN RUN2.")
+        raise Refused(404, f"there is no run {run}.", "Start the explorer with more: murp explore RUN RUN2 …")
 
 
 def _json(answer: Any) -> Response:
@@ -254,6 +253,13 @@ def _add_live(app: FastAPI, live: Live) -> None:
             raise Refused(404, f"there is no picture of epoch {epoch}.", "/api/training lists those there are.")
         return _json(live.frame(epoch))
 
+    @app.get("/api/training/embedding", **_answers(schema.TrainedEmbedding), summary="a layout's tree, embedded")
+    async def embedding(dim: Annotated[int, Query(ge=1, le=10**6, description="one of those listed")]) -> Response:
+        sliders = live.film.sliders() or {"dimensions": []}
+        if dim not in [one["dim"] for one in sliders["dimensions"]]:
+            raise Refused(404, f"there is no embedding in {dim} dimensions.", "/api/training lists those there are.")
+        return _json(live.embedding(dim))
+
 
 def _check_film(live: Live) -> None:
     if not live.film.epochs():
@@ -262,7 +268,7 @@ def _check_film(live: Live) -> None:
 
 def _add_page(app: FastAPI, first: str = "index.html") -> None:
     """The page's few files, read once; nothing else on the disk is ever served."""
-    pages = {file.name: file.read_bytes() for file in files("murp.explorer").joinpath("page").iterdir()}
+    pages = {name: markup.read(name).encode() for name in markup.names()}
 
     @app.get("/page/{name}", include_in_schema=False)
     async def part(name: str) -> Response:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from murp.errors import NotFiniteError, RunError
+from murp.errors import ConfigError, NotFiniteError, RunError
 from murp.evaluation import Report
 from murp.explorer.encoding import packed
 from murp.explorer.filling import Fill, filled, find_fill
@@ -26,6 +26,7 @@ from murp.projection import Picture, Points
 from murp.runs import Run
 
 MOST_POINTS = 1_000_000  # drawn; of a larger graph the most important entities
+MOST_RUNS = 4  # side by side: more are too small to look at
 MOST_NAMED = 100_000  # of those drawn: whose ids and names the page is given
 LEVELS = 8
 RELATIONS_KEPT = 64
@@ -91,6 +92,8 @@ class Collection:
 
     @one_thread()
     def __init__(self, runs: Sequence[Run], columns: dict[str, list[str | None]] | None = None) -> None:
+        if len(runs) > MOST_RUNS:
+            raise ConfigError(f"{len(runs)} runs do not fit side by side: give at most {MOST_RUNS}.")
         for other in runs[1:]:
             _refuse_another_graph(runs[0], other)
         self.graph = graph = runs[0].graph

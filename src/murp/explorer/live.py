@@ -54,6 +54,7 @@ class Live:
                 for r in kept
             ],
             "snapshots": snapshots,
+            "sliders": self.film.sliders(),
         }
 
     def still(self) -> dict[str, Any]:
@@ -78,6 +79,10 @@ class Live:
         """The points after an epoch, drawn in the measure of the newest."""
         fill = film_fill(self.model(), self.film.frame(self.film.epochs()[-1]))
         return {"epoch": epoch, "points": packed(self.drawn(epoch, fill), "float32"), "scale": fill.scale}
+
+    def embedding(self, dim: int) -> dict[str, Any]:
+        """The points of a layout's entities in another number of dimensions."""
+        return {"dim": dim, "points": packed(self.film.embedding(dim), "float32")}
 
     def drawn(self, epoch: int, fill: Fill) -> NDArray[np.float64]:
         """The points (P, 2) after an epoch."""

@@ -274,6 +274,26 @@ class TrainingRecord(Strict):
     mrr: float | None = Field(description="on valid, protocol standard, where it was computed")
 
 
+class AtCurvature(Strict):
+    curvature: float = Field(description="c, of a space of curvature -c")
+    map: float = Field(description="mean average precision of a reconstruction")
+    mean_rank: float
+
+
+class InDimensions(Strict):
+    dim: int
+    map: float
+    mean_rank: float
+    drawn: float = Field(description="how long a distance from the middle is drawn, in its own lengths")
+
+
+class Sliders(Strict):
+    """How well a tree can be read from its layout by curvature, and from Poincaré embeddings by dimension."""
+
+    curvatures: list[AtCurvature]
+    dimensions: list[InDimensions]
+
+
 class Training(Strict):
     """A training, going on or done."""
 
@@ -286,6 +306,7 @@ class Training(Strict):
     done: bool
     records: list[TrainingRecord]
     snapshots: list[int] = Field(description="the epochs that /api/training/picture has")
+    sliders: Sliders | None = Field(description="of a layout: what it is compared with")
 
 
 class TrainedPoints(Strict):
@@ -302,6 +323,11 @@ class TrainedPicture(Strict):
     epoch: int
     points: Packed
     scale: float
+
+
+class TrainedEmbedding(Strict):
+    dim: int
+    points: Packed
 
 
 class Difference(Suggestion):
