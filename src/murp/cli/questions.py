@@ -31,7 +31,7 @@ def add_predict(commands: Commands) -> None:
     command.add_argument("--relation", metavar="R", help="id or name of the relation, with --head or --tail")
     command.add_argument("-k", type=whole(least=1), default=10, metavar="N", help="how many; default: 10")
     command.add_argument("--new-only", action="store_true", help="leave out facts that the graph states")
-    command.add_argument("--out", metavar="FILE", help="with --queries: .parquet, .csv or .jsonl, a row an answer")
+    command.add_argument("--out", metavar="FILE", help=".parquet, .csv or .jsonl, a row an answer; --queries needs it")
     command.add_argument("--force", action="store_true", help="replace an --out that exists")
     command.add_argument(
         "--memory", type=whole(least=1), metavar="MIB", help="with --queries: bound on the memory of the scores, in MiB"
@@ -46,32 +46,41 @@ def run_predict(options: argparse.Namespace) -> None:
         from murp.api.training import load
 
     _check_question(options)
-    if options.queries is not None:
+    if options.out is not None:
         from murp.prediction.results import check_output
 
         check_output(Path(options.out), force=options.force)
     result = load(options.path, checkpoint=options.checkpoint, device=options.device)
-    if options.queries is None:
-        _print_answers(options, result)
-    else:
+    if options.queries is not None:
         _fill_file(options, result)
+    elif options.out is not None:
+        _write_answers(options, result)
+    else:
+        _print_answers(options, result)
 
 
 def _check_question(options: argparse.Namespace) -> None:
     from_file = options.queries is not None
-    needed, foreign = (
-        ("out",) if from_file else ("relation",),
-        ("relation",) if from_file else ("out", "force", "memory"),
-    )
     question = "--queries" if from_file else "--head" if options.head is not None else "--tail"
-    for name in needed:
-        if not getattr(options, name):
-            raise ConfigError(f"{question} needs --{name}.")
-    for name in foreign:
-        if getattr(options, name):
-            raise ConfigError(f"--{name} does not go with {question}. Leave it out.")
-    if from_file and options.format != "text":
-        raise ConfigError("--format does not go with --queries: the name of --out says the format. Leave it out.")
+    needed, foreign = ("out", "relation") if from_file else ("relation", "memory")
+    if not getattr(options, needed):
+        raise ConfigError(f"{question} needs --{needed}.")
+    if getattr(options, foreign):
+        raise ConfigError(f"--{foreign} does not go with {question}. Leave it out.")
+    if options.force and options.out is None:
+        raise ConfigError("--force replaces an --out that exists: give --out FILE, or leave it out.")
+    if options.out is not None and options.format != "text":
+        raise ConfigError("--format does not go with --out: the name of the file says the format. Leave it out.")
+
+
+def _write_answers(options: argparse.Namespace, result: Run) -> None:
+    """The answers to one question as a file, with the columns that --queries has."""
+    question = (options.head, options.relation, options.tail)
+    rows = result.predict_file([question], options.out, k=options.k, new_only=options.new_only, force=options.force)
+    if options.json:
+        print(json.dumps({"out": options.out, "queries": 1, "rows": rows}))
+    else:
+        print(f"wrote {'1 answer' if rows == 1 else f'{rows:,} answers'} into {options.out}")
 
 
 def _print_answers(options: argparse.Namespace, result: Run) -> None:

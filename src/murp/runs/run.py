@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -128,7 +128,7 @@ class Run:
 
     def predict_file(
         self,
-        queries: str | os.PathLike[str],
+        queries: str | os.PathLike[str] | Sequence[tuple[str | None, str, str | None]],
         out: str | os.PathLike[str],
         *,
         k: int = 10,
@@ -139,13 +139,14 @@ class Run:
     ) -> int:
         """Answer a file of questions (.tsv, .csv, .jsonl or .parquet) into a file; how many rows were written.
 
+        ``queries`` may be a list of questions as well, (head, relation, tail) with None for what is asked.
         ``out`` ends in .parquet, .csv or .jsonl; ``force`` replaces one that exists. ``memory`` bounds the bytes of the
         scores. ``advance`` is told how many more questions have been answered.
         """
         return predict_file(
             self.model,
             self.graph,
-            Path(queries),
+            Path(queries) if isinstance(queries, str | os.PathLike) else queries,
             Path(out),
             k=k,
             new_only=new_only,
