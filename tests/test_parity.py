@@ -17,6 +17,7 @@ from murp.paper import report, running
 TWINS: dict[str, list[Any]] = {
     "train": [murp.train, murp.resume],
     "sweep": [murp.sweep],
+    "extend": [murp.Run.extend],
     "evaluate": [murp.evaluate, murp.Run.evaluate],
     "compare": [murp.compare, murp.Run.compare],
     "embed": [murp.embed],

@@ -26,6 +26,7 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
             "murp train --data wordnet-mini --model complex --epochs 30 --out runs/complex",
             "murp train --data my-facts.tsv --recipe auto --out runs/auto",
             "murp train --resume runs/first --epochs 100",
+            "murp train --data more-facts.tsv --init-from runs/mine --out runs/more",
         ),
     ),
     "sweep": (
@@ -33,6 +34,14 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         "valid. A run that fails does not stop the others. The same command again keeps the finished runs and goes on "
         "with the others. Exit status: 0 if every run is trained, 1 if any of them failed.",
         ("murp sweep --data wordnet-mini --model murp mure --dim 5 10 40 --epochs 30 --out runs/dimensions",),
+    ),
+    "extend": (
+        "Place new entities and relations in a trained run by facts about them, without training it again: every old "
+        "row stays as it is, bit for bit. The result is a run folder of its own.",
+        (
+            "murp extend runs/first --facts new-facts.tsv --out runs/second",
+            "murp extend runs/first --facts new-facts.tsv --new entities --out runs/second",
+        ),
     ),
     "embed": (
         "Embed one hierarchy: every node is to be nearer to all nodes above it than to any other (Poincaré and Lorentz "

@@ -54,7 +54,8 @@ def predict_file(
     """Write the ``k`` best answers to every question of a file; how many rows that were.
 
     ``queries`` is a file :mod:`murp.prediction.queries` can read, or a list of (head, relation, tail) with None for
-    what is asked; ``out`` ends in .parquet, .csv or .jsonl and must not exist unless ``force``. With ``new_only`` answers that the graph states are left out; the entity asked about is no
+    what is asked; ``out`` ends in .parquet, .csv or .jsonl and must not exist unless ``force``. With ``new_only``
+    answers that the graph states are left out; the entity asked about is no
     answer unless the relation has facts of an entity with itself. A row is one answer, best first: query (from 1, in
     the order of the file), head, relation and tail by id, which of them was asked for, the name of the answer, rank,
     score φ, probability σ(φ), the calibrated probability where there is a ``calibration``, and the split that states
