@@ -69,6 +69,7 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "murp evaluate runs/first --by-relation",
             "murp evaluate runs/first --protocol paper --json",
+            "murp evaluate runs/first --protocol types",
             "murp evaluate runs/first runs/second --format latex",
         ),
     ),
@@ -84,6 +85,7 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "murp predict runs/first --head asia.n.01 --relation has_part",
             "murp predict runs/first --tail chair.n.01 --relation hypernym --new-only",
+            "murp predict runs/first --head asia.n.01 --relation has_part --new-only --types --out asia.csv",
             "murp predict runs/mine --queries questions.tsv -k 3 --out answers.csv",
         ),
     ),

@@ -31,6 +31,7 @@ def add_predict(commands: Commands) -> None:
     command.add_argument("--relation", metavar="R", help="id or name of the relation, with --head or --tail")
     command.add_argument("-k", type=whole(least=1), default=10, metavar="N", help="how many; default: 10")
     command.add_argument("--new-only", action="store_true", help="leave out facts that the graph states")
+    _add_types(command)
     command.add_argument("--out", metavar="FILE", help=".parquet, .csv or .jsonl, a row an answer; --queries needs it")
     command.add_argument("--force", action="store_true", help="replace an --out that exists")
     command.add_argument(
@@ -38,6 +39,11 @@ def add_predict(commands: Commands) -> None:
     )
     add_output(command)
     command.set_defaults(run=run_predict)
+
+
+def _add_types(command: argparse.ArgumentParser) -> None:
+    words = "leave out answers of another kind than train has there, and a second one where a relation has one"
+    command.add_argument("--types", action="store_true", help=words)
 
 
 def run_predict(options: argparse.Namespace) -> None:
@@ -76,7 +82,9 @@ def _check_question(options: argparse.Namespace) -> None:
 def _write_answers(options: argparse.Namespace, result: Run) -> None:
     """The answers to one question as a file, with the columns that --queries has."""
     question = (options.head, options.relation, options.tail)
-    rows = result.predict_file([question], options.out, k=options.k, new_only=options.new_only, force=options.force)
+    rows = result.predict_file(
+        [question], options.out, k=options.k, new_only=options.new_only, types=options.types, force=options.force
+    )
     if options.json:
         print(json.dumps({"out": options.out, "queries": 1, "rows": rows}))
     else:
@@ -87,7 +95,12 @@ def _print_answers(options: argparse.Namespace, result: Run) -> None:
     from murp.cli.evaluate import note
 
     answers = result.predict(
-        relation=options.relation, head=options.head, tail=options.tail, k=options.k, new_only=options.new_only
+        relation=options.relation,
+        head=options.head,
+        tail=options.tail,
+        k=options.k,
+        new_only=options.new_only,
+        types=options.types,
     )
     if options.json:
         query = {"head": options.head, "relation": options.relation, "tail": options.tail}
@@ -136,6 +149,7 @@ def _fill_file(options: argparse.Namespace, result: Run) -> None:
             out,
             k=options.k,
             new_only=options.new_only,
+            types=options.types,
             force=options.force,
             memory=None if options.memory is None else options.memory * 2**20,
             advance=advance,
@@ -166,6 +180,7 @@ def add_discover(commands: Commands) -> None:
         default="seen",
         help="ask about the heads some fact of the relation states, or about every entity; default: seen",
     )
+    _add_types(command)
     # The name of --heads in earlier versions.
     command.add_argument("--subjects", dest="heads", choices=("seen", "all"), help=argparse.SUPPRESS)
     command.add_argument("--out", metavar="FILE", help=".parquet, .csv or .jsonl, a row a fact; default: print them")
@@ -192,7 +207,7 @@ def run_discover(options: argparse.Namespace) -> None:
     questions = "1 question" if asked == 1 else f"{asked:,} questions"
     print(f"{questions} × {graph.num_entities:,} entities: {scores:,} scores", file=sys.stderr)
     with bar(asked, "questions") as advance:
-        new = result.discover(options.relation, options.k, heads=options.heads, advance=advance)
+        new = result.discover(options.relation, options.k, heads=options.heads, types=options.types, advance=advance)
     found, tables = new.found, new.tables
     origin = note(result)
     if out is not None:

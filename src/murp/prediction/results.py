@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from murp.errors import MurpError
 from murp.files import replacing
 from murp.graph import SPLITS, Indices, KnowledgeGraph, Vocabulary
+from murp.graph.types import Types
 from murp.models import Model
 from murp.prediction.answers import Answers, Ranking
 from murp.prediction.calibration import Calibration
@@ -46,6 +47,7 @@ def predict_file(
     *,
     k: int = 10,
     new_only: bool = False,
+    types: Types | None = None,
     calibration: Calibration | None = None,
     force: bool = False,
     memory: int | None = None,
@@ -63,7 +65,7 @@ def predict_file(
     been answered.
     """
     check_output(out, force=force)
-    answers = Answers(model, graph)
+    answers = Answers(model, graph, types=types)
     block = max(1, _CELLS_AT_ONCE // min(k, graph.num_entities))
     first, rows = 1, 0
     with writing(out, schema(calibrated=calibration is not None)) as write:

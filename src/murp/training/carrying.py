@@ -12,7 +12,7 @@ from torch import Tensor
 
 from murp.config import Config
 from murp.errors import ConfigError, RunError
-from murp.graph import KnowledgeGraph, Vocabulary
+from murp.graph import Indices, KnowledgeGraph, Vocabulary
 from murp.models import Model
 from murp.runs import Run
 
@@ -63,7 +63,7 @@ def carry(source: Run, model: Model, graph: KnowledgeGraph) -> Carried:
     return Carried(torch.from_numpy(entities >= 0), torch.from_numpy(where["relation"] >= 0))
 
 
-def _rows(ours: Vocabulary, theirs: Vocabulary) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _rows(ours: Vocabulary, theirs: Vocabulary) -> Indices:
     """The number in ``theirs`` of each thing of ``ours``; -1 where it is not there."""
     found = pc.fill_null(pc.index_in(ours.ids, value_set=theirs.ids), -1)
-    return found.cast(pa.int64()).to_numpy(False).copy()
+    return np.array(found.cast(pa.int64()).to_numpy(False))

@@ -52,7 +52,8 @@ def _few(asked: Indices) -> Indices:
     counts = np.bincount(asked[:, 2])
     starts = np.cumsum(counts) - counts
     place = np.arange(len(asked)) - starts[asked[order, 2]]
-    return asked[order[place < QUESTIONS]]
+    few: Indices = asked[order[place < QUESTIONS]]
+    return few
 
 
 def _best_old(model: Model, asked: Indices, first: int) -> Indices:
@@ -72,7 +73,7 @@ def _best_old(model: Model, asked: Indices, first: int) -> Indices:
 def _begin(model: Model, sources: Indices, targets: Indices) -> None:
     """Put each target at the mean of its sources, in every table of entities."""
     source, target = (torch.from_numpy(np.asarray(of)).to(model.device) for of in (sources, targets))
-    rows, place = target.unique(return_inverse=True)
+    rows, place = torch.unique(target, return_inverse=True)
     for table in model.tables:
         if table.of == "entity":
             values = model.parameters[table.name]
