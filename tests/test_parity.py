@@ -41,6 +41,7 @@ TWINS: dict[str, list[Any]] = {
     "recipes": [],
     "paper list": [running.items],
     "paper run": [running.run],
+    "paper config": [running.config],
     "paper report": [report.write],
 }
 # Commands that come later, each with its reason; once Python has the name it belongs into TWINS.

@@ -180,7 +180,14 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
     "paper list": ("List the paper's tables and figures with what is stored of them.", ("murp paper list",)),
     "paper run": (
         "Run the experiments of the items named and store their results.",
-        ("murp paper run table2 --quick --out quick",),
+        (
+            "murp paper run table2 --quick --out quick",
+            "murp paper run table1 --only WN18RR/murp/40 --seeds 1 --out mine",
+        ),
+    ),
+    "paper config": (
+        "Print every setting of a stored run as a file that `murp train --config` takes, to repeat it.",
+        ("murp paper config WN18RR-murp-d40-lr50-seed0",),
     ),
     "paper report": ("Write the report from what is stored.", ("murp paper report --to docs",)),
 }
