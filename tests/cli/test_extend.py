@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typed import refused as said_no
 
 import murp
 from api_runs import QUICK, trained
+from murp.cli.main import parser
 from murp.errors import ConfigError, DataError, RunError, UnknownNameError
 from murp.graph.growing import given_facts, grow
 from murp.runs import folder
@@ -104,6 +106,15 @@ def test_the_same_seed_gives_the_same_folder_and_every_command_takes_it(run: mur
         ok(*words)
     assert murp.load(tmp_path / "again").graph.num_entities == 65
     assert murp.load(tmp_path / "d").graph.num_entities == 66
+
+
+def test_the_commands_of_the_pages_are_understood() -> None:
+    pages = [Path(__file__).parents[2] / "docs" / name for name in ("extending.md", "types.md")]
+    lines = [line for page in pages for line in page.read_text().splitlines() if line.startswith("murp ")]
+    assert len(lines) >= 6
+    for line in lines:
+        words = shlex.split(line)[1:]
+        assert parser(words).parse_args(words).run
 
 
 def test_bad_facts_are_refused_and_nothing_is_written(run: murp.Run, tmp_path: Path) -> None:

@@ -136,15 +136,14 @@ def place(
     first_guess(model, growth)
     new, old = questions(growth, reciprocals=model.reciprocals)
     task = Task.of(config, model)
-    task.negatives.prepare(
-        torch.from_numpy(np.concatenate([old, new])).to(model.device), model.num_entities, model.num_relations
-    )
+    task.compile_after = math.inf  # it would take longer than all steps
+    every = torch.from_numpy(np.concatenate([old, new])).to(model.device)
+    task.negatives.prepare(every, model.num_entities, model.num_relations)
     engine = _engine(task, fresh)
-    every = int(len(new) + len(old)) * growth.entities // growth.graph.num_entities
-    ordinary = len(new) if not task.objective.sampled else every
-    background = min(len(old), ordinary) if growth.entities else 0
-    draw = np.random.default_rng(seed)
+    background = _background(task, growth, len(new), len(old))
     size, rate, epochs = _pace(config, len(new) + background, epochs)
+    background -= min(background, (len(new) + background) % size)  # batches of one size: a GPU captures each
+    draw = np.random.default_rng(seed)
     for epoch in range(epochs):
         chosen = old[draw.choice(len(old), background, replace=False)]
         asked = np.concatenate([new, chosen])
@@ -158,6 +157,15 @@ def place(
         if not bool(loss.isfinite().all()) or model.broken():
             advice = "The old run is untouched. Give fewer --epochs, or check the facts."
             raise DivergedError("a new row", epoch + 1, lr, advice)
+
+
+def _background(task: Task, growth: Growth, new: int, old: int) -> int:
+    """How many questions without anything new an epoch asks, where it asks ``new`` of the others and has ``old``."""
+    if not growth.entities:
+        return 0
+    if not task.objective.sampled:  # every question has all new entities among its candidates
+        return min(old, new)
+    return min(old, (new + old) * growth.entities // growth.graph.num_entities)
 
 
 def questions(growth: Growth, *, reciprocals: bool) -> tuple[Triples, Triples]:
