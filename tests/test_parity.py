@@ -17,6 +17,7 @@ from murp.paper import report, running
 TWINS: dict[str, list[Any]] = {
     "train": [murp.train, murp.resume],
     "sweep": [murp.sweep],
+    "extend": [murp.Run.extend],
     "evaluate": [murp.evaluate, murp.Run.evaluate],
     "compare": [murp.compare, murp.Run.compare],
     "embed": [murp.embed],
@@ -40,6 +41,7 @@ TWINS: dict[str, list[Any]] = {
     "recipes": [],
     "paper list": [running.items],
     "paper run": [running.run],
+    "paper config": [running.config],
     "paper report": [report.write],
 }
 # Commands that come later, each with its reason; once Python has the name it belongs into TWINS.

@@ -48,6 +48,9 @@ class Config(Part):
     epochs: int = setting(
         100, "passes over the training triples and their reciprocals; the paper: 500", least=1, free=True
     )
+    init_from: str = setting(
+        "", "run folder whose weights training starts from, where names are the same; empty: fresh initial values"
+    )
     batch_size: int = setting(128, "positive triples a step", least=1)
     seed: int = setting(
         0, "same seed, same machine, same number of threads: same bits on the CPU", least=0, most=2**63 - 1

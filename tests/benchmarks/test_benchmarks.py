@@ -22,8 +22,8 @@ from textbook import TextbookMuRP
 
 ROOT = Path(__file__).resolve().parents[2]
 IN_PROCESS = {
-    "adaptive_ablation", "any_model", "cpu_step", "cpu_evaluation", "explorer_watched", "hierarchy", "protocols",
-    "time_to_quality",
+    "adaptive_ablation", "any_model", "cpu_step", "cpu_evaluation", "explorer_watched", "extending", "hierarchy",
+    "protocols", "time_to_quality",
 }  # fmt: skip
 BY_PROCESS = {"cpu_many_entities", "cpu_neighbours", "cpu_reading", "explorer_load", "plots", "start_up"}
 IN_A_BROWSER = {"explorer_frames"}

@@ -69,6 +69,15 @@ def test_every_line_names_its_run(facts: Path, tmp_path: Path) -> None:
     ]
 
 
+def test_without_out_the_runs_go_under_runs_and_the_same_command_finds_them_again(facts: Path, tmp_path: Path) -> None:
+    command = [*SWEEP, "--data", facts, "--lr", "1", "2", "--epochs", "2"]
+    first = ok(*command, cwd=tmp_path)
+    home = Path("runs") / "facts-sweep-lr"
+    assert first.splitlines()[-1] == f"saved in {home}"
+    assert sorted(p.name for p in (tmp_path / home).iterdir() if p.is_dir()) == ["lr1.0", "lr2.0"]
+    assert json.loads(ok(*command, "--json", cwd=tmp_path).splitlines()[-1])["out"] == str(home)
+
+
 def test_json_tells_of_failures_too(facts: Path, tmp_path: Path) -> None:
     result = murp(*SWEEP, "--json", "--data", facts, "--out", tmp_path, "--dim", "3", "100000000000000")
     assert result.returncode == 1

@@ -7,7 +7,7 @@ exports, the explorer) is added here, and imported when it is asked for.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from murp.evaluation import Protocol
 from murp.export_formats import Format
 from murp.graph import Split
+from murp.graph.growing import New
 from murp.picture_kinds import Colour, Kind, Projection
 from murp.runs import Run as Folder
 from murp.runs.info import Info, info
@@ -38,6 +39,27 @@ class Run(Folder):
     def of(cls, folder: Folder) -> Run:
         """The same run with all its methods."""
         return cls(folder.path, folder.config, folder.graph, folder.model, folder.state)
+
+    def extend(
+        self,
+        facts: Any,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        new: New = "all",
+        epochs: int | None = None,
+        seed: int = 0,
+        advance: Callable[[int], None] = lambda done: None,
+    ) -> Run:
+        """A run with the new entities and relations of ``facts`` placed, all others as they are; a complete run folder.
+
+        ``facts``: a file, a list of (head, relation, tail), a data frame or an Arrow table. ``out`` is the folder to
+        make, by default the name of this one with ``-extended``. ``new``: what may be new, "all", "entities" or
+        "relations" alone; any other unknown name is an error. ``epochs``: passes over the new facts, by default as many
+        as the optimizer needs. ``seed`` draws the order and the false triples. ``advance`` is told of every pass.
+        """
+        from murp.training.extending import extend
+
+        return Run.of(extend(self, facts, out, new=new, epochs=epochs, seed=seed, advance=advance))
 
     def info(self) -> Info:
         """Settings, graph, progress and environment of the run folder."""

@@ -89,8 +89,8 @@ def evaluate(
 ) -> Report:
     """Filtered ranking of both directions on one split, of a run or a run folder.
 
-    ``protocol`` "paper" removes the entity asked about from the ranking, as the authors' code does. ``memory`` bounds
-    the bytes of the scores.
+    ``protocol`` "paper" removes the entity asked about from the ranking, as the authors' code does; "types" puts what
+    :attr:`Run.types` refuse behind all other answers. ``memory`` bounds the bytes of the scores.
     """
     opened = run if isinstance(run, Folder) else load(run, checkpoint=checkpoint, device=device)
     return opened.evaluate(split, protocol, memory=memory)

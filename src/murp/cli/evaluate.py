@@ -40,9 +40,10 @@ def add_ranking(command: argparse.ArgumentParser) -> None:
     command.add_argument("--split", choices=("test", "valid", "train"), default="test", help="default: test")
     command.add_argument(
         "--protocol",
-        choices=("standard", "paper"),
+        choices=("standard", "paper", "types"),
         default="standard",
-        help="paper: the entity asked about is removed from the ranking, as the authors' code does; default: standard",
+        help="paper: the entity asked about is removed from the ranking, as the authors' code does; types: answers "
+        "that the types learned from train refuse come after all others; default: standard",
     )
     command.add_argument(
         "--memory", type=whole(least=1), metavar="MIB", help="bound on the memory of the scores, in MiB"

@@ -20,6 +20,7 @@ from murp.cli import (
     demo,
     embed,
     evaluate,
+    extend,
     paper,
     pictures,
     questions,
@@ -38,6 +39,7 @@ from murp.errors import ConfigError, MurpError
 COMMANDS: tuple[Callable[[Any], None], ...] = (
     train.add,
     sweep.add,
+    extend.add,
     embed.add_embed,
     embed.add_reconstruct,
     evaluate.add_evaluate,
@@ -60,8 +62,8 @@ COMMANDS: tuple[Callable[[Any], None], ...] = (
 )
 # Commands that compute.
 WITH_THREADS = (
-    "train", "sweep", "embed", "reconstruct", "evaluate", "compare", "predict", "discover", "calibrate", "classify",
-    "nearest", "plot", "explore", "analyze",
+    "train", "sweep", "extend", "embed", "reconstruct", "evaluate", "compare", "predict", "discover", "calibrate",
+    "classify", "nearest", "plot", "explore", "analyze",
 )  # fmt: skip
 
 

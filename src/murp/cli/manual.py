@@ -26,6 +26,7 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
             "murp train --data wordnet-mini --model complex --epochs 30 --out runs/complex",
             "murp train --data my-facts.tsv --recipe auto --out runs/auto",
             "murp train --resume runs/first --epochs 100",
+            "murp train --data more-facts.tsv --init-from runs/mine --out runs/more",
         ),
     ),
     "sweep": (
@@ -33,6 +34,14 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         "valid. A run that fails does not stop the others. The same command again keeps the finished runs and goes on "
         "with the others. Exit status: 0 if every run is trained, 1 if any of them failed.",
         ("murp sweep --data wordnet-mini --model murp mure --dim 5 10 40 --epochs 30 --out runs/dimensions",),
+    ),
+    "extend": (
+        "Place new entities and relations in a trained run by facts about them, without training it again: every old "
+        "row stays as it is, bit for bit. The result is a run folder of its own.",
+        (
+            "murp extend runs/first --facts new-facts.tsv --out runs/second",
+            "murp extend runs/first --facts new-facts.tsv --new entities --out runs/second",
+        ),
     ),
     "embed": (
         "Embed one hierarchy: every node is to be nearer to all nodes above it than to any other (Poincaré and Lorentz "
@@ -60,6 +69,7 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "murp evaluate runs/first --by-relation",
             "murp evaluate runs/first --protocol paper --json",
+            "murp evaluate runs/first --protocol types",
             "murp evaluate runs/first runs/second --format latex",
         ),
     ),
@@ -75,6 +85,7 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "murp predict runs/first --head asia.n.01 --relation has_part",
             "murp predict runs/first --tail chair.n.01 --relation hypernym --new-only",
+            "murp predict runs/first --head asia.n.01 --relation has_part --new-only --types --out asia.csv",
             "murp predict runs/mine --queries questions.tsv -k 3 --out answers.csv",
         ),
     ),
@@ -169,7 +180,14 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
     "paper list": ("List the paper's tables and figures with what is stored of them.", ("murp paper list",)),
     "paper run": (
         "Run the experiments of the items named and store their results.",
-        ("murp paper run table2 --quick --out quick",),
+        (
+            "murp paper run table2 --quick --out quick",
+            "murp paper run table1 --only WN18RR/murp/40 --seeds 1 --out mine",
+        ),
+    ),
+    "paper config": (
+        "Print every setting of a stored run as a file that `murp train --config` takes, to repeat it.",
+        ("murp paper config WN18RR-murp-d40-lr50-seed0",),
     ),
     "paper report": ("Write the report from what is stored.", ("murp paper report --to docs",)),
 }

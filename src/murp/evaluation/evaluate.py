@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from murp.errors import ConfigError, DataError, NotFiniteError
+from murp.evaluation.constrained import Constrained
 from murp.evaluation.metrics import Report
 from murp.evaluation.ranks import Protocol, Scorer, rank
 from murp.graph import SPLITS, KnowledgeGraph, KnownFacts, Split, Triples
+from murp.graph.types import Types
 from murp.models import Model
 
 
@@ -23,8 +27,10 @@ def evaluate(
 ) -> Report:
     """Rank both directions of every triple of ``split`` among all entities, filtered by all known facts.
 
-    ``known`` saves preparing the facts again when the same graph is evaluated often, ``memory`` bounds the
-    bytes of the work (see :func:`murp.evaluation.ranks.rank`, which also defines the two protocols).
+    Protocol ``types`` is ``standard`` with answers that the types learned from train refuse behind all others
+    (:mod:`murp.graph.types`). ``known`` saves preparing the facts again when the same graph is evaluated often,
+    ``memory`` bounds the bytes of the work (see :func:`murp.evaluation.ranks.rank`, which also defines the other two
+    protocols).
     """
     if split not in SPLITS:
         raise ConfigError(f"unknown split {split!r}: choose one of {', '.join(SPLITS)}.")
@@ -46,7 +52,12 @@ def evaluate(
         )
     if known is None:
         known = KnownFacts.of(graph)
-    ranks = rank(model, triples, known, num_relations=graph.num_relations, protocol=protocol, memory=memory)
+    scorer: Scorer = model
+    ranked_by: Protocol = protocol
+    if protocol == "types":
+        scorer, ranked_by = Constrained(model, Types(graph)), "standard"
+    found = rank(scorer, triples, known, num_relations=graph.num_relations, protocol=ranked_by, memory=memory)
+    ranks = replace(found, protocol=protocol)
     relation_ids = {int(relation): graph.relations.id(relation) for relation in np.unique(triples[:, 1])}
     return Report.of(ranks, split, relation_ids, _has_unseen_entity(graph, triples))
 

@@ -17,7 +17,7 @@ from murp.graph import Indices, KnownFacts, Triples
 from murp.models import MultiRelational
 from murp.threads import torch_alone
 
-Protocol = Literal["standard", "paper"]
+Protocol = Literal["standard", "paper", "types"]  # types: see murp.evaluation.constrained
 PROTOCOLS: tuple[Protocol, ...] = ("standard", "paper")
 
 # What one (query, entity) cell may cost at most: twelve float64 temporaries, the scorer's own included.

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from murp.errors import ConfigError, NotFiniteError
 from murp.graph import Indices, KnowledgeGraph, KnownFacts, Split, relations_with_loops, split_names
+from murp.graph.types import Types
 from murp.models import Model
 from murp.prediction.calibration import Calibration
 from murp.prediction.candidates import places_among_new
@@ -39,14 +40,20 @@ class Answers:
     """What a model answers to questions about a graph.
 
     The entity asked about is no answer unless the relation has facts of an entity with itself. ``known`` saves
-    preparing the facts again. ``ready`` keeps what single questions share, for who asks many one after the other
-    (:class:`murp.prediction.search.Scores`).
+    preparing the facts again. What ``types`` refuse is no answer. ``ready`` keeps what single questions share, for who
+    asks many one after the other (:class:`murp.prediction.search.Scores`).
     """
 
     def __init__(
-        self, model: Model, graph: KnowledgeGraph, known: KnownFacts | None = None, *, ready: bool = False
+        self,
+        model: Model,
+        graph: KnowledgeGraph,
+        known: KnownFacts | None = None,
+        *,
+        types: Types | None = None,
+        ready: bool = False,
     ) -> None:
-        self.model, self.graph = model, graph
+        self.model, self.graph, self.types = model, graph, types
         self.known = KnownFacts.of(graph) if known is None else known
         self.scores = Scores(model, ready=ready)
         self._without_loops = ~relations_with_loops(graph)
@@ -62,7 +69,16 @@ class Answers:
         """The ``k`` best answers to each of many questions: (Q), (Q) → (Q, k); see :func:`top_objects`."""
         without = self.known if new_only else None
         apart = self._without_loops[relations]
-        found = top_objects(self.model, subjects, relations, k, without=without, without_subject=apart, memory=memory)
+        found = top_objects(
+            self.model,
+            subjects,
+            relations,
+            k,
+            without=without,
+            without_subject=apart,
+            types=self.types,
+            memory=memory,
+        )
         if new_only:
             return Ranking(found.entities, found.scores, np.full(found.entities.shape, -1, np.int8))
         return Ranking(found.entities, found.scores, self.known.split_of(subjects, relations, found.entities))
@@ -73,6 +89,8 @@ class Answers:
         left_out = np.array(apart, np.int32)
         if new_only:
             left_out = np.union1d(left_out, self.known.objects_of([subject], [relation])[1]).astype(np.int32)
+        if self.types is not None:
+            left_out = np.union1d(left_out, self.types.refused(subject, relation)).astype(np.int32)
         entities, scores = self.scores.best(
             subject, relation, min(k, self.model.num_entities - len(left_out)), left_out
         )
@@ -104,12 +122,13 @@ def predict(
     tail: str | None = None,
     k: int = 10,
     new_only: bool = False,
+    types: Types | None = None,
     calibration: Calibration | None = None,
 ) -> Rows[Prediction]:
     """The ``k`` best-scored entities for the open place, best first; names or ids are looked up in the graph.
 
     With ``new_only`` those of facts that the graph states are left out, and always the given entity itself unless the
-    relation has facts of an entity with itself.
+    relation has facts of an entity with itself. With ``types`` those are left out that these refuse.
     """
     if head is None and tail is None:
         raise ConfigError("give a head or a tail: the other one is what is predicted.")
@@ -119,7 +138,7 @@ def predict(
     r = graph.relations.find(identifier("relation", relation))
     given = graph.entities.find(identifier("tail", tail) if head is None else identifier("head", head))
     row = r if head is not None else r + graph.num_relations
-    answers = Answers(model, graph, KnownFacts.of_question(graph, given, row))
+    answers = Answers(model, graph, KnownFacts.of_question(graph, given, row), types=types)
     try:
         found = answers.to_one(given, row, k, new_only=new_only)
     except NotFiniteError:

@@ -22,6 +22,7 @@ from murp.evaluation import fused
 from murp.evaluation.ranks import batch_size, default_memory
 from murp.geometry.poincare import set_back_radius
 from murp.graph import Indices, KnownFacts
+from murp.graph.types import Types
 from murp.models import Model, MultiRelational
 from murp.threads import torch_alone
 
@@ -61,12 +62,14 @@ def top_objects(
     *,
     without: KnownFacts | None = None,
     without_subject: bool | NDArray[np.bool_] = False,
+    types: Types | None = None,
     memory: int | None = None,
 ) -> Best:
     """The ``k`` best-scored objects of Q queries (subject, relation), relations 0 … 2R-1; (Q), (Q) → (Q, k).
 
     Left out are the objects of the facts in ``without`` and, if ``without_subject`` (of all, or of each), the subject
-    itself. ``memory`` bounds the bytes of batch × entities work, as in :func:`murp.evaluation.ranks.rank`.
+    itself, and what ``types`` refuse. ``memory`` bounds the bytes of batch × entities work, as in
+    :func:`murp.evaluation.ranks.rank`.
     """
     k = min(count("k", k), model.num_entities)
     if memory is None:
@@ -77,7 +80,7 @@ def top_objects(
     # Queries of one relation stand together, so that a batch of the fused path needs few products.
     order = np.argsort(relations, kind="stable")
     rows: fused.Rows | None = None
-    if model.device.type == "cpu" and fused.kernel_for(model) is not None and k <= MOST_KEPT:
+    if types is None and model.device.type == "cpu" and fused.kernel_for(model) is not None and k <= MOST_KEPT:
         from murp.prediction.numba_top import Top
 
         assert isinstance(model, MultiRelational)
@@ -87,7 +90,7 @@ def top_objects(
         for start in range(0, len(order), size):
             places = order[start : start + size]
             query = (subjects[places], relations[places], apart[places])
-            best = _scored(model, *query, k, without) if rows is None else _fused(rows, *query, without)
+            best = _scored(model, *query, k, without, types) if rows is None else _fused(rows, *query, without)
             _refuse_unsought(best)
             entities[places], scores[places] = best[..., 0], best[..., 1]
     unordered = (entities == -2) | ((entities >= 0) & ~np.isfinite(scores))
@@ -122,7 +125,13 @@ def _fused(
 
 
 def _scored(
-    model: Model, subjects: Indices, relations: Indices, apart: Indices, k: int, without: KnownFacts | None
+    model: Model,
+    subjects: Indices,
+    relations: Indices,
+    apart: Indices,
+    k: int,
+    without: KnownFacts | None,
+    types: Types | None,
 ) -> Floats:
     """The same by the model's own scores, for any model on any device."""
     query = (torch.from_numpy(of).to(model.device) for of in (subjects, relations))
@@ -134,6 +143,8 @@ def _scored(
     for cells in left_out:
         row, entity = (torch.from_numpy(of).to(model.device) for of in cells)
         scores[row, entity] = -torch.inf
+    if types is not None:
+        scores[torch.from_numpy(~types.masks(subjects, relations)).to(model.device)] = -torch.inf
     found = torch.topk(scores, k)
     entities: Tensor = torch.where(found.values == -torch.inf, -1, found.indices)
     entities[unordered] = -2

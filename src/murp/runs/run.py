@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -20,6 +20,7 @@ from murp.evaluation import Comparison, Protocol, Report, evaluate
 from murp.evaluation.comparison import SAMPLES
 from murp.files import write_text
 from murp.graph import KnowledgeGraph, Split
+from murp.graph.types import Types
 from murp.graph.vocabulary import counted
 from murp.models import Model
 from murp.optimizers.optimizer import TABLES
@@ -91,9 +92,19 @@ class Run:
         return compare(self, other, split, protocol, samples=samples, seed=seed, memory=memory)
 
     def predict(
-        self, *, relation: str, head: str | None = None, tail: str | None = None, k: int = 10, new_only: bool = False
+        self,
+        *,
+        relation: str,
+        head: str | None = None,
+        tail: str | None = None,
+        k: int = 10,
+        new_only: bool = False,
+        types: bool = False,
     ) -> Rows[Prediction]:
-        """The ``k`` most probable tails of (head, relation, ?) or heads of (?, relation, tail)."""
+        """The ``k`` most probable tails of (head, relation, ?) or heads of (?, relation, tail).
+
+        ``new_only`` leaves out what the graph states, ``types`` what the :attr:`types` of the relation refuse.
+        """
         return predict(
             self.model,
             self.graph,
@@ -102,8 +113,14 @@ class Run:
             tail=tail,
             k=k,
             new_only=new_only,
+            types=self.types if types else None,
             calibration=self.calibration,
         )
+
+    @cached_property
+    def types(self) -> Types:
+        """Which entities may stand where, by train (:mod:`murp.graph.types`): a table, a row a relation."""
+        return Types(self.graph)
 
     @cached_property
     def calibration(self) -> Calibration | None:
@@ -128,27 +145,30 @@ class Run:
 
     def predict_file(
         self,
-        queries: str | os.PathLike[str],
+        queries: str | os.PathLike[str] | Sequence[tuple[str | None, str, str | None]],
         out: str | os.PathLike[str],
         *,
         k: int = 10,
         new_only: bool = False,
+        types: bool = False,
         force: bool = False,
         memory: int | None = None,
         advance: Callable[[int], None] = lambda done: None,
     ) -> int:
         """Answer a file of questions (.tsv, .csv, .jsonl or .parquet) into a file; how many rows were written.
 
+        ``queries`` may be a list of questions as well, (head, relation, tail) with None for what is asked.
         ``out`` ends in .parquet, .csv or .jsonl; ``force`` replaces one that exists. ``memory`` bounds the bytes of the
         scores. ``advance`` is told how many more questions have been answered.
         """
         return predict_file(
             self.model,
             self.graph,
-            Path(queries),
+            Path(queries) if isinstance(queries, str | os.PathLike) else queries,
             Path(out),
             k=k,
             new_only=new_only,
+            types=self.types if types else None,
             calibration=self.calibration,
             force=force,
             memory=memory,
@@ -161,12 +181,14 @@ class Run:
         k: int = 100,
         *,
         heads: Heads = "seen",
+        types: bool = False,
         memory: int | None = None,
         advance: Callable[[int], None] = lambda done: None,
     ) -> NewFacts:
         """The ``k`` most probable new facts of a relation, or of every one.
 
         ``heads``: ask about the heads that some fact of the relation states ("seen"), or about every entity ("all").
+        ``types`` leaves out what the :attr:`types` of the relation refuse.
         ``advance`` is told how many more questions have been answered.
         """
         return discover_all(
@@ -175,6 +197,7 @@ class Run:
             relation,
             k,
             heads=heads,
+            types=self.types if types else None,
             calibration=self.calibration,
             memory=memory,
             advance=advance,
