@@ -73,9 +73,20 @@ class Run:
         what = f"{self.config.model} d={self.config.dim} on {self.graph.name}"
         return f"Run({str(self.path)!r}, {what}, epoch {self.state['epoch']})"
 
-    def evaluate(self, split: Split = "test", protocol: Protocol = "standard", *, memory: int | None = None) -> Report:
-        """Filtered ranking of both directions on one split."""
-        return evaluate(self.model, self.graph, split, protocol, memory=memory)
+    def evaluate(
+        self,
+        split: Split = "test",
+        protocol: Protocol = "standard",
+        *,
+        candidates: int | None = None,
+        seed: int = 0,
+        memory: int | None = None,
+    ) -> Report:
+        """Filtered ranking of both directions on one split.
+
+        Protocol "sampled" ranks each answer among ``candidates`` drawn by ``seed``, and not among all entities.
+        """
+        return evaluate(self.model, self.graph, split, protocol, candidates=candidates, seed=seed, memory=memory)
 
     def compare(
         self,
