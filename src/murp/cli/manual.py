@@ -157,8 +157,12 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         ("murp data audit my-facts.tsv", "murp data audit wordnet-mini --json"),
     ),
     "data convert": (
-        "Write a dataset as train, valid and test in another format; a single file is split.",
-        ("murp data convert my-facts.tsv my-split --format parquet",),
+        "Write a dataset as train, valid and test in another format; a single file is split, and so are many files "
+        "that a pattern names. With --format graph files may be larger than memory, and what was stopped goes on.",
+        (
+            "murp data convert my-facts.tsv my-split --format parquet",
+            "murp data convert 'facts/*.parquet' my-graph --format graph",
+        ),
     ),
     "data hierarchy-split": (
         "Draw subsets of a dataset with given shares of hierarchical relations, as the paper's of NELL-995.",
