@@ -47,6 +47,7 @@ COMMANDS: tuple[Callable[[Any], None], ...] = (
     evaluate.add_calibrate,
     evaluate.add_classify,
     questions.add_nearest,
+    questions.add_index,
     run_folders.add_info,
     pictures.add_plot,
     pictures.add_explore,

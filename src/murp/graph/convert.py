@@ -37,7 +37,7 @@ def convert(graph: KnowledgeGraph, out: Path, format: str = "tsv") -> None:
     form, dot, packed = format.lower().partition(".")
     if form not in ("tsv", "csv", "parquet") or dot + packed not in COMPRESSIONS:
         raise DataError(
-            f"unknown format {format!r}. Known: graph; tsv, csv and parquet, each also with .gz, .xz or .zst."
+            f"unknown format {format!r}. Known: tsv, csv and parquet, each also with .gz, .xz or .zst; and graph."
         )
     with new_folder(out, DataError) as part:
         for split in SPLITS:

@@ -106,7 +106,9 @@ def _sorted(facts: OnDisk, work: Path, step: Step) -> Buckets:
     distinct = work / "distinct.bin"
     with distinct.open("wb") as out:
         for path, first in zip(paths, bounds, strict=True):
-            own = np.unique(np.fromfile(path, np.int64))
+            own = np.fromfile(path, np.int64)
+            own.sort()
+            own = own[np.diff(own, prepend=-1) != 0]
             own.tofile(out)
             loops.count_mentions(own, first, facts.relations, facts.entities, of_entity, of_relation)
             counts.append(len(own))
