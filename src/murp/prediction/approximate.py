@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,13 +26,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from murp.errors import ConfigError, NotFiniteError
+from murp.errors import ConfigError
 from murp.extras import need
 from murp.geometry import PoincareBall
 from murp.graph import Indices, KnowledgeGraph
-from murp.models import Model
+from murp.models import Model, MultiRelational
 from murp.models.blocks import by_row
-from murp.prediction.search import Best, Floats, top_objects
+from murp.models.model import Query
+from murp.prediction.packed_cells import CENTRES, Asked, PackedCells, asked, suits
+from murp.prediction.search import Best, Floats, not_finite, top_objects
 from murp.threads import count as thread_count
 from murp.threads import torch_alone
 
@@ -40,6 +43,7 @@ BEST = 10  # answers that recall is of
 QUESTIONS = 200  # to choose by, and as many to judge by
 TRAINED_ON = 256  # points for each centre
 ROUNDS = 10
+MORE = 4  # times as many nearest entities as wanted are measured exactly
 MOST_LOOKED_INTO = 0.25  # of the cells: beyond, an exact search is the better way
 MOST_CELLS = 1 << 16  # unless told otherwise: every question scores all centres
 BLOCK = 1 << 18  # rows turned into vectors at a time
@@ -49,9 +53,10 @@ BLOCK = 1 << 18  # rows turned into vectors at a time
 class Index:
     """Entities by cell: those of cell c are ``order[starts[c]:starts[c + 1]]``.
 
-    ``tables`` are the model's tables of objects with their rows in that order, so that a cell lies in one piece.
-    ``centres`` are such rows for each cell. ``looks`` says into how many cells a question looks, ``looks_near`` the
-    same where the nearest entities are sought; ``recall`` and ``recall_near`` what share of the best ten is found.
+    ``tables`` are the model's tables of objects with their rows in that order, so that a cell lies in one piece; those
+    of the published models are ``packed`` instead. ``centres`` are such rows for each cell. ``looks`` says into how many
+    cells a question looks, ``looks_near`` the same where the nearest entities are sought; ``recall`` and
+    ``recall_near`` what share of the best ten is found.
     """
 
     order: NDArray[np.int32]
@@ -62,62 +67,113 @@ class Index:
     looks_near: int
     recall: float
     recall_near: float
+    packed: PackedCells | None = None
 
     @property
     def cells(self) -> int:
         return len(self.starts) - 1
+
+    @cached_property
+    def _rows(self) -> NDArray[np.int64]:
+        return np.diff(self.starts)
 
     def best(self, model: Model, subject: int, relation: int, k: int, left_out: Indices) -> tuple[Indices, Floats]:
         """The ``k`` best objects, or as many as there are, with their scores; ``left_out`` ascend."""
         pair = (torch.tensor([of]) for of in (subject, relation))
         shared = model.rows("shared")
         with torch.no_grad(), torch_alone():
-            asked = model.query(*model.query_rows(*pair), shared)
-            alone = type(asked)(
-                tuple(vector[:1] for vector in asked.vectors), {name: of[:1] for name, of in asked.numbers.items()}
+            query = model.query(*model.query_rows(*pair), shared)
+            alone = Query(
+                tuple(vector[:1] for vector in query.vectors), {name: of[:1] for name, of in query.numbers.items()}
             )
+            if self.packed is not None:
+                assert isinstance(model, MultiRelational)
+                r = model.parameters["translation"][relation : relation + 1]
+                entities, scores = self._by_loops(asked(model, alone.vectors[0], r), model, k, left_out, self.looks)
+                return entities, scores + float(model.parameters["subject_bias"][subject])
 
             def score(rows: dict[str, Tensor]) -> Tensor:
                 return model.meet(alone, model.candidate(rows, shared))[0]
 
-            return self._best(score, k, left_out, self.looks)
+            return self._by_tables(score, k, left_out, self.looks)
 
     def nearest(self, model: Model, entity: int, k: int) -> tuple[Indices, Floats]:
         """The ``k`` nearest entities, itself left out, with their distances."""
-        point = model.parameters[model.point][entity]
+        points, itself = model.parameters[model.point], np.array([entity])
 
         def closeness(rows: dict[str, Tensor]) -> Tensor:
-            return -by_row(lambda points: model.geometry.distance(point, points), rows[model.point])
+            return -by_row(lambda some: model.geometry.distance(points[entity], some), rows[model.point])
 
         with torch.no_grad():
-            found, scores = self._best(closeness, k, np.array([entity]), self.looks_near)
-        return found, -scores
+            if self.packed is None:
+                found, scores = self._by_tables(closeness, k, itself, self.looks_near)
+                return found, -scores
+            assert isinstance(model, MultiRelational)
+            # Without a relation a score is -d², less the bias; so more are taken than needed, and measured exactly.
+            point = points[entity : entity + 1]
+            question = asked(model, point, torch.zeros_like(point))
+            found, _ = self._by_loops(question, model, MORE * k, itself, self.looks_near, biased=False)
+            distances = -closeness({model.point: points[torch.from_numpy(found)]}).double().numpy()
+            order = np.lexsort((found, distances))[:k]
+            return found[order], distances[order]
 
-    def _best(
+    def _by_loops(
+        self, question: Asked, model: Model, k: int, left_out: Indices, looks: int, *, biased: bool = True
+    ) -> tuple[Indices, Floats]:
+        assert self.packed is not None
+        centres = self._packed_centres(model)
+        blocks = np.arange(len(centres.first))
+        rows = np.minimum(CENTRES, self.cells - CENTRES * blocks)
+        of_cells = centres.scores(question, blocks, rows)
+        if not biased:
+            of_cells = of_cells - self.centres["object_bias"].numpy()
+        cells, entities, kept = self._looked_into(of_cells, k, left_out, looks)
+        scores = self.packed.scores(question, cells, self._rows[cells])
+        if not biased:
+            width = self.packed.panels.shape[2]
+            spans = zip(self.packed.first[cells] * width, self._rows[cells], strict=True)
+            scores = scores - np.concatenate([self.packed.numbers[-1, at : at + count] for at, count in spans])
+        return _first(entities, scores, kept, k)
+
+    def _packed_centres(self, model: Model) -> PackedCells:
+        if "_made" not in self.__dict__:
+            self.__dict__["_made"] = PackedCells.of_centres(model, self.centres)
+        made: PackedCells = self.__dict__["_made"]
+        return made
+
+    def _by_tables(
         self, score: Callable[[dict[str, Tensor]], Tensor], k: int, left_out: Indices, looks: int
     ) -> tuple[Indices, Floats]:
-        of_cells = score(dict(self.centres)).numpy()
+        cells, entities, kept = self._looked_into(score(dict(self.centres)).double().numpy(), k, left_out, looks)
+        spans = [slice(self.starts[c], self.starts[c + 1]) for c in cells]
+        rows = {name: torch.cat([table[span] for span in spans]) for name, table in self.tables.items()}
+        return _first(entities, score(rows).double().numpy(), kept, k)
+
+    def _looked_into(
+        self, of_cells: Floats, k: int, left_out: Indices, looks: int
+    ) -> tuple[NDArray[np.int64], Indices, NDArray[np.bool_]]:
+        """The cells to look into, their entities, and which of those may be answers: k or more, where there are."""
         if np.isnan(of_cells).any():
-            raise NotFiniteError("the model gives NaN to the centres of the index. Its training diverged.")
-        ranked = np.argsort(-of_cells, kind="stable")
+            raise not_finite()
         while True:
-            chosen = np.sort(ranked[:looks])
-            spans = [slice(self.starts[c], self.starts[c + 1]) for c in chosen]
-            entities = np.concatenate([self.order[span] for span in spans]).astype(np.int64)
+            cells = np.argpartition(-of_cells, looks - 1)[:looks] if looks < self.cells else np.arange(self.cells)
+            cells.sort()
+            entities = np.concatenate([self.order[self.starts[c] : self.starts[c + 1]] for c in cells]).astype(np.int64)
             kept = ~np.isin(entities, left_out)
             if kept.sum() >= k or looks >= self.cells:
-                break
+                return cells, entities, kept
             looks = min(self.cells, 2 * looks)
-        rows = {name: torch.cat([table[span] for span in spans]) for name, table in self.tables.items()}
-        scores = score(rows).double().numpy()
-        if not np.isfinite(scores).all():
-            raise NotFiniteError("the model gives NaN or infinite scores. Its training diverged.")
-        scores[~kept] = -np.inf
-        first = min(k, int(kept.sum()))
-        some = np.argpartition(-scores, first - 1)[:first] if 0 < first < len(scores) else np.arange(len(scores))
-        # Of equal scores the first entity comes first, as in the exact search.
-        places = some[np.lexsort((entities[some], -scores[some]))][:first]
-        return entities[places], scores[places]
+
+
+def _first(entities: Indices, scores: Floats, kept: NDArray[np.bool_], k: int) -> tuple[Indices, Floats]:
+    """The ``k`` best of those kept; of equal scores the first entity comes first, as in the exact search."""
+    if not np.isfinite(scores).all():
+        raise not_finite()
+    scores = np.where(kept, scores, -np.inf)
+    k = min(k, int(kept.sum()))
+    some = np.argpartition(-scores, k - 1)[:k] if 0 < k < len(scores) else np.arange(len(scores))
+    places = some[np.lexsort((entities[some], -scores[some]))][:k]
+    return entities[places], scores[places]
 
 
 def build(
@@ -146,7 +202,9 @@ def build(
     say("measuring recall against exact answers")
     looks, reached = _chosen(made, _cells_of_answers(made, model, cell, _questions(graph, draw)), recall, "answers")
     near, reached_near = _chosen(made, _cells_of_neighbours(made, model, cell, draw), recall, "nearest entities")
-    return Index(order, starts, tables, made.centres, looks, near, reached, reached_near)
+    packed = PackedCells.of(model, tables, starts) if suits(model) else None
+    kept = {} if packed is not None else tables
+    return Index(order, starts, kept, made.centres, looks, near, reached, reached_near, packed)
 
 
 def vectors(model: Model, start: int, stop: int) -> NDArray[np.float32]:

@@ -5,6 +5,8 @@ order.npy, starts.npy
                 which entities each cell has; see :class:`murp.prediction.approximate.Index`
 table.NAME.npy, centre.NAME.npy
                 the model's tables of objects in that order, and the rows of the cells' centres
+panels.npy, numbers.npy, first.npy
+                in place of the tables for the published models: see :mod:`murp.prediction.packed_cells`
 
 The tables are mapped into memory. An index of other weights is refused: its answers would be those of another model.
 """
@@ -26,10 +28,12 @@ from murp.errors import RunError
 from murp.files import fields, new_folder, parse_json, refuse_strangers, write_text
 from murp.models import Model
 from murp.prediction.approximate import Index
+from murp.prediction.packed_cells import PackedCells, suits
 from murp.runs.folder import INDEX
 
 ABOUT = "index.json"
 FORMAT, VERSION = "murp index", 1
+_PACKED = ("panels", "numbers", "first")
 _FIGURES = {"looks": int, "looks_near": int, "recall": int | float, "recall_near": int | float}
 
 
@@ -43,6 +47,8 @@ def write(run: Path, index: Index, weights: str, epoch: int) -> Path:
             arrays: dict[str, Any] = {"order": index.order, "starts": index.starts}
             arrays |= {f"table.{name}": values.numpy() for name, values in index.tables.items()}
             arrays |= {f"centre.{name}": values.numpy() for name, values in index.centres.items()}
+            if index.packed is not None:
+                arrays |= {name: getattr(index.packed, name) for name in _PACKED}
             for name, values in arrays.items():
                 np.save(part / f"{name}.npy", values)
             about = {"format": FORMAT, "version": VERSION, "weights": weights, "epoch": epoch}
@@ -90,8 +96,10 @@ def _index(home: Path, about: dict[str, Any], model: Model) -> Index:
     if (starts[0], starts[-1]) != (0, count) or order.min() < 0 or order.max() >= count:
         raise ValueError("its cells do not fit the entities of the run")
     kept: dict[str, dict[str, Tensor]] = {"table": {}, "centre": {}}
+    packed = _packed(home, model, starts) if suits(model) else None
+    kinds = [("centre", cells), *([] if packed is not None else [("table", count)])]
     for name, values in model.rows("object").items():
-        for kind, rows in (("table", count), ("centre", cells)):
+        for kind, rows in kinds:
             read_back = torch.from_numpy(_array(home, f"{kind}.{name}"))
             if read_back.shape != (rows, *values.shape[1:]) or read_back.dtype != values.dtype:
                 raise ValueError(f"{kind}.{name}.npy does not fit the tables of the run")
@@ -99,7 +107,18 @@ def _index(home: Path, about: dict[str, Any], model: Model) -> Index:
     figures = {name: about[name] for name in _FIGURES}
     if not (1 <= figures["looks"] <= cells and 1 <= figures["looks_near"] <= cells):
         raise ValueError("it looks into more cells than there are")
-    return Index(order, starts, kept["table"], kept["centre"], **figures)
+    return Index(order, starts, kept["table"], kept["centre"], **figures, packed=packed)
+
+
+def _packed(home: Path, model: Model, starts: NDArray[np.int64]) -> PackedCells:
+    found = PackedCells(*(_array(home, name) for name in _PACKED))
+    used = -(-np.diff(starts) // found.panels.shape[2])
+    values = model.parameters["entity"]
+    fits = found.panels.shape[:2] == (used.sum(), values.shape[1]) and found.panels.itemsize == values.itemsize
+    fits = fits and found.numbers.shape[1] == found.panels.shape[0] * found.panels.shape[2]
+    if not fits or not np.array_equal(found.first, np.cumsum(used) - used):
+        raise ValueError("its panels do not fit the tables of the run")
+    return found
 
 
 def _array(home: Path, name: str) -> NDArray[Any]:
