@@ -54,8 +54,8 @@ class Index:
     """Entities by cell: those of cell c are ``order[starts[c]:starts[c + 1]]``.
 
     ``tables`` are the model's tables of objects with their rows in that order, so that a cell lies in one piece; those
-    of the published models are ``packed`` instead. ``centres`` are such rows for each cell. ``looks`` says into how many
-    cells a question looks, ``looks_near`` the same where the nearest entities are sought; ``recall`` and
+    of the published models are ``packed`` instead. ``centres`` are such rows for each cell. ``looks`` says into how
+    many cells a question looks, ``looks_near`` the same where the nearest entities are sought; ``recall`` and
     ``recall_near`` what share of the best ten is found.
     """
 
