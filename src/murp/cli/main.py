@@ -62,7 +62,7 @@ COMMANDS: tuple[Callable[[Any], None], ...] = (
 # Commands that compute.
 WITH_THREADS = (
     "train", "sweep", "embed", "reconstruct", "evaluate", "compare", "predict", "discover", "calibrate", "classify",
-    "nearest", "plot", "explore", "analyze",
+    "nearest", "index", "plot", "explore", "analyze",
 )  # fmt: skip
 
 
