@@ -12,7 +12,7 @@ from murp import models, registry
 from murp.cli.main import main
 from murp.config import Config
 from murp.errors import ConfigError, NotFiniteError
-from murp.evaluation import KnownFacts, compare_ranks, evaluate, rank
+from murp.evaluation import KnownFacts, compare_ranks, evaluate, rank, sampled
 from murp.evaluation.ranks import better_and_equal, queries_of
 from murp.evaluation.sampled import candidates_of, sampled_ranks
 from murp.graph import KnowledgeGraph
@@ -149,6 +149,17 @@ def test_it_is_refused_where_it_could_be_taken_for_standard(graph: KnowledgeGrap
     ids = {r: f"r{r}" for r in range(RELATIONS)}
     with pytest.raises(ConfigError, match=r"10 candidates.*20 candidates"):
         compare_ranks(drawn[0], drawn[1], "test", ids)
+
+
+@pytest.mark.parametrize("name", ["murp", "complex", "transe"])
+def test_many_questions_together_as_on_a_gpu(name: str, graph: KnowledgeGraph) -> None:
+    model = models.from_config(Config(model=name, dim=4), ENTITIES, RELATIONS)
+    model.initialise(0, 0.2)
+    questions = queries_of(graph.test, RELATIONS)
+    for candidates in (7, ENTITIES):  # of the latter some questions have fewer
+        drawn = candidates_of(KnownFacts.of(graph), *questions, ENTITIES, candidates, 0)
+        together = sampled._together(model, *questions, drawn)
+        np.testing.assert_array_equal(together, sampled._one_by_one(model, *questions, drawn))
 
 
 def test_nan_is_no_rank(graph: KnowledgeGraph) -> None:

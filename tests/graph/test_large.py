@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +20,7 @@ from murp.errors import DataError
 from murp.graph import SPLITS, KnowledgeGraph, sources
 from murp.graph import large as package
 from murp.graph.columns import EACH_BY_TITLE, Columns
-from murp.graph.large import coding, dividing, numbering, pieces
+from murp.graph.large import coding, dividing, numbering, pieces, progress
 from murp.graph.storage import verify
 
 Reader = Callable[..., KnowledgeGraph]
@@ -209,9 +211,10 @@ def test_a_reading_that_was_stopped_goes_on(form: str, tmp_path: Path, monkeypat
         assert not out.exists()
     monkeypatch.setattr(numbering.Names, "number", stopping(0))
     before = sum(read_at_once)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         found = sources.code_source(path, out)
+    assert sum("1 comment line (#) passed over" in str(one.message) for one in told) == (form != "parquet")
     assert sum(read_at_once) - before < 3 * len(whole), "all was read again"
     assert found.entities == whole.entities
     for split in SPLITS:
@@ -314,10 +317,28 @@ def test_two_readings_of_the_same_do_not_meet(order: package.order.Order, tmp_pa
     coding.code(order, tmp_path / "graph")
 
 
-def test_what_is_asked_decides_the_reader(tmp_path: Path) -> None:
+def test_progress_tells_the_time_that_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    path = written(tmp_path / "facts.tsv", facts(18))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sources.code_source(path, tmp_path / "graph")
+    told = capsys.readouterr().err
+    assert re.search(r"murp: reading: \d+ facts, \d+%, about \d+ s left", told)
+    assert "murp: dividing: 130 facts, 100%" in told
+
+
+def test_what_is_asked_decides_the_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written(tmp_path / "facts.tsv", facts(17))
     order = sources.order_of(tmp_path / "facts.tsv", seed=4, columns=Columns(header=False))
     assert order is not None
     assert (order.seed, order.divided, order.columns.header) == (4, True, False)
     assert sources.order_of(tmp_path / "facts.tsv", columns=EACH_BY_TITLE) is not None
     assert not package.is_large([tmp_path / "facts.tsv"])
+    monkeypatch.setattr(package, "LARGE", 4 * (tmp_path / "facts.tsv").stat().st_size)
+    assert package.is_large([tmp_path / "facts.tsv"] * 4)
+    shutil.copy(tmp_path / "facts.tsv", tmp_path / "facts.parquet")
+    assert package.is_large([tmp_path / "facts.parquet"])
+    assert not package.is_large([tmp_path / "facts.jsonl", *[tmp_path / "facts.tsv"] * 4])

@@ -154,9 +154,13 @@ def code_source(
     path = locate(source, data_dir=data_dir)
     order = order_of(path, seed=seed, columns=columns)
     if order is not None:
-        with contextlib.suppress(NotInPieces):
+        try:
             _warn(path, code(order, out))
             return read_saved(out)
+        except OSError as error:
+            raise DataError(f"{path} cannot be read: {error.strerror}. Give files that you may read.") from error
+        except NotInPieces:
+            pass  # read whole
     graph = load(source, data_dir=data_dir, seed=seed, columns=columns)
     save_mapped(graph, out)
     return graph

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from murp.graph.streams import split_endings
 
-LARGE = 1 << 30  # bytes of files from which on they are read this way
+LARGE = 1 << 29  # bytes of text from which on files are read this way
+PARQUET = 4  # bytes of text that one of Parquet stands for, about
 FORMATS = (".txt", ".tsv", ".csv", ".parquet")
 
 
@@ -28,6 +29,10 @@ def suits(files: Sequence[Path]) -> bool:
 def is_large(files: Sequence[Path]) -> bool:
     """Whether files are read in pieces without being asked: by what they hold, and how much of it."""
     try:
-        return suits(files) and sum(file.stat().st_size for file in files) >= LARGE
+        return suits(files) and sum(map(_bytes_of_text, files)) >= LARGE
     except OSError:
         return False  # whoever reads them will say what is wrong
+
+
+def _bytes_of_text(file: Path) -> int:
+    return file.stat().st_size * (PARQUET if split_endings(file)[0] == ".parquet" else 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -77,18 +78,20 @@ def _read(order: Order, work: Work) -> None:
         for number in range(work.state.file, len(files)):
             part, path = files[number]
             source = _opened(path, order, part)
-            for piece in _pieces(source, work):
-                _add(work, part, piece)
-                if isinstance(source, Text) and part not in starts:
-                    starts[part] = piece.facts.slice(0, BLOCK), source.doubtful
-                done = (before[number] + piece.done * sizes[number]) / sizes.sum()
-                shown.show("reading", done, sum(work.state.rows))
-                if piece.end is not None:
-                    work.state.place = piece.end
-                    if time.monotonic() - safe > HALT_EVERY:
-                        work.state.comments = source.comments if isinstance(source, Text) else []
-                        work.halt()
-                        safe = time.monotonic()
+            with contextlib.closing(_pieces(source, work)) as pieces:
+                for piece in pieces:
+                    _add(work, part, piece)
+                    if isinstance(source, Text):
+                        source.comments.extend(piece.comments)
+                        starts.setdefault(part, (piece.facts.slice(0, BLOCK), source.doubtful))
+                    done = (before[number] + piece.done * sizes[number]) / sizes.sum()
+                    shown.show("reading", done, sum(work.state.rows))
+                    if piece.end is not None:
+                        work.state.place = piece.end
+                        if time.monotonic() - safe > HALT_EVERY:
+                            work.state.comments = source.comments if isinstance(source, Text) else []
+                            work.halt()
+                            safe = time.monotonic()
             work.state.told += [asdict(finding) for finding in source.findings()] if source else []
             work.state.file, work.state.place, work.state.row, work.state.comments = number + 1, 0, 0, []
     _refuse_titles(starts, files)
@@ -108,7 +111,7 @@ def _opened(path: Path, order: Order, part: int) -> Text | Parquet | None:
 
 def _pieces(source: Text | Parquet | None, work: Work) -> Any:
     if source is None:
-        return iter(())
+        return ahead(iter(()))
     if isinstance(source, Text):
         source.comments.extend(work.state.comments)
     return ahead(source.pieces(work.state.place, work.state.row))

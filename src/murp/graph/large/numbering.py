@@ -31,6 +31,8 @@ class Names:
 
     def number(self, texts: pa.Array, stage: int, row: int) -> NDArray[np.int32]:
         """The numbers (n) of texts (n), large strings; ``stage`` and ``row`` say where the first of them stands."""
+        if len(texts) == 0:
+            return np.empty(0, np.int32)
         offsets, data = _buffers(texts)
         self._make_room(len(texts), int(offsets[-1] - offsets[0]))
         out = np.empty(len(texts), np.int32)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,11 +34,15 @@ class NotInPieces(DataError):
 
 
 class Piece(NamedTuple):
-    """Rows as large strings; where to go on after them, None within a row group; what part of the file is read."""
+    """Rows as large strings; where to go on after them, None within a row group; what part of the file is read.
+
+    ``comments``: lines of it that were passed over.
+    """
 
     facts: pa.Table
     end: int | None
     done: float
+    comments: Sequence[str] = ()
 
 
 class Text:
@@ -53,8 +57,10 @@ class Text:
 
     def pieces(self, start: int, row: int) -> Iterator[Piece]:
         """From byte ``start`` on, where row number ``row`` begins."""
+        opening = start == 0
         for piece, end, done in self._bytes(start):
             if piece.strip():
+                comments: list[str] = []
                 table = read_piece(
                     self.path,
                     piece,
@@ -62,10 +68,11 @@ class Text:
                     self.plan.delimiter,
                     may_be_empty=self.plan.unused,
                     kept=COLUMNS,
-                    comments=self.comments,
+                    comments=comments,
                 )
-                yield Piece(self.plan.facts(table) if start == 0 else table, end, done)
-                start = end
+                if opening and len(table):
+                    table, opening = self.plan.facts(table), False
+                yield Piece(table, end, done, comments)
 
     def findings(self) -> list[Finding]:
         """What was left out."""
