@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import random
 import re
 import shutil
@@ -315,6 +317,21 @@ def test_two_readings_of_the_same_do_not_meet(order: package.order.Order, tmp_pa
         coding.code(order, tmp_path / "graph")
     held.close()
     coding.code(order, tmp_path / "graph")
+
+
+def test_a_full_disk_keeps_what_was_read(order: package.order.Order, tmp_path: Path) -> None:
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("murp.graph.large.work.os.fsync", full)
+        with pytest.raises(
+            DataError, match=r"work cannot be written: No space left.*what was read so far is kept"
+        ):
+            coding.code(order, tmp_path / "graph")
+    assert not (tmp_path / "graph").exists()
+    coding.code(order, tmp_path / "graph")
+    assert KnowledgeGraph.load(tmp_path / "graph").num_entities > 10
 
 
 def test_progress_tells_the_time_that_is_left(

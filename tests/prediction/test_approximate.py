@@ -160,6 +160,10 @@ def test_the_command_makes_an_index_that_is_used(
     assert main(["index", str(run_folder), "--cells", "1", "--json"]) == 0
     made = json.loads(capsys.readouterr().out)
     assert (made["cells"], made["recall"], made["recall_near"]) == (1, 1.0, 1.0)
+    assert main(["index", str(run_folder), "--cells", "1"]) == 0
+    told = capsys.readouterr()
+    assert "saved in" in told.out
+    assert "answers (predict)" in told.out
     found = []
     for words in ([], ["--approximate"]):
         assert main([*question, *words]) == 0
