@@ -27,6 +27,7 @@ TWINS: dict[str, list[Any]] = {
     "calibrate": [murp.Run.calibrate],
     "classify": [murp.Run.classify],
     "nearest": [murp.Run.nearest],
+    "index": [murp.Run.index],
     "info": [murp.Run.info],
     "plot": [murp.Run.plot],
     "explore": [murp.Run.explore, murp.Run.page, murp.Run.film],

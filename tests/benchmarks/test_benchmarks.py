@@ -25,7 +25,15 @@ IN_PROCESS = {
     "adaptive_ablation", "any_model", "cpu_step", "cpu_evaluation", "explorer_watched", "extending", "hierarchy",
     "protocols", "time_to_quality",
 }  # fmt: skip
-BY_PROCESS = {"cpu_many_entities", "cpu_neighbours", "cpu_reading", "explorer_load", "plots", "start_up"}
+BY_PROCESS = {
+    "cpu_many_entities",
+    "cpu_neighbours",
+    "cpu_reading",
+    "explorer_load",
+    "plots",
+    "scale_reading",
+    "start_up",
+}
 IN_A_BROWSER = {"explorer_frames"}
 
 

@@ -83,6 +83,8 @@ def evaluate(
     split: Split = "test",
     protocol: Protocol = "standard",
     *,
+    candidates: int | None = None,
+    seed: int = 0,
     memory: int | None = None,
     checkpoint: Checkpoint | None = None,
     device: str = "auto",
@@ -90,10 +92,11 @@ def evaluate(
     """Filtered ranking of both directions on one split, of a run or a run folder.
 
     ``protocol`` "paper" removes the entity asked about from the ranking, as the authors' code does; "types" puts what
-    :attr:`Run.types` refuse behind all other answers. ``memory`` bounds the bytes of the scores.
+    :attr:`Run.types` refuse behind all other answers; "sampled" ranks each answer among ``candidates`` drawn by
+    ``seed``, and its figures are not those of "standard". ``memory`` bounds the bytes of the scores.
     """
     opened = run if isinstance(run, Folder) else load(run, checkpoint=checkpoint, device=device)
-    return opened.evaluate(split, protocol, memory=memory)
+    return opened.evaluate(split, protocol, candidates=candidates, seed=seed, memory=memory)
 
 
 def compare(

@@ -49,6 +49,7 @@ COMMANDS: tuple[Callable[[Any], None], ...] = (
     evaluate.add_calibrate,
     evaluate.add_classify,
     questions.add_nearest,
+    questions.add_index,
     run_folders.add_info,
     pictures.add_plot,
     pictures.add_explore,
@@ -63,7 +64,7 @@ COMMANDS: tuple[Callable[[Any], None], ...] = (
 # Commands that compute.
 WITH_THREADS = (
     "train", "sweep", "extend", "embed", "reconstruct", "evaluate", "compare", "predict", "discover", "calibrate",
-    "classify", "nearest", "plot", "explore", "analyze",
+    "classify", "nearest", "index", "plot", "explore", "analyze",
 )  # fmt: skip
 
 

@@ -65,11 +65,13 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "evaluate": (
         "Rank the true answer of every fact of a split among all entities, facts that are true as well left out, in "
-        "both directions. Several runs are printed side by side.",
+        "both directions. Several runs are printed side by side. Where ranking among all entities takes too long, "
+        "--protocol sampled ranks among candidates that are drawn; its figures are higher, and have intervals.",
         (
             "murp evaluate runs/first --by-relation",
             "murp evaluate runs/first --protocol paper --json",
             "murp evaluate runs/first --protocol types",
+            "murp evaluate runs/first --protocol sampled --candidates 1000",
             "murp evaluate runs/first runs/second --format latex",
         ),
     ),
@@ -110,6 +112,12 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
     "nearest": (
         "List the entities at the smallest distance from one, in the geometry of the model.",
         ("murp nearest runs/first chair.n.01 -k 5",),
+    ),
+    "index": (
+        "Put near entities into cells, so that `predict --approximate` and `nearest --approximate` look into a few of "
+        "them and not at every entity, which pays among millions. Scores stay exact; how often an answer is missed is "
+        "measured. Needs faiss-cpu (pip install 'murp[index]').",
+        ("murp index runs/first", "murp predict runs/first --head asia.n.01 --relation has_part --approximate"),
     ),
     "info": (
         "Say what a run folder holds: settings, graph, progress, and the machine it was trained on.",
@@ -166,8 +174,12 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         ("murp data audit my-facts.tsv", "murp data audit wordnet-mini --json"),
     ),
     "data convert": (
-        "Write a dataset as train, valid and test in another format; a single file is split.",
-        ("murp data convert my-facts.tsv my-split --format parquet",),
+        "Write a dataset as train, valid and test in another format; a single file is split, and so are many files "
+        "that a pattern names. With --format graph files may be larger than memory, and what was stopped goes on.",
+        (
+            "murp data convert my-facts.tsv my-split --format parquet",
+            "murp data convert 'facts/*.parquet' my-graph --format graph",
+        ),
     ),
     "data hierarchy-split": (
         "Draw subsets of a dataset with given shares of hierarchical relations, as the paper's of NELL-995.",

@@ -37,6 +37,7 @@ def add_predict(commands: Commands) -> None:
     command.add_argument(
         "--memory", type=whole(least=1), metavar="MIB", help="with --queries: bound on the memory of the scores, in MiB"
     )
+    _add_approximate(command)
     add_output(command)
     command.set_defaults(run=run_predict)
 
@@ -44,6 +45,12 @@ def add_predict(commands: Commands) -> None:
 def _add_types(command: argparse.ArgumentParser) -> None:
     words = "leave out answers of another kind than train has there, and a second one where a relation has one"
     command.add_argument("--types", action="store_true", help=words)
+
+
+def _add_approximate(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--approximate", action="store_true", help="by the index that `murp index` made: faster, and may miss some"
+    )
 
 
 def run_predict(options: argparse.Namespace) -> None:
@@ -101,6 +108,7 @@ def _print_answers(options: argparse.Namespace, result: Run) -> None:
         k=options.k,
         new_only=options.new_only,
         types=options.types,
+        approximate=options.approximate,
     )
     if options.json:
         query = {"head": options.head, "relation": options.relation, "tail": options.tail}
@@ -152,6 +160,7 @@ def _fill_file(options: argparse.Namespace, result: Run) -> None:
             types=options.types,
             force=options.force,
             memory=None if options.memory is None else options.memory * 2**20,
+            approximate=options.approximate,
             advance=advance,
         )
     ended = time.monotonic()
@@ -242,6 +251,7 @@ def add_nearest(commands: Commands) -> None:
     add_run(command)
     command.add_argument("entity", metavar="X", help="id or name")
     command.add_argument("-k", type=whole(least=1), default=10, metavar="N", help="how many; default: 10")
+    _add_approximate(command)
     add_output(command)
     command.set_defaults(run=run_nearest)
 
@@ -252,7 +262,7 @@ def run_nearest(options: argparse.Namespace) -> None:
         from murp.api.training import load
 
     result = load(options.path, checkpoint=options.checkpoint, device=options.device)
-    found = result.nearest(options.entity, options.k)
+    found = result.nearest(options.entity, options.k, approximate=options.approximate)
     if options.json:
         neighbours = [dataclasses.asdict(n) for n in found]
         print(json.dumps({"entity": options.entity, "neighbours": neighbours}, ensure_ascii=False))
@@ -260,3 +270,53 @@ def run_nearest(options: argparse.Namespace) -> None:
     rows = [[n.rank, n.name, n.id, Number(n.distance)] for n in found]
     first = "" if options.format == "text" else "rank"
     print_table(options, [first, "name", "id", f"{result.model.geometry.name} distance"], rows, right=(0, 3))
+
+
+def add_index(commands: Commands) -> None:
+    """Declare the command."""
+    command = commands.add_parser("index", help="an index of the entities, for approximate answers among millions")
+    add_run(command)
+    command.add_argument(
+        "--recall",
+        type=float,
+        default=0.98,
+        metavar="SHARE",
+        help="of the ten best that is to be found; default: 0.98",
+    )
+    command.add_argument(
+        "--cells",
+        type=whole(least=1),
+        metavar="N",
+        help="groups of near entities; default: four times the square root of the number of entities",
+    )
+    command.add_argument(
+        "--seed", type=whole(least=0), default=0, metavar="N", help="draws centres and questions; default: 0"
+    )
+    command.add_argument("--json", action="store_true", help="one JSON object")
+    command.set_defaults(run=run_index)
+
+
+def run_index(options: argparse.Namespace) -> None:
+    """Make the index, and say what it is worth."""
+    with fast_imports():
+        from murp.api.training import load
+        from murp.runs import folder
+
+    from murp.display import aside
+
+    result = load(options.path, checkpoint=options.checkpoint, device=options.device)
+    made = result.index(
+        recall=options.recall, cells=options.cells, seed=options.seed, say=lambda line: aside(f"murp: {line} …")
+    )
+    place = result.path / folder.INDEX
+    if options.json:
+        figures = {name: getattr(made, name) for name in ("cells", "looks", "looks_near", "recall", "recall_near")}
+        print(json.dumps({"index": str(place), **figures}))
+        return
+    rows = [
+        ["answers (predict)", Number(made.looks), Number(made.recall)],
+        ["nearest entities (nearest)", Number(made.looks_near), Number(made.recall_near)],
+    ]
+    print(f"{made.cells:,} cells; of the ten best of other questions than those it was fitted to:\n")
+    print(table(["", "cells looked into", "recall"], rows, right=(1, 2)))
+    print(f"\nsaved in {place}; `--approximate` uses it")

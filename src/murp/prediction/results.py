@@ -24,6 +24,7 @@ from murp.graph import SPLITS, Indices, KnowledgeGraph, Vocabulary
 from murp.graph.types import Types
 from murp.models import Model
 from murp.prediction.answers import Answers, Ranking
+from murp.prediction.approximate import Index
 from murp.prediction.calibration import Calibration
 from murp.prediction.probability import sigmoid
 from murp.prediction.queries import Queries, Row, given_queries, read_queries
@@ -51,6 +52,7 @@ def predict_file(
     calibration: Calibration | None = None,
     force: bool = False,
     memory: int | None = None,
+    index: Index | None = None,
     advance: Advance = lambda done: None,
 ) -> int:
     """Write the ``k`` best answers to every question of a file; how many rows that were.
@@ -61,11 +63,11 @@ def predict_file(
     answer unless the relation has facts of an entity with itself. A row is one answer, best first: query (from 1, in
     the order of the file), head, relation and tail by id, which of them was asked for, the name of the answer, rank,
     score φ, probability σ(φ), the calibrated probability where there is a ``calibration``, and the split that states
-    the fact, if one does. Memory does not grow with the number of questions. ``advance`` is told how many more have
-    been answered.
+    the fact, if one does. With an ``index`` answers are approximate. Memory does not grow with the number of questions.
+    ``advance`` is told how many more have been answered.
     """
     check_output(out, force=force)
-    answers = Answers(model, graph, types=types)
+    answers = Answers(model, graph, types=types, index=index)
     block = max(1, _CELLS_AT_ONCE // min(k, graph.num_entities))
     first, rows = 1, 0
     with writing(out, schema(calibrated=calibration is not None)) as write:

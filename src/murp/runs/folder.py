@@ -12,6 +12,7 @@ last.previous.safetensors, best.previous.safetensors
 lock               held by the process that trains; see :mod:`murp.runs.lock`
 snapshots/         where points were, epoch by epoch, if the training was watched; see :mod:`murp.explorer.snapshots`
 calibration.json   calibrated probabilities, where `murp calibrate` made them
+index/             for approximate answers, where `murp index` made it; see :mod:`murp.runs.index`
 
 The format is 1. It grows when this version could not read a folder of the next, or read it wrongly; files that may be
 missing do not count. A run of every format is kept in the tests. (The first versions that write format 1 open and
@@ -47,6 +48,7 @@ from murp.runs.settings import bind
 
 CONFIG, ENVIRONMENT, GRAPH, METRICS = "config.toml", "environment.json", "graph", "metrics.jsonl"
 LAST, BEST, CALIBRATION, LOCK = "last.safetensors", "best.safetensors", "calibration.json", "lock"
+INDEX = "index"
 FORMAT = 1
 IMPORTED, EXTENDED = "imported", "extended"  # in place of an engine
 KNOWN = {"device": str, "torch": str, "murp": str, "started": str}  # of every environment
