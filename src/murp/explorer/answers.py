@@ -14,7 +14,6 @@ import murp
 from murp.evaluation import Report
 from murp.explorer import columns
 from murp.explorer.collection import MOST_NAMED, Collection, Exhibit
-from murp.explorer.encoding import packed
 from murp.explorer.facts import likely_of, stated_of, supports
 from murp.explorer.filling import Fill
 from murp.explorer.snapshots import epochs_of
@@ -22,6 +21,7 @@ from murp.explorer.suggestions import suggested
 from murp.graph import split_names
 from murp.prediction.nearest import nearest_to
 from murp.projection import Projection, question
+from murp.web.encoding import packed
 
 KINDS = ("other", "new", "missed", "known")
 Answer = dict[str, Any]

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from murp.errors import NotFiniteError, RunError
 from murp.evaluation import Report
-from murp.explorer.encoding import packed
 from murp.explorer.filling import Fill, filled, find_fill
-from murp.explorer.names import Names
 from murp.explorer.tree import Hierarchy, Tree, importance
 from murp.graph import SPLITS, KnowledgeGraph, KnownFacts, Split
 from murp.prediction import Answers
 from murp.projection import Picture, Points
 from murp.runs import Run
+from murp.web.encoding import packed
+from murp.web.names import Names
 
 MOST_POINTS = 1_000_000  # drawn; of a larger graph the most important entities
 MOST_NAMED = 100_000  # of those drawn: whose ids and names the page is given

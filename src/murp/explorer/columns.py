@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from murp.errors import DataError
 from murp.explorer.collection import Collection, Exhibit
-from murp.explorer.encoding import packed
 from murp.graph import KnowledgeGraph
+from murp.web.encoding import packed
 
 STEPS = 8
 ROUNDS = 8  # of label propagation: later ones move few entities

@@ -12,7 +12,7 @@ import socket
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from murp.explorer.refusals import refusal
+from murp.web.refusals import refusal
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -110,6 +110,17 @@ class Guard:
         foreign = refusal(
             421,
             "this server does not answer to the host name of the request.",
-            "Open the address that `murp explore` printed; for another name start it with --host.",
+            "Use the address that was printed at the start; for another name start it with --host.",
         )
         await foreign(scope, receive, guarded)
+
+
+def with_head(app: ASGIApp) -> ASGIApp:
+    """``app``, answering HEAD wherever it answers GET; that the body is not sent is the server's part."""
+
+    async def answered(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "HEAD":
+            scope = {**scope, "method": "GET"}
+        await app(scope, receive, send)
+
+    return answered

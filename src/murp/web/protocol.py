@@ -8,8 +8,8 @@ from collections import deque
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from murp.explorer.refusals import refusal
-from murp.explorer.security import HEADERS
+from murp.web.refusals import refusal
+from murp.web.security import HEADERS
 
 LONGEST_HEAD = 64 * 2**10  # bytes of a request's line and headers
 MOST_ASKED = 64  # requests of one connection without their answers
@@ -120,7 +120,7 @@ class Protocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self._give_up()
-        answer = refusal(400, msg, "Ask by GET or HEAD in HTTP/1.1; the interface is at /openapi.json.")
+        answer = refusal(400, msg, "Ask in HTTP/1.1; the interface is at /openapi.json.")
         answer.headers.update({**HEADERS, "connection": "close"})
         fields = [*self.server_state.default_headers, *answer.raw_headers]
         head = [b"HTTP/1.1 400 Bad Request", *(name + b": " + value for name, value in fields)]

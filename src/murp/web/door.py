@@ -8,7 +8,7 @@ import socket
 
 import uvicorn
 
-from murp.explorer.protocol import Protocol
+from murp.web.protocol import Protocol
 
 CONNECTIONS = 128  # at a time
 COURTESY = 0.1  # seconds that a client may keep its place for nothing while others wait at the door
