@@ -29,6 +29,7 @@ TWINS: dict[str, list[Any]] = {
     "info": [murp.Run.info],
     "plot": [murp.Run.plot],
     "explore": [murp.Run.explore, murp.Run.page, murp.Run.film],
+    "serve": [murp.serve],
     "analyze": [murp.analyze, murp.Run.analyze, murp.Run.higher],
     "export": [murp.Run.export],
     "import": [murp.import_run],

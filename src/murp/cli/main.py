@@ -25,6 +25,7 @@ from murp.cli import (
     questions,
     recipes,
     run_folders,
+    serve,
     sweep,
     train,
 )
@@ -50,6 +51,7 @@ COMMANDS: tuple[Callable[[Any], None], ...] = (
     run_folders.add_info,
     pictures.add_plot,
     pictures.add_explore,
+    serve.add,
     demo.add,
     analyze.add,
     run_folders.add_export,
@@ -61,7 +63,7 @@ COMMANDS: tuple[Callable[[Any], None], ...] = (
 # Commands that compute.
 WITH_THREADS = (
     "train", "sweep", "embed", "reconstruct", "evaluate", "compare", "predict", "discover", "calibrate", "classify",
-    "nearest", "plot", "explore", "analyze",
+    "nearest", "plot", "explore", "serve", "analyze",
 )  # fmt: skip
 
 

@@ -116,6 +116,14 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         "Make something to show and serve it until Ctrl-C: a tree that grows in the disk, or a training to watch.",
         ("murp demo tree", "murp demo wordnet --beside"),
     ),
+    "serve": (
+        "Answer questions about a run over HTTP: POST /predict and /score, GET /health, /metrics and /docs. When the "
+        "folder is replaced by another run, that one is served, and no request fails.",
+        (
+            "murp serve runs/first",
+            "murp serve runs/first --host 0.0.0.0 --keys keys.txt --rate 200",
+        ),
+    ),
     "explore": (
         "Serve a run, or two on the same graph, to the browser on this machine, or write a page that can be sent.",
         (

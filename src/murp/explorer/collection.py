@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import lru_cache
 from typing import Any
@@ -22,6 +21,7 @@ from murp.graph import SPLITS, KnowledgeGraph, KnownFacts, Split
 from murp.prediction import Answers
 from murp.projection import Picture, Points
 from murp.runs import Run
+from murp.threads import one_thread
 from murp.web.encoding import packed
 from murp.web.names import Names
 
@@ -29,21 +29,6 @@ MOST_POINTS = 1_000_000  # drawn; of a larger graph the most important entities
 MOST_NAMED = 100_000  # of those drawn: whose ids and names the page is given
 LEVELS = 8
 RELATIONS_KEPT = 64
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """PyTorch on this thread alone, and on threads that are started meanwhile.
-
-    Answers take a millisecond: threads would cost more than they bring. And a forked child has none of those that its
-    parent had started: PyTorch would wait for them for ever.
-    """
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class Exhibit:

@@ -7,10 +7,11 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from murp.explorer.collection import Collection, one_thread
+from murp.explorer.collection import Collection
 from murp.explorer.columns import read_columns
 from murp.explorer.server import ready
 from murp.runs import Run
+from murp.threads import one_thread
 from murp.web.background import Background
 from murp.web.server import bind
 

@@ -8,8 +8,9 @@ import threading
 from collections.abc import Iterator
 
 from murp.explorer.app import create_app, create_live_app
-from murp.explorer.collection import Collection, one_thread
+from murp.explorer.collection import Collection
 from murp.explorer.live import Live
+from murp.threads import one_thread
 from murp.web.door import Server
 from murp.web.security import is_loopback
 from murp.web.server import configured, run_to_end

@@ -7,6 +7,7 @@ protocol.py    what one connection may take: bytes, time, a place
 security.py    who may ask, and what a browser may do with the answer
 refusals.py    what is said where there is no answer
 names.py       looking entities and relations up
+predictions.py answers to a question as JSON has them
 encoding.py    answers as bytes
 schema.py      the shape of a refusal
 """

@@ -49,10 +49,10 @@ class Protocol(HttpToolsProtocol):
     @property
     def idle(self) -> float:
         """Seconds for which the client has neither asked nor read; ``ALLOWANCE`` less while it waits for an answer."""
-        return self.loop.time() - self._since - ALLOWANCE * self._answering
+        return self.loop.time() - self._since - ALLOWANCE * self.answering
 
     @property
-    def _answering(self) -> bool:
+    def answering(self) -> bool:
         """Whether it is we who are slow."""
         return self.cycle is not None and not self.cycle.response_complete and not self.flow.write_paused
 
@@ -69,7 +69,7 @@ class Protocol(HttpToolsProtocol):
         unread = self.transport.get_write_buffer_size()
         if unread < self._unread:
             self._since = self.loop.time()
-        elif not self._asked and not self._answering:
+        elif not self._asked and not self.answering:
             self.hang_up()
             return
         self._asked, self._unread = False, unread
