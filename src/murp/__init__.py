@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from murp.api.training import resume as resume
     from murp.api.training import sweep as sweep
     from murp.api.training import train as train
+    from murp.api.tuning import tune as tune
     from murp.client import Client as Client
     from murp.config import Config as Config
     from murp.errors import MurpError as MurpError
@@ -67,6 +68,7 @@ _HOMES = {
     "serve": "murp.api.serving",
     "sweep": "murp.api.training",
     "train": "murp.api.training",
+    "tune": "murp.api.tuning",
 }
 __all__ = [
     "Client",
@@ -90,6 +92,7 @@ __all__ = [
     "serve",
     "sweep",
     "train",
+    "tune",
 ]
 
 

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 IN_PROCESS = {
     "any_model", "cpu_step", "cpu_evaluation", "explorer_watched", "hierarchy", "protocols", "time_to_quality",
 }  # fmt: skip
-BY_PROCESS = {"cpu_many_entities", "cpu_neighbours", "cpu_reading", "explorer_load", "plots", "start_up"}
+BY_PROCESS = {"cpu_many_entities", "cpu_neighbours", "cpu_reading", "explorer_load", "plots", "serve_load", "start_up"}
 IN_A_BROWSER = {"explorer_frames"}
 
 

@@ -28,6 +28,7 @@ from murp.cli import (
     serve,
     sweep,
     train,
+    tune,
 )
 from murp.cli.manual import explain
 from murp.cli.parser import Parser
@@ -39,6 +40,7 @@ from murp.errors import ConfigError, MurpError
 COMMANDS: tuple[Callable[[Any], None], ...] = (
     train.add,
     sweep.add,
+    tune.add,
     embed.add_embed,
     embed.add_reconstruct,
     evaluate.add_evaluate,
@@ -62,20 +64,20 @@ COMMANDS: tuple[Callable[[Any], None], ...] = (
 )
 # Commands that compute.
 WITH_THREADS = (
-    "train", "sweep", "embed", "reconstruct", "evaluate", "compare", "predict", "discover", "calibrate", "classify",
-    "nearest", "plot", "explore", "serve", "analyze",
+    "train", "sweep", "tune", "embed", "reconstruct", "evaluate", "compare", "predict", "discover", "calibrate",
+    "classify", "nearest", "plot", "explore", "serve", "analyze",
 )  # fmt: skip
 
 
 def parser(words: Sequence[str] = ()) -> Parser:
-    """Every command with its options; those of ``train`` and ``sweep`` depend on what ``words`` choose."""
+    """Every command with its options; those of ``train``, ``sweep`` and ``tune`` depend on what ``words`` choose."""
     top = Parser(prog="murp")
     top.add_argument("--version", action="version", version=f"murp {murp.__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for add in COMMANDS:
         add(commands)
     # What can be set depends on what is chosen, and finding out takes a while: only for the command that is given.
-    for name, settings in (("train", train.settings), ("sweep", sweep.settings)):
+    for name, settings in (("train", train.settings), ("sweep", sweep.settings), ("tune", tune.settings)):
         if list(words[:1]) == [name]:
             try:
                 settings(commands.choices[name], words[1:])

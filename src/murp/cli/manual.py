@@ -34,6 +34,18 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         "with the others. Exit status: 0 if every run is trained, 1 if any of them failed.",
         ("murp sweep --data wordnet-mini --model murp mure --dim 5 10 40 --epochs 30 --out runs/dimensions",),
     ),
+    "tune": (
+        "Search for settings with a better MRR on valid. The first trial has the defaults, TPE proposes the others, "
+        "and ASHA stops those that fall behind. What is searched comes from the settings themselves; --space narrows "
+        "it or adds to it, and an option gives a setting one value. Every trial is kept in --storage: the same command "
+        "goes on where it was stopped. Test is never looked at.",
+        (
+            "murp tune --data wordnet-mini --epochs 30 --trials 40 --storage runs/tune.db",
+            "murp tune --data wordnet-mini --space lr=1..50 negatives=10,50,250 --storage runs/lr.db",
+            "murp tune --data my-facts.tsv --space model=murp,mure,rotate --timeout 3600 --workers 2",
+            "murp tune --storage runs/tune.db --report",
+        ),
+    ),
     "embed": (
         "Embed one hierarchy: every node is to be nearer to all nodes above it than to any other (Poincaré and Lorentz "
         "embeddings), or its tree is laid out in the disk. The result is a run folder, for plot, explore, nearest and "
