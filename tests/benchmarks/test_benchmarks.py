@@ -23,6 +23,7 @@ from textbook import TextbookMuRP
 ROOT = Path(__file__).resolve().parents[2]
 IN_PROCESS = {
     "any_model", "cpu_step", "cpu_evaluation", "explorer_watched", "hierarchy", "protocols", "time_to_quality",
+    "tuning",
 }  # fmt: skip
 BY_PROCESS = {"cpu_many_entities", "cpu_neighbours", "cpu_reading", "explorer_load", "plots", "serve_load", "start_up"}
 IN_A_BROWSER = {"explorer_frames"}

@@ -138,9 +138,10 @@ def test_a_killed_search_of_two_workers_loses_no_trial(tmp_path: Path) -> None:
     assert len({one.settings["lr"] for one in before}) == len(before), "no two draw the same"
     assert main([*words, "--trials", str(len(before)), "--quiet"]) == 0
     after = results.read(place)
-    assert [one.number for one in after] == [one.number for one in before] == list(range(len(before)))
+    assert [one.number for one in after] == list(range(len(after))), "what was begun and had not chosen yet as well"
     assert all(one.state in ("complete", "stopped") for one in after)
-    for old, new in zip(before, after, strict=True):
+    for old, new in zip(before, after, strict=False):
+        assert old.number == new.number
         assert old.settings == new.settings
         assert old.curve.items() <= new.curve.items(), "what was known is kept"
     assert murp.load(after.best_run).config.data == str(graph)
