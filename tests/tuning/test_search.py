@@ -42,13 +42,14 @@ def test_every_trial_is_kept_and_the_best_is_a_run(searched: results.Tuning) -> 
     assert states[0] == "complete"
     assert states.count("stopped") >= 4, "ASHA stops most"
     assert all(one.curve and max(one.curve.values()) == one.mrr for one in searched)
-    assert {max(one.curve) for one in searched if one.state == "stopped"} <= {1, 3}
+    assert {max(one.curve) for one in searched if one.state == "stopped"} <= {1, 3}, "a ninth and a third of the epochs"
+    assert {max(one.curve) for one in searched if one.state == "complete"} == {9}
     assert searched.best_mrr == max(one.mrr or 0 for one in searched if one.state == "complete")
     run = murp.load(searched.best_run)
     assert run.state["best_mrr"] == searched.best_mrr
     assert run.config.lr == searched.best_settings["lr"]
     assert (run.config.batch_size, run.config.epochs) == (16, 9)
-    runs = searched.storage.with_suffix(".runs")
+    runs = searched.best_run.parent
     assert [path.name for path in runs.iterdir()] == [searched.best_run.name], "the others take no room"
     assert {"number", "state", "mrr", "lr", "negatives"} <= set(searched.columns())
 
@@ -205,6 +206,13 @@ def test_the_command_says_the_same(
     assert "--report needs the --storage" in capsys.readouterr().err
     assert main(["tune", "--report", "--storage", str(place)]) == 1
     assert "there is no storage of a search at" in capsys.readouterr().err
+
+
+def test_without_optuna_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(MurpError, match=r"tuning needs optuna, which is not installed: pip install 'murp\[tune\]'"):
+        murp.tune(tree(), trials=1, storage=tmp_path / "t.db", space=SPACE, **QUICK)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_storage_that_is_none_or_in_use_is_told(tmp_path: Path) -> None:

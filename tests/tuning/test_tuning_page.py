@@ -20,7 +20,7 @@ def test_its_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     tree().save(tmp_path / "graph")
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.S)
     exec(code.replace("wordnet-mini", "graph").replace("trials=40, epochs=45", "trials=2, epochs=1, dim=2"), {})
-    assert Path(capsys.readouterr().out.splitlines()[-1]) == Path("runs/tune.report")
+    assert Path(capsys.readouterr().out.splitlines()[-1]) == Path("runs/tune.db.report")
 
 
 def test_its_commands_are_understood() -> None:

@@ -20,7 +20,7 @@ from murp.tuning import report, results
 from murp.tuning.results import Tuning
 from murp.tuning.search import Task, search
 from murp.tuning.space import Space, given
-from murp.tuning.study import FACTOR, RUNGS, about, alone, check_same, opened
+from murp.tuning.study import FACTOR, RUNGS, about, alone, check_same, opened, optuna
 
 __all__ = ["tune"]
 
@@ -50,6 +50,7 @@ def tune(
     """
     if trials < 0 or workers < 1 or (timeout is not None and not timeout > 0):
         raise ConfigError("trials must be at least 0, workers at least 1, and timeout above 0.")
+    optuna()  # told before anything is loaded, where it is not installed
     graph, fixed, _ = decided(graph, dict(settings))
     fixed = {name: value for name, value in fixed.items() if name != "data"}
     searched = Space.of(fixed, given(space or {}))

@@ -6,17 +6,17 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from murp.prediction import Ranking
 from murp.serving.asking import Asked, Indices
 from murp.serving.loaded import BATCH, Loaded
+from murp.web.encoding import to_json
 from murp.web.refusals import Refused
 
 SLICE = 64  # questions between two looks at the clock
-Result = TypeVar("Result")
 
 
 class LateError(Exception):
@@ -30,23 +30,19 @@ class Desk:
         self.seconds = seconds
         self._thread = ThreadPoolExecutor(1, "murp-answers")
 
-    async def predict(self, loaded: Loaded, asked: Sequence[Asked]) -> list[dict[str, Any]]:
-        """The answers, in the order of the questions."""
+    async def predict(self, loaded: Loaded, asked: Sequence[Asked]) -> bytes:
+        """The answers, in the order of the questions, as JSON."""
         if len(asked) < BATCH:
-            return [_said(loaded, one, _alone(loaded, one)) for one in asked]
-        return await self._within(lambda late: _answered(loaded, asked, late))
+            return to_json({"answers": [_said(loaded, one, _alone(loaded, one)) for one in asked]})
+        return await self._within(lambda late: to_json({"answers": _answered(loaded, asked, late)}))
 
-    async def score(self, loaded: Loaded, triples: Indices) -> list[dict[str, Any]]:
-        """The scores, in the order of the triples."""
+    async def score(self, loaded: Loaded, triples: Indices) -> bytes:
+        """The scores, in the order of the triples, as JSON."""
         if len(triples) < BATCH:
-            return loaded.scores(triples)
-        return await self._within(lambda late: loaded.scores(triples))
+            return to_json({"scores": loaded.scores(triples)})
+        return await self._within(lambda late: to_json({"scores": loaded.scores(triples)}))
 
-    def close(self) -> None:
-        """Let the thread end."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
-
-    async def _within(self, work: Callable[[float], Result]) -> Result:
+    async def _within(self, work: Callable[[float], bytes]) -> bytes:
         """What ``work``, which is told when it is late, gives in the thread; a refusal where it takes too long."""
         late = time.monotonic() + self.seconds
         try:

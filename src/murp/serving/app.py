@@ -77,7 +77,7 @@ def _add_questions(app: FastAPI, current: Current, limits: Limits, metrics: Metr
         _spend(rates, request, len(questions))
         answers = await desk.predict(loaded, questions)
         metrics.questions += len(questions)
-        return _json({"answers": answers})
+        return Response(answers, media_type="application/json")
 
     @app.post("/score", summary="scores of triples", **_takes(schema.Triples, schema.Scores))
     async def score(request: Request) -> Response:
@@ -87,7 +87,7 @@ def _add_questions(app: FastAPI, current: Current, limits: Limits, metrics: Metr
         _spend(rates, request, len(triples))
         scores = await desk.score(loaded, triples)
         metrics.triples += len(triples)
-        return _json({"scores": scores})
+        return Response(scores, media_type="application/json")
 
 
 def _add_state(app: FastAPI, current: Current, metrics: Metrics) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from murp.errors import RunError
 from murp.rows import Rows
-from murp.tuning.study import ABOUT, opened, optuna, run_of
+from murp.tuning.study import ABOUT, beside, opened, optuna, run_of
 from murp.tuning.trial import DIVERGED
 
 State = Literal["complete", "stopped", "diverged", "failed", "unfinished"]
@@ -46,7 +46,7 @@ class Tuning(Rows[TrialRow]):
     @property
     def report(self) -> Path:
         """Where the report is."""
-        return self.storage.with_suffix(".report")
+        return beside(self.storage, "report")
 
     @property
     def best_trial(self) -> TrialRow:

@@ -32,9 +32,14 @@ def optuna() -> Any:
     return package
 
 
+def beside(storage: Path, ending: str) -> Path:
+    """What belongs to a storage and stands beside it: ``tune.db`` → ``tune.db.runs``."""
+    return storage.with_name(f"{storage.name}.{ending}")
+
+
 def runs_of(storage: Path) -> Path:
     """The folder of the runs of a search."""
-    return storage.with_suffix(".runs")
+    return beside(storage, "runs")
 
 
 def run_of(storage: Path, number: int) -> Path:
@@ -123,7 +128,7 @@ def _flat(what: dict[str, Any]) -> dict[str, Any]:
 def alone(storage: Path) -> Iterator[None]:
     """Refuse where another process searches into this storage; the system ends the lock with the process."""
     storage.parent.mkdir(parents=True, exist_ok=True)
-    with storage.with_suffix(".lock").open("a") as file:
+    with beside(storage, "lock").open("a") as file:
         try:
             lock(file.fileno())
         except BlockingIOError:

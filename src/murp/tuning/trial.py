@@ -30,6 +30,10 @@ class Reported(Silent):
         self.trial, self.ends = trial, ends
         self.told = set(trial.study.get_trials(deepcopy=False)[trial.number].intermediate_values)
 
+    def start(self, state: State, done: int, steps: int, epochs: int) -> None:
+        super().start(state, done, steps, epochs)
+        self.epochs = epochs
+
     def advance(self, state: State, chunk: Any, seconds: float, loss: float) -> None:
         if self.ends is not None and time.monotonic() >= self.ends:
             raise TimeOverError
@@ -41,7 +45,7 @@ class Reported(Silent):
         if epoch not in self.told:  # of a trial that goes on from a checkpoint, some are known
             self.trial.report(record["valid"]["mrr"], epoch)
         self.trial.set_user_attr("seconds", record["seconds"])
-        if self.trial.should_prune():
+        if epoch < self.epochs and self.trial.should_prune():  # who has come to the end is not stopped
             raise optuna().TrialPruned
 
 
