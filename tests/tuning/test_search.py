@@ -220,5 +220,8 @@ def test_a_storage_that_is_none_or_in_use_is_told(tmp_path: Path) -> None:
     place.write_text("this is no database, and is longer than its head would be " * 10)
     with pytest.raises(ConfigError, match="cannot be used as a storage"):
         murp.tune(tree(), trials=1, storage=place, space=SPACE, **QUICK)
+    for name in ("", "a\0b", str(tmp_path), os.fsdecode(b"caf\xe9.db"), "/dev/null/t.db"):
+        with pytest.raises(ConfigError, match="storage"):
+            murp.tune(tree(), trials=1, storage=name, space=SPACE, **QUICK)
     with alone(tmp_path / "u.db"), pytest.raises(MurpError, match="another `murp tune` works on"):
         murp.tune(tree(), trials=1, storage=tmp_path / "u.db", space=SPACE, **QUICK)

@@ -21,7 +21,7 @@ def read_keys(path: Path) -> frozenset[bytes]:
         raise ConfigError(f"{path} {why}. --keys names a file with an API key a line.")
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # not UTF-8, or a name that no file has
         raise ConfigError(f"{path} cannot be read: {error}. --keys names a file with an API key a line.") from None
     keys = {number: line.strip() for number, line in enumerate(lines, start=1)}
     return digests({f"{path}:{number}": key for number, key in keys.items() if key and not key.startswith("#")}, path)

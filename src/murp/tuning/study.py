@@ -11,11 +11,13 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from murp.errors import ConfigError, MurpError
 from murp.extras import need
 from murp.files import lock
 from murp.graph import KnowledgeGraph
+from murp.paths import not_text
 from murp.tuning.space import Space
 
 NAME = "murp"
@@ -23,6 +25,7 @@ ABOUT = "murp"  # the study's attribute that says what it is a search of
 BUSY = 120  # seconds that a process waits for another that writes
 FACTOR = 3  # of the trials that come to a rung, one in so many goes on
 RUNGS = 2  # before the last epoch
+DRAWN = 6  # trials before TPE proposes any; the first of them has the defaults
 
 
 def optuna() -> Any:
@@ -30,6 +33,14 @@ def optuna() -> Any:
     package = need("optuna", "tune", "tuning")
     package.logging.set_verbosity(package.logging.ERROR)
     return package
+
+
+def check_place(storage: Path) -> None:
+    """Raise where there can be no storage of this name."""
+    if (why := not_text(str(storage))) is not None:
+        raise ConfigError(f"{str(storage)!r} cannot be a storage: the name {why}. Choose another --storage.")
+    if not storage.name or storage.is_dir():
+        raise ConfigError(f"{storage} is a folder. --storage names a file.")
 
 
 def beside(storage: Path, ending: str) -> Path:
@@ -68,17 +79,17 @@ def about(graph: KnowledgeGraph, data: str, space: Space, epochs: int) -> dict[s
 def opened(storage: Path, *, seed: int, first_rung: int = 1, make: bool = False) -> Any:
     """The study in a file, with its sampler and its pruner; ``make``: a new one where there is none."""
     package = optuna()
-    if "?" in str(storage):
-        raise ConfigError(f"{storage}: the name of a storage has no question mark.")
+    check_place(storage)
     if not make and not storage.exists():
         raise ConfigError(f"there is no storage of a search at {storage}. `murp tune --storage` makes one.")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # parts of it are called experimental
-        sampler = package.samplers.TPESampler(multivariate=True, group=True, constant_liar=True, seed=seed)
+        sampler = package.samplers.TPESampler(
+            multivariate=True, group=True, constant_liar=True, seed=seed, n_startup_trials=DRAWN
+        )
         pruner = package.pruners.SuccessiveHalvingPruner(min_resource=first_rung, reduction_factor=FACTOR)
         try:
-            storage.parent.mkdir(parents=True, exist_ok=True)
-            url = f"sqlite:///{storage.resolve()}"
+            url = f"sqlite:///{quote(str(storage.resolve()))}"
             kept = package.storages.RDBStorage(url, engine_kwargs={"connect_args": {"timeout": BUSY}})
             if make:
                 return package.create_study(
@@ -127,8 +138,14 @@ def _flat(what: dict[str, Any]) -> dict[str, Any]:
 @contextlib.contextmanager
 def alone(storage: Path) -> Iterator[None]:
     """Refuse where another process searches into this storage; the system ends the lock with the process."""
-    storage.parent.mkdir(parents=True, exist_ok=True)
-    with beside(storage, "lock").open("a") as file:
+    check_place(storage)
+    try:
+        storage.parent.mkdir(parents=True, exist_ok=True)
+        opened_lock = beside(storage, "lock").open("a")
+    except (OSError, ValueError) as error:  # ValueError: a name that no file has
+        why = getattr(error, "strerror", error)
+        raise ConfigError(f"{storage} cannot be written: {why}. Choose another --storage.") from None
+    with opened_lock as file:
         try:
             lock(file.fileno())
         except BlockingIOError:
