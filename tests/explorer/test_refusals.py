@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from murp.errors import MurpError, NotFiniteError
 from murp.explorer import schema
-from murp.explorer.encoding import packed, to_json
-from murp.explorer.security import HEADERS, allowed
-from murp.explorer.server import bind
 from murp.graph import KnowledgeGraph
+from murp.web.encoding import packed, to_json
+from murp.web.security import HEADERS, allowed
+from murp.web.server import bind
 
 
 @pytest.fixture

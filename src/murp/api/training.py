@@ -162,7 +162,7 @@ def _many(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
-def _with_settings(function: Callable[..., Any], types: type) -> None:
+def with_settings(function: Callable[..., Any], types: type) -> None:
     """Say every setting in the signature and in the words that ``help()`` shows."""
     signature = inspect.signature(function)
     own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
@@ -177,5 +177,5 @@ def _with_settings(function: Callable[..., Any], types: type) -> None:
     function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{words}\n"
 
 
-_with_settings(train, Settings)
-_with_settings(sweep, Grid)
+with_settings(train, Settings)
+with_settings(sweep, Grid)

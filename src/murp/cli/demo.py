@@ -38,8 +38,9 @@ def run(options: argparse.Namespace) -> None:
 
         from murp.errors import ConfigError
         from murp.explorer.collection import Collection
-        from murp.explorer.server import address_of, bind, serve
+        from murp.explorer.server import serve
         from murp.runs import load
+        from murp.web.server import address_of, bind
 
     if options.what == "tree" and options.beside:
         raise ConfigError("--beside is for wordnet and countries: a layout has no second model.")

@@ -43,6 +43,18 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
             "murp extend runs/first --facts new-facts.tsv --new entities --out runs/second",
         ),
     ),
+    "tune": (
+        "Search for settings with a better MRR on valid. The first trial has the defaults, TPE proposes the others, "
+        "and ASHA stops those that fall behind. What is searched comes from the settings themselves; --space narrows "
+        "it or adds to it, and an option gives a setting one value. Every trial is kept in --storage: the same command "
+        "goes on where it was stopped. Test is never looked at.",
+        (
+            "murp tune --data wordnet-mini --epochs 30 --trials 40 --storage runs/tune.db",
+            "murp tune --data wordnet-mini --space lr=1..50 negatives=10,50,250 --storage runs/lr.db",
+            "murp tune --data my-facts.tsv --space model=murp,mure,rotate --timeout 3600 --workers 2",
+            "murp tune --storage runs/tune.db --report",
+        ),
+    ),
     "embed": (
         "Embed one hierarchy: every node is to be nearer to all nodes above it than to any other (Poincaré and Lorentz "
         "embeddings), or its tree is laid out in the disk. The result is a run folder, for plot, explore, nearest and "
@@ -134,6 +146,14 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
     "demo": (
         "Make something to show and serve it until Ctrl-C: a tree that grows in the disk, or a training to watch.",
         ("murp demo tree", "murp demo wordnet --beside"),
+    ),
+    "serve": (
+        "Answer questions about a run over HTTP: POST /predict and /score, GET /health, /metrics and /docs. When the "
+        "folder is replaced by another run, that one is served, and no request fails.",
+        (
+            "murp serve runs/first",
+            "murp serve runs/first --host 0.0.0.0 --keys keys.txt --rate 200",
+        ),
     ),
     "explore": (
         "Serve a run, or two on the same graph, to the browser on this machine, or write a page that can be sent.",

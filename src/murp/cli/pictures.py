@@ -111,7 +111,8 @@ def run_explore(options: argparse.Namespace) -> None:
 
     from murp.explorer.collection import Collection
     from murp.explorer.columns import read_columns
-    from murp.explorer.server import address_of, bind, serve, warning
+    from murp.explorer.server import serve, warning
+    from murp.web.server import address_of, bind
 
     bound = bind(options.host, options.port)
     runs = [load(path, checkpoint=options.checkpoint, device="cpu") for path in paths]

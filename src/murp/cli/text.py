@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -65,6 +66,21 @@ def whole(*, least: int) -> Callable[[str], int]:
             raise argparse.ArgumentTypeError(f"must be at least {least}, not {value}")
         if value > LARGEST:
             raise argparse.ArgumentTypeError(f"must be at most {LARGEST}, not {value}")
+        return value
+
+    return parse
+
+
+def positive(*, zero: bool = False) -> Callable[[str], float]:
+    """An argument type: a finite number above 0, or 0 where that is allowed too."""
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+        if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+            raise argparse.ArgumentTypeError(f"must be {'0 or ' if zero else ''}above 0, not {text}")
         return value
 
     return parse

@@ -10,12 +10,7 @@ facts.py       what is stated of an entity, what is likely, why
 suggestions.py questions to begin with
 columns.py     what points are coloured and sized by
 differences.py where runs differ most
-names.py       looking entities and relations up
-refusals.py    what is said where there is no answer
-security.py    who may ask, and what a browser may do with the answer
-protocol.py    what one connection may take: bytes, time, a place
-door.py        letting clients in, no more than there are places for
-server.py      binding to a port
+server.py      its applications, served by :mod:`murp.web`, which has its bounds and its refusals
 frame.py       in a notebook: in a thread, shown in a frame
 snapshots.py   how a picture grew, kept in the run folder
 live.py        a training that is watched; watched.py serves it while it trains

@@ -12,23 +12,33 @@ from typing import Annotated, Any, Literal
 from fastapi import FastAPI, Query
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 import murp
-from murp.errors import UnknownNameError
 from murp.explorer import answers, columns, markup, schema
 from murp.explorer.collection import MOST_RUNS, Collection
 from murp.explorer.differences import differences
-from murp.explorer.encoding import to_json
 from murp.explorer.live import Live
-from murp.explorer.names import SUGGESTIONS, Names
-from murp.explorer.refusals import REFUSALS, Refused, add_refusals
-from murp.explorer.security import Guard
 from murp.explorer.shortcut import PredictShortcut
+from murp.web.encoding import to_json
+from murp.web.names import Index
+from murp.web.names import find as find_name
+from murp.web.refusals import Refused, add_refusals, documented
+from murp.web.security import Guard, with_head
 
 MOST = 1000  # answers to one question
 LONGEST = 500  # characters of a name
-SHOWN = 10  # of those that share a name
+LOOK_UP = {"entity": "Look it up with /api/search?q=…", "relation": "/api/run lists the relations."}
+REFUSALS = documented(
+    {
+        400: "not HTTP, or a head without end",
+        404: "unknown entity, relation or run",
+        405: "a method other than GET and HEAD",
+        421: "a foreign host name",
+        422: "a parameter is missing, malformed or out of bounds",
+        500: "the run cannot answer this, or a mistake of murp's own",
+    }
+)
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 Name = Annotated[str, Query(max_length=LONGEST, description="id or name", examples=["asia.n.01"])]
@@ -50,28 +60,17 @@ def create_app(collection: Collection, bound: str = "127.0.0.1", *, framed: bool
         redoc_url=None,
         redirect_slashes=False,
     )
-    add_refusals(app)
+    add_refusals(app, "/")
     _add_questions(app, collection)  # first, since routes are tried in order and these are asked most
     _add_lookups(app, collection)
     _add_pictures(app, collection)
     if (trained := collection.exhibits[0].run.path).joinpath("config.toml").is_file():
         _add_live(app, Live(trained))
     _add_page(app)
-    with_shortcut = PredictShortcut(_with_head(app), collection, longest=LONGEST, most=MOST)
+    with_shortcut = PredictShortcut(with_head(app), collection, longest=LONGEST, most=MOST)
     return Guard(
         with_shortcut, bound, framed=framed
     )  # outermost, so that nothing said in here goes without its headers
-
-
-def _with_head(app: ASGIApp) -> ASGIApp:
-    """``app``, answering HEAD wherever it answers GET; that the body is not sent is the server's part."""
-
-    async def answered(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "HEAD":
-            scope = {**scope, "method": "GET"}
-        await app(scope, receive, send)
-
-    return answered
 
 
 def _add_lookups(app: FastAPI, collection: Collection) -> None:
@@ -192,23 +191,9 @@ async def _query(collection: Collection, head: str | None, relation: str, tail: 
     return await find(collection.entities, given), await find(collection.relations, relation)
 
 
-async def find(names: Names, text: str) -> int:
+async def find(names: Index, text: str) -> int:
     """The index of a name or id; an unknown one is refused with what may have been meant."""
-    index = names.known(text)
-    if index is not None:
-        return index
-    vocabulary = names.vocabulary
-    if text in names.shared:
-        try:
-            return vocabulary.find(text)
-        except UnknownNameError as error:
-            closest = [vocabulary.label(index) for index in names.shared[text][:SHOWN]]
-            raise Refused(404, str(error), "Ask by one of the ids.", closest) from None
-    closest = await SUGGESTIONS.closest(vocabulary, text)
-    entity = vocabulary.kind == "entity"
-    advice = "Look it up with /api/search?q=…" if entity else "/api/run lists the relations."
-    hint = f" Closest: {', '.join(closest)}." if closest else ""
-    raise Refused(404, f"unknown {vocabulary.kind} {text!r}.{hint}", advice, closest)
+    return await find_name(names, text, LOOK_UP)
 
 
 def _check_run(collection: Collection, run: int) -> None:
@@ -230,10 +215,10 @@ def create_live_app(live: Live, bound: str = "127.0.0.1") -> ASGIApp:
     app = FastAPI(
         title="murp training", version=murp.__version__, docs_url=None, redoc_url=None, redirect_slashes=False
     )
-    add_refusals(app)
+    add_refusals(app, "/")
     _add_live(app, live)
     _add_page(app, first="live.html")
-    return Guard(_with_head(app), bound)
+    return Guard(with_head(app), bound)
 
 
 def _add_live(app: FastAPI, live: Live) -> None:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from murp.errors import DataError
 from murp.explorer.collection import Collection, Exhibit
-from murp.explorer.encoding import packed
-from murp.explorer.names import Names
 from murp.graph import KnowledgeGraph
+from murp.web.encoding import packed
+from murp.web.names import Names
 
 STEPS = 8
 TYPING = frozenset(("type", "has_type", "instance_of", "is_instance_of", "instance_hypernym", "p31"))

@@ -17,11 +17,11 @@ import numpy as np
 from murp.errors import MurpError
 from murp.explorer import answers, columns
 from murp.explorer.collection import MOST_NAMED, Collection, Exhibit
-from murp.explorer.encoding import packed, to_json
 from murp.explorer.facts import likely, probabilities
 from murp.explorer.markup import read
 from murp.files import replacing
 from murp.runs import Run
+from murp.web.encoding import packed, to_json
 
 MOST_LIKELY = 50_000  # entities whose likely facts a page carries
 _IMPORT = re.compile(r'^import [^;]*? from "\./(\w+\.js)";\n', re.MULTILINE)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murp.explorer.encoding import packed
 from murp.explorer.filling import Fill
 from murp.explorer.snapshots import Film, film_fill, shown_frame
 from murp.explorer.tree import Hierarchy
 from murp.graph import KnowledgeGraph
 from murp.models import Model, from_config
 from murp.runs import folder
+from murp.web.encoding import packed
 
 MOST_RECORDS = 600  # epochs of the curves that are sent; of more, evenly chosen ones
 

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
+
+from murp.web.schema import Refusal as Refusal
+from murp.web.schema import Strict as Strict
+from murp.web.schema import example
 
 Split = Literal["train", "valid", "test"]
 Side = Literal["tail", "head"]
 ASIA = {"id": "asia.n.01", "name": "asia"}
 INDIA = {"id": "india.n.01", "name": "India"}
 HAS_PART = {"id": "has_part", "name": "has_part"}
-
-
-def _example(**example: Any) -> ConfigDict:
-    return ConfigDict(extra="forbid", json_schema_extra={"examples": [example]})
-
-
-class Strict(BaseModel):
-    """No field that is not named here."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class Refusal(Strict):
-    """Why there is no answer, and what to do."""
-
-    model_config = _example(
-        error="unknown entity 'asai'.", advice="Look it up with /api/search?q=asai.", closest=["asia [asia.n.01]"]
-    )
-    error: str
-    advice: str
-    closest: list[str] = Field(default=[], description="what may have been meant")
 
 
 class Reference(Strict):
@@ -117,7 +100,7 @@ class Found(Reference):
 
 
 class Search(Strict):
-    model_config = _example(query="asi", results=[{**ASIA, "gloss": "the largest continent …", "facts": 52}])
+    model_config = example(query="asi", results=[{**ASIA, "gloss": "the largest continent …", "facts": 52}])
     query: str
     results: list[Found]
 
@@ -128,7 +111,7 @@ class Neighbour(Reference):
 
 
 class Neighbours(Strict):
-    model_config = _example(run=1, entity=ASIA, neighbours=[{"rank": 1, **INDIA, "distance": 0.71}])
+    model_config = example(run=1, entity=ASIA, neighbours=[{"rank": 1, **INDIA, "distance": 0.71}])
     run: int
     entity: Reference
     neighbours: list[Neighbour]
@@ -183,7 +166,7 @@ class Query(Strict):
 
 
 class Predictions(Strict):
-    model_config = _example(
+    model_config = example(
         run=1,
         query={"relation": HAS_PART, "head": ASIA},
         predictions=[{"rank": 1, **INDIA, "score": 1.59, "probability": 0.83, "known": "train"}],
@@ -226,7 +209,7 @@ class Near(Reference):
 
 
 class Projected(Strict):
-    model_config = _example(
+    model_config = example(
         run=1,
         centre=ASIA,
         projection="40 dimensions shown in two: …",

@@ -15,14 +15,15 @@ import torch
 from numpy.typing import NDArray
 
 from murp.errors import ConfigError, NotFiniteError
-from murp.graph import Indices, KnowledgeGraph, KnownFacts, Split, relations_with_loops, split_names
+from murp.graph import Indices, KnowledgeGraph, KnownFacts, relations_with_loops, split_names
 from murp.graph.types import Types
 from murp.models import Model
 from murp.prediction.approximate import Index
 from murp.prediction.calibration import Calibration
 from murp.prediction.candidates import places_among_new
-from murp.prediction.search import Best, Scores, count, top_objects
+from murp.prediction.search import Best, Scores, count, not_finite, top_objects
 from murp.rows import Rows
+from murp.shapes import Prediction as Prediction
 
 MANY = 2**20  # entities: among more, one question is answered by the loops that answer many
 
@@ -118,21 +119,19 @@ class Answers:
             entities[row, there], scores[row, there], splits[row, there] = found.entities, found.scores, found.splits
         return Ranking(entities, scores, splits)
 
+    def among(self, subject: int, relation: int, candidates: Indices, k: int, *, new_only: bool = False) -> Ranking:
+        """The ``k`` best of the entities ``candidates``, each once, or as many as there are; of equals the first.
 
-@dataclass(frozen=True)
-class Prediction:
-    """One answer: the entity, its score φ, the probability σ(φ), and the split that already states the fact.
-
-    ``calibrated`` is the probability by the run's calibration, where it has one.
-    """
-
-    rank: int
-    id: str
-    name: str
-    score: float
-    probability: float
-    known: Split | None
-    calibrated: float | None = None
+        Who names candidates wants them ranked: the entity asked about may be among them.
+        """
+        chosen = np.unique(candidates)
+        scores = self.scores(subject, relation)[chosen]
+        splits = self.known.splits_of(subject, relation, chosen)
+        if not np.isfinite(scores).all():
+            raise not_finite()
+        kept = np.flatnonzero(splits < 0) if new_only else np.arange(len(chosen))
+        order = kept[np.argsort(-scores[kept], kind="stable")[:k]]
+        return Ranking(chosen[order], scores[order], splits[order])
 
 
 def predict(

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from murp.models.model import Model, Query, Rows
 from murp.objectives.objective import Labels
-from murp.settings import Part, setting
+from murp.settings import Part, Span, setting
 
 
 @dataclass
@@ -55,4 +55,6 @@ class Regularizer(Part):
 class Weighted(Regularizer):
     """λ times the mean of something over the true triples of a batch."""
 
-    regularizer_weight: float = setting(0.01, "λ: how much the regularizer counts beside the loss", above=0)
+    regularizer_weight: float = setting(
+        0.01, "λ: how much the regularizer counts beside the loss", above=0, search=Span(1e-4, 0.3, log=True)
+    )
