@@ -102,6 +102,13 @@ def test_negatives_by_relation_are_the_objects_it_has(relation: int, among: rang
     assert chi_square(drawn, list(among)) < QUANTILE
 
 
+def test_a_relation_with_one_object_draws_from_all_entities_and_from_nothing_else() -> None:
+    source: Any = registry.find("corruption", "by-relation")(negatives=2000)
+    source.prepare(torch.tensor([[0, 0, 5], [1, 0, 6], [2, 1, 7]]), 8, 2)
+    drawn = source.draw(torch.tensor([[2, 1, 7]]), torch.Generator().manual_seed(0)).objects
+    assert sorted(set(drawn.flatten().tolist())) == list(range(8))
+
+
 def test_checked_negatives_are_no_training_facts() -> None:
     """Subject 0 has objects 0 … 9 under relation 0: half of all entities, of which 2⁻⁵ remain after four redraws."""
     positives = torch.tensor([[[0, 0, 3]] * 100, [[9, 1, 18]] * 100, [[19, 3, 1]] * 100])
