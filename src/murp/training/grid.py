@@ -32,7 +32,7 @@ from murp.runs.settings import checked
 from murp.training.job import Job
 from murp.training.loop import WRITERS, finished, fit
 from murp.training.progress import Named, Silent, usual
-from murp.training.start import configure, new_model, resume
+from murp.training.start import check_reading, configure, new_model, resume
 from murp.training.state import State
 from murp.training.trials import Sweep, differing, ranked, run_names
 
@@ -77,6 +77,7 @@ def try_all(
     if not settings:
         raise ConfigError("a sweep needs at least one combination of settings.")
     _check_one_graph(settings)
+    check_reading(graph, settings[0])
     loaded, config = configure(graph, settings[0], "sweep")
     configs = [config, *(configure(loaded, chosen, "sweep")[1] for chosen in settings[1:])]
     names = run_names(settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ def train(
     **settings: Any,
 ) -> Run:
     """Train a model on a graph and return the run with its best weights; :func:`murp.train` says it all."""
+    check_reading(graph, settings)
     graph, given, why = decided(graph, dict(settings))
     graph, config = configure(graph, given)
     path = place_for(out, config, graph, reuse=reuse)
@@ -190,6 +192,19 @@ def decided(
     choice = decide(shape(graph))
     display.aside(f"murp: {choice.why}")
     return graph, {**choice.settings, **settings, "recipe": choice.recipe}, choice.why
+
+
+def check_reading(graph: KnowledgeGraph | str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
+    """Raise where ``settings`` say that a graph that is there already be read otherwise: a run would record that."""
+    if not isinstance(graph, KnowledgeGraph):
+        return
+    own = {"split_seed": graph.split_seed, "columns": str(graph.columns), "no_header": not graph.columns.header}
+    for name, value in own.items():
+        if settings.get(name, value) not in (value, getattr(Config, name)):
+            raise ConfigError(
+                f"{name} says how data is read, and the graph is there already: leave it out, or give the name or the "
+                "path of the data in the graph's place."
+            )
 
 
 def configure(
