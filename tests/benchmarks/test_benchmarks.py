@@ -25,14 +25,9 @@ IN_PROCESS = {
     "any_model", "cpu_step", "cpu_evaluation", "explorer_watched", "hierarchy", "protocols", "time_to_quality",
 }  # fmt: skip
 BY_PROCESS = {
-    "cpu_many_entities",
-    "cpu_neighbours",
-    "cpu_reading",
-    "explorer_load",
-    "plots",
-    "scale_reading",
+    "cpu_many_entities", "cpu_neighbours", "cpu_reading", "explorer_load", "plots", "scale_finding", "scale_reading",
     "start_up",
-}
+}  # fmt: skip
 IN_A_BROWSER = {"explorer_frames"}
 
 

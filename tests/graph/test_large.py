@@ -325,9 +325,7 @@ def test_a_full_disk_keeps_what_was_read(order: package.order.Order, tmp_path: P
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("murp.graph.large.work.os.fsync", full)
-        with pytest.raises(
-            DataError, match=r"work cannot be written: No space left.*what was read so far is kept"
-        ):
+        with pytest.raises(DataError, match=r"work cannot be written: No space left.*what was read so far is kept"):
             coding.code(order, tmp_path / "graph")
     assert not (tmp_path / "graph").exists()
     coding.code(order, tmp_path / "graph")
