@@ -9,8 +9,9 @@ The rows stand in field.toml. What is stored with the same settings is not train
 the best MRR on valid; the test set is evaluated once, under both protocols. On a GPU a run of one epoch comes first, so
 that compiling is not counted; its seconds are stored apart. Each training is a process of its own, ``--jobs`` of them
 side by side. On a GPU they start and compile side by side and train in turns: a GPU that several processes share takes
-longer for all than for one after another. A training that is stopped by Ctrl-C, by ``--timeout`` or by ``--budget``
-goes on where it was when the same command comes again, as long as its folder under ``--runs`` is there.
+longer for all than for one after another. With NVIDIA's multi-process service running it does not: ``--share`` trains
+side by side too, and each result says how many there were. A training that is stopped by Ctrl-C, by ``--timeout`` or
+by ``--budget`` goes on where it was when the same command comes again, as long as its folder under ``--runs`` is there.
 """
 
 from __future__ import annotations
@@ -92,6 +93,7 @@ def _options() -> argparse.ArgumentParser:
     options.add_argument("--seeds", type=int, default=1, metavar="N", help="train with seeds 0 … N-1; default: 1")
     options.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     options.add_argument("--jobs", type=int, default=1, metavar="N", help="trainings side by side; default: 1")
+    options.add_argument("--share", action="store_true", help="train on one GPU at the same time; wants MPS")
     options.add_argument("--timeout", type=float, default=600.0, metavar="S", help="of one training; default: 600 s")
     options.add_argument("--budget", type=float, metavar="S", help="stop what still trains after so many seconds")
     options.add_argument("--runs", type=Path, default=ROOT / "runs" / "field", help="where run folders stand meanwhile")
@@ -149,6 +151,7 @@ def _process(row: Row, seed: int, options: argparse.Namespace, seconds: float) -
     words = [sys.executable, __file__, "--only", row.name, "--one", str(seed), "--device", options.device]
     words += ["--out", str(options.out), "--runs", str(options.runs), "--jobs", str(options.jobs)]
     words += ["--epoch-times", str(options.epoch_times)] if options.epoch_times else []
+    words += ["--share"] if options.share else []
     threads = str(max(1, (os.cpu_count() or 1) // options.jobs))
     log = options.runs / f"{row.name}-seed{seed}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -191,7 +194,7 @@ def whole_run(row: Row, graph: KnowledgeGraph, config: murp.Config, options: arg
         shutil.rmtree(path)  # of a row that has changed since
     resumed, clock = path.exists(), Clock()
     warm_up = _warm_up(graph, config, path) if options.device == "cuda" and not resumed else None
-    with _turn(options) if options.device == "cuda" else contextlib.nullcontext():
+    with _turn(options) if options.device == "cuda" and not options.share else contextlib.nullcontext():
         began = time.perf_counter()
         if resumed:
             run = murp.resume(path, progress=clock)
@@ -208,7 +211,7 @@ def whole_run(row: Row, graph: KnowledgeGraph, config: murp.Config, options: arg
         "wall_seconds": wall,
         "warm_up_seconds": warm_up,
         "resumed": resumed,
-        "side_by_side": options.jobs,
+        "side_by_side": options.jobs if options.share or options.device == "cpu" else 1,
         "auto": decide(shape(graph)).recipe,  # what recipe auto would take here
     }
     shutil.rmtree(path)

@@ -17,11 +17,11 @@ from typing import Any
 import torch
 
 import murp
+from examples import PATIENCE
 from murp import threads
 from trees import tree
 
 ENGINES = ("numba", "torch")
-PATIENCE = 120  # seconds after which a child that has not answered is taken to hang
 SETTINGS: dict[str, Any] = {
     "dim": 5, "epochs": 3, "lr": 2.0, "batch_size": 16, "negatives": 5, "dtype": "float64", "device": "cpu",
     "validate_every": 1,

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
+from examples import PATIENCE
 from murp import compiling, display
 from murp.graph import KnowledgeGraph
 
@@ -281,7 +282,13 @@ def test_a_training_in_a_strangers_folder_with_nowhere_to_write_runs_none_of_its
         "--validate-every", "0", "--device", "cpu", "--engine", "numba", "--quiet",
     ]  # fmt: skip
     ended = subprocess.run(
-        command, cwd=stranger, env=environment, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL
+        command,
+        cwd=stranger,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        stdin=subprocess.DEVNULL,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "trained mure d=3 on tree: epoch 2" in ended.stdout

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import murp
+from examples import PATIENCE
 from murp.errors import DataError, RunError
 from murp.files import new_folder, write_text
 from murp.graph import KnowledgeGraph, streams
@@ -77,7 +78,7 @@ def test_modules_that_python_may_be_built_without_are_named_when_they_are_needed
     plain.write_text("a\tr\tb\n")
     packed.write_bytes(b"whatever")
     told = subprocess.run(
-        [sys.executable, "-c", WITHOUT, str(plain), str(packed)], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", WITHOUT, str(plain), str(packed)], capture_output=True, text=True, timeout=PATIENCE
     )
     assert (told.returncode, told.stdout) == (1, ""), told.stderr
     assert f"{packed}: this Python was built without the module lzma, which .xz needs." in told.stderr

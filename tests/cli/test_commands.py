@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from typed import TRAIN, murp, ok, process, refused
 
+from examples import PATIENCE
 from murp.runs import checkpoint
 
 
@@ -92,7 +93,7 @@ def test_train_shows_progress_in_a_terminal(dataset: Path, tmp_path: Path) -> No
         while part := os.read(ours, 65536):
             seen += part
     os.close(ours)
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=PATIENCE) == 0
     text = seen.decode()
     assert "40/40" in text
     assert all(word in text for word in ("loss 0.", "valid MRR 0.", "triples/s", "0:00:00"))
@@ -420,7 +421,7 @@ def test_ctrl_c_writes_a_checkpoint_and_says_how_to_go_on(dataset: Path, tmp_pat
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, message = process.communicate(timeout=60)
+    _, message = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert f"murp train --resume {run}" in message
     _, state = checkpoint.load(run / "last.safetensors")

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from typed import TRAIN, each_first, murp, ok, refused
 
+from examples import PATIENCE
 from murp.prediction.calibration import CONDITION
 from murp.runs import checkpoint
 
@@ -106,7 +107,7 @@ def test_progress_is_shown_on_a_terminal(run: Path, queries: Path, tmp_path: Pat
         while part := os.read(ours, 65536):
             seen += part
     os.close(ours)
-    assert process.wait(timeout=120) == 0
+    assert process.wait(timeout=PATIENCE) == 0
     assert "questions" in seen.decode()
     assert "2/2" in seen.decode()
     result = murp("predict", run, "--queries", queries, "--out", tmp_path / "quiet.csv")

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from examples import PATIENCE
 from murp.cli.main import main
 
 TRAIN = [
@@ -47,7 +48,7 @@ def murp(*arguments: str | Path, cwd: Path | None = None) -> Ended:
 def process(*arguments: str | Path, **more: Any) -> Ended:
     """The same in a process of its own."""
     command = [sys.executable, "-m", "murp", *map(str, arguments)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, **more)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, **more)
     return Ended(ended.returncode, ended.stdout, ended.stderr)
 
 
@@ -76,7 +77,7 @@ for words in json.loads(sys.argv[1]):
 def each_first(*commands: list[str | Path]) -> list[str]:
     """What commands print that must succeed, each in a process that has imported other libraries, but none of murp."""
     given = json.dumps([[str(word) for word in words] for words in commands])
-    ended = subprocess.run([sys.executable, "-c", EACH_FIRST, given], capture_output=True, text=True, timeout=300)
+    ended = subprocess.run([sys.executable, "-c", EACH_FIRST, given], capture_output=True, text=True, timeout=PATIENCE)
     assert ended.returncode == 0, ended.stderr
     assert "Traceback" not in ended.stderr
     return ended.stdout.split("\0")[:-1]

@@ -14,6 +14,7 @@ from browsing import ARGUMENTS, BROWSER, CHROMIUM, playwright
 from exhibits import made_run
 
 import murp
+from examples import PATIENCE
 from murp.errors import MurpError
 from murp.explorer.frame import Explorer
 from trees import tree
@@ -31,7 +32,7 @@ def explorer(run: murp.Run) -> Iterator[Explorer]:
 
 
 def test_it_answers_and_shows_itself_in_a_frame(explorer: Explorer) -> None:
-    assert httpx.get(f"{explorer.address}api/run", timeout=60).json()["graph"]["name"] == "tree"
+    assert httpx.get(f"{explorer.address}api/run", timeout=PATIENCE).json()["graph"]["name"] == "tree"
     shown = explorer._repr_html_()
     assert f'<iframe src="{explorer.address}"' in shown
     assert 'height="500"' in shown
@@ -39,12 +40,12 @@ def test_it_answers_and_shows_itself_in_a_frame(explorer: Explorer) -> None:
 
 
 def test_only_pages_of_this_machine_may_frame_it(explorer: Explorer) -> None:
-    headers = httpx.get(explorer.address, timeout=60).headers
+    headers = httpx.get(explorer.address, timeout=PATIENCE).headers
     assert "x-frame-options" not in headers
     policy = headers["content-security-policy"]
     assert "frame-ancestors http://127.0.0.1:* http://localhost:* https://127.0.0.1:* https://localhost:*" in policy
     assert headers["x-content-type-options"] == "nosniff"
-    assert httpx.get(explorer.address, headers={"host": "evil.example"}, timeout=60).status_code == 421
+    assert httpx.get(explorer.address, headers={"host": "evil.example"}, timeout=PATIENCE).status_code == 421
 
 
 def test_it_ends_when_it_is_closed(run: murp.Run) -> None:

@@ -20,6 +20,7 @@ import pytest
 from compiled_bits import CASES, digest, kernels
 
 import murp
+from examples import PATIENCE
 
 PACKAGE = Path(murp.__file__).parent
 
@@ -29,7 +30,7 @@ def elsewhere(cache: Path, *cases: str, **variables: str) -> dict[str, Any]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_CPU")}
     environment = {**kept, "NUMBA_CACHE_DIR": str(cache), **variables}
     command = [sys.executable, str(Path(__file__).with_name("compiled_bits.py")), *cases]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE)
     assert ended.returncode == 0, ended.stderr
     found: dict[str, Any] = json.loads(ended.stdout)
     return found

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from fuzz_oracle import made_run, small_graph
 
+from examples import PATIENCE
 from murp.errors import DataError, MurpError, RunError
 from murp.exchange import export, import_run
 from murp.graph import KnowledgeGraph, parquet, streams
@@ -104,7 +105,7 @@ def test_a_line_of_a_gigabyte(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (3 << 30,) * 2)
 
     command = [sys.executable, "-c", LONG_LINES, *map(str, paths)]
-    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=bound, timeout=200)
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=bound, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr[-2000:]
     for path, message in zip(paths, done.stdout.splitlines(), strict=True):
         assert message.startswith(f"{path}, line 3: longer than 8 MiB.")

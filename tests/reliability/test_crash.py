@@ -8,13 +8,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from examples import PATIENCE
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def stored(script: str, out: Path) -> dict[str, Any]:
     """What a harness stores; in a process of its own, since it forks, or measures its memory."""
     command = [sys.executable, ROOT / "reliability" / script, "--quick", "--out", out]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert result.returncode == 0, result.stdout + result.stderr
     found: dict[str, Any] = json.loads(out.read_text())
     assert {"what", "settings", "figures", "machine", "date", "murp", "commit", "clean", "source"} <= set(found)

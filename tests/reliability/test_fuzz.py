@@ -18,6 +18,7 @@ from fuzz_oracle import WrongRefusal, told
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import PATIENCE
 from murp.errors import DataError
 
 SCRIPT = Path(fuzz.__file__)
@@ -26,7 +27,7 @@ SCRIPT = Path(fuzz.__file__)
 def test_every_reader_survives_a_few_inputs(tmp_path: Path) -> None:
     out = tmp_path / "it.json"
     command = [sys.executable, str(SCRIPT), "--quick", "--out", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr[-2000:]
     figures = json.loads(out.read_text())["figures"]
     assert set(figures["readers"]) == set(fuzz.READERS)

@@ -24,6 +24,7 @@ from typing import Any
 import pytest
 
 import murp
+from examples import PATIENCE
 from murp import files
 from murp.cli.main import main
 from murp.errors import ConfigError, RunError
@@ -151,7 +152,7 @@ def test_a_folder_that_vanishes_while_it_is_trained(small_tree: KnowledgeGraph, 
     with training(small_tree, run) as process:
         run.rename(tmp_path / "gone")  # at once, where removing takes a while
         shutil.rmtree(tmp_path / "gone")
-        _, told = process.communicate(timeout=60)
+        _, told = process.communicate(timeout=PATIENCE)
     assert f"the run folder {run} is gone" in message(process.returncode, told)
     assert "start again" in told
     assert not run.exists()
@@ -162,7 +163,7 @@ def test_a_folder_that_is_removed_file_by_file(small_tree: KnowledgeGraph, tmp_p
     with training(small_tree, run) as process:
         while run.exists():
             shutil.rmtree(run, ignore_errors=True)
-        _, told = process.communicate(timeout=60)
+        _, told = process.communicate(timeout=PATIENCE)
     assert str(run) in message(process.returncode, told)
 
 
@@ -210,7 +211,7 @@ def test_a_disk_that_becomes_read_only_while_training(small_tree: KnowledgeGraph
         subprocess.run(["mount", "--bind", str(disk), str(disk)], check=True)
         try:
             subprocess.run(["mount", "-o", "remount,bind,ro", str(disk)], check=True)
-            _, told = process.communicate(timeout=60)
+            _, told = process.communicate(timeout=PATIENCE)
             assert "Read-only file system" in message(process.returncode, told)
             assert f"murp train --resume {disk / 'run'}" in told
             assert murp.load(disk / "run", checkpoint="last").state["epoch"] >= 2
@@ -222,7 +223,7 @@ def test_the_command_line_warns_of_a_damaged_checkpoint(small_tree: KnowledgeGra
     run = murp.train(small_tree, out=tmp_path / "run", **QUICK).path
     last = run / "last.safetensors"
     last.write_bytes(last.read_bytes()[:-1])
-    result = subprocess.run(command("info", run), capture_output=True, text=True, timeout=120)
+    result = subprocess.run(command("info", run), capture_output=True, text=True, timeout=PATIENCE)
     assert result.returncode == 0
     assert result.stderr.startswith(f"murp: warning: {last} is damaged: ")
     assert result.stderr.endswith("Using the checkpoint before it, last.previous.safetensors, of epoch 1.\n")

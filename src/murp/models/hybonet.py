@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from murp.kernels.matrices import applied
 from murp.models.biases import bias_tables
 from murp.models.dot_product import DotProduct
 from murp.models.model import Candidate, Query, Rows, Table
-from murp.models.rescal import applied
 
 LEAST_TIME = 1.1  # of what a relation makes of a subject; the hyperboloid's own is 1
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from murp.kernels.matrices import applied
 from murp.models.linear_maps import BallMap, FlatMap
 from murp.models.model import Rows, Table
-from murp.models.rescal import applied
 from murp.settings import Part
 
 USUAL = {

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
+from murp.kernels.matrices import applied
 from murp.models.dot_product import DotProduct
 from murp.models.model import Query, Rows, Table
 
@@ -39,9 +40,4 @@ class RESCAL(DotProduct):
 
     def converse(self, objects: Rows, relation: Rows) -> Tensor:
         """M_rᵀ o (B, d), so that φ = ⟨s, M_rᵀ o⟩."""
-        return applied(relation["matrix"].transpose(-1, -2), objects["entity"])
-
-
-def applied(matrix: Tensor, x: Tensor) -> Tensor:
-    """M x: matrices (B, m, d) and vectors (B, d) → (B, m)."""
-    return (matrix @ x.unsqueeze(-1)).squeeze(-1)
+        return applied(relation["matrix"], objects["entity"], transposed=True)

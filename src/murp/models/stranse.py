@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from murp.kernels.matrices import applied
 from murp.models.model import Candidate, Model, Query, Rows, Table, inner
-from murp.models.rescal import applied
 from murp.settings import setting
 
 

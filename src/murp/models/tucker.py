@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 from torch import Tensor
 from torch.nn.functional import dropout
 
+from murp.kernels.matrices import applied
 from murp.models.dot_product import DotProduct
 from murp.models.model import Query, Rows, Table
 from murp.models.normalisation import BatchNorm
-from murp.models.rescal import applied
 from murp.settings import setting
 
 

@@ -1,0 +1,75 @@
+"""A matrix and a vector for each row of a batch, against PyTorch's product."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from examples import at_most
+from murp import threads
+from murp.kernels.matrices import _applied, applied
+
+
+def plain(matrix: Tensor, x: Tensor, transposed: bool) -> Tensor:
+    return torch.einsum("bmd,bm->bd" if transposed else "bmd,bd->bm", matrix, x)
+
+
+def drawn(size: int, rows: int, dim: int, transposed: bool, seed: int) -> tuple[Tensor, Tensor]:
+    draw = torch.Generator().manual_seed(seed)
+    matrix = torch.randn(size, rows, dim, dtype=torch.float64, generator=draw)
+    return matrix, torch.randn(size, rows if transposed else dim, dtype=torch.float64, generator=draw)
+
+
+@settings(max_examples=at_most(40), deadline=None)
+@given(
+    size=st.integers(1, 40),
+    rows=st.integers(1, 20),
+    dim=st.sampled_from([1, 3, 8, 17, 40]),
+    transposed=st.booleans(),
+    lies_turned=st.booleans(),
+    seed=st.integers(0, 2**16),
+)
+def test_values_and_gradients_are_those_of_pytorch(
+    size: int, rows: int, dim: int, transposed: bool, lies_turned: bool, seed: int
+) -> None:
+    matrix, x = drawn(size, rows, dim, transposed, seed)
+    if lies_turned:  # the same numbers, the other way round in memory
+        matrix = matrix.transpose(1, 2).contiguous().transpose(1, 2)
+    leaves = [matrix.requires_grad_(), x.requires_grad_()]
+    found = []
+    for way in (applied, plain):
+        value = way(*leaves, transposed)
+        found.append([value, *torch.autograd.grad(value.sin().sum(), leaves)])
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_neither_threads_nor_the_place_in_the_batch_change_a_bit(
+    dtype: torch.dtype, transposed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix, x = (values.to(dtype).requires_grad_() for values in drawn(70, 40, 40, transposed, 0))
+    monkeypatch.setattr(threads, "_WORTH_A_THREAD", 1)
+    found = []
+    for number in (1, 2, 5):
+        monkeypatch.setattr(threads, "count", lambda number=number: number)
+        value = applied(matrix, x, transposed)
+        found.append([value, *torch.autograd.grad(value.square().sum(), [matrix, x])])
+    for other in found[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
+    assert torch.equal(applied(matrix.flip(0), x.flip(0), transposed).flip(0), found[0][0])
+
+
+def test_one_matrix_for_all_vectors_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("murp.kernels.matrices._applied", None)
+    matrix, x = drawn(5, 3, 4, False, 0)
+    torch.testing.assert_close(applied(matrix[:1], x), x @ matrix[0].T)
+
+
+def test_the_operator_keeps_to_the_rules_of_pytorch() -> None:
+    matrix, x = (values.requires_grad_() for values in drawn(3, 4, 5, False, 0))
+    torch.library.opcheck(_applied, (matrix, x, False))
