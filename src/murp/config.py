@@ -49,6 +49,13 @@ class Config(Part):
         100, "passes over the training triples and their reciprocals; the paper: 500", least=1, free=True
     )
     batch_size: int = setting(128, "positive triples a step", least=1)
+    slices: int = setting(
+        0,
+        "parts that a batch is cut into and ranks share out (torchrun); as many of them give the same bits on any "
+        "number of ranks, and on one process; 0: as many as there are ranks, and on one process none",
+        least=0,
+        most=2**16,
+    )
     seed: int = setting(
         0, "same seed, same machine, same number of threads: same bits on the CPU", least=0, most=2**63 - 1
     )

@@ -37,7 +37,7 @@ class Run(Folder):
     @classmethod
     def of(cls, folder: Folder) -> Run:
         """The same run with all its methods."""
-        return cls(folder.path, folder.config, folder.graph, folder.model, folder.state)
+        return cls(folder.path, folder.config, folder.graph, folder.given_model, folder.state)
 
     def info(self) -> Info:
         """Settings, graph, progress and environment of the run folder."""

@@ -98,12 +98,12 @@ class ShardedEngine:
         outgoing = [width * n for n in self._by_rank(step.counts, step)]
         parts = self.ranks.exchange(rows, outgoing, incoming).view(-1, width)
         lengths = [one.asked[rank] for rank in range(self.ranks.size) for one in step.own]
-        pieces_ = parts.split(lengths)
+        pieces_ = torch.split(parts, lengths)
         slices = len(step.own)
         return [torch.cat(pieces_[i::slices]) for i in range(slices)]
 
     def _gradients(self, one: Slice, rows: Tensor, seed: tuple[int, int, int]) -> tuple[Tensor, Tensor]:
-        """The gradient of each row of entities (n, width), and those of relations, of shared tables and the loss (m)."""
+        """The gradients of the entities' rows (n, width); those of relations, of shared tables, and the loss (m)."""
         model = self.seen.model
         relations = {name: self._flat(name).index_select(0, one.relations) for name in self.columns["relation"]}
         shared = {name: self._flat(name) for name in self.columns["shared"]}
@@ -133,7 +133,7 @@ class ShardedEngine:
         common = [values for _, values in found]
         to: list[list[Tensor]] = [[] for _ in range(size)]
         for one, (entities, _) in zip(step.own, found, strict=True):
-            for rank, part in enumerate(entities.split(one.asked)):
+            for rank, part in enumerate(torch.split(entities, one.asked)):
                 to[rank].append(part.flatten())
         messages = [part for parts in to for part in (*parts, *common)]
         outgoing = [sum(map(len, (*parts, *common))) for parts in to]
@@ -142,8 +142,8 @@ class ShardedEngine:
         incoming = [width * a + b for a, b in zip(rows, further, strict=True)]
         empty = torch.zeros(0, dtype=self.model.dtype, device=self.model.device)
         came = self.ranks.exchange(torch.cat([empty, *messages]), outgoing, incoming)
-        parts = came.split([n for a, b in zip(rows, further, strict=True) for n in (width * a, b)])
-        return torch.cat(parts[::2]).view(-1, width), list(torch.cat(parts[1::2]).split(lengths))
+        parts = torch.split(came, [n for a, b in zip(rows, further, strict=True) for n in (width * a, b)])
+        return torch.cat(parts[::2]).view(-1, width), list(torch.split(torch.cat(parts[1::2]), lengths))
 
     def _by_rank(self, numbers: list[int], step: Step) -> list[int]:
         """Sums over the slices of each rank of ``numbers``, one for each slice that is not empty."""

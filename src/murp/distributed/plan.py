@@ -9,6 +9,7 @@ slice and step, however often it occurs there.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -53,7 +54,7 @@ class Step:
 def cut(length: int, slices: int) -> list[slice]:
     """Where a batch is cut."""
     places = [length * i // slices for i in range(slices + 1)]
-    return [slice(a, b) for a, b in zip(places[:-1], places[1:], strict=True)]
+    return [slice(a, b) for a, b in itertools.pairwise(places)]
 
 
 def own_slices(slices: int, rank: int, size: int) -> range:
@@ -133,9 +134,7 @@ def _told(
     A message has how many there are of each, step by step and slice by slice, and in a second one the numbers.
     """
     steps, size = len(own), ranks.size
-    theirs = [
-        [i for i in own_slices(slices, rank, size) if places[i].start < places[i].stop] for rank in range(size)
-    ]
+    theirs = [[i for i in own_slices(slices, rank, size) if places[i].start < places[i].stop] for rank in range(size)]
     counts = [
         [n for step in range(steps) for one in own[step] for n in (one.asked[to], len(one.relations))]
         for to in range(size)
@@ -154,7 +153,7 @@ def _told(
     outgoing = [sum(to) for to in counts]
     joined = torch.cat([torch.zeros(0, dtype=torch.int64, device=device), *messages]).to(dtype)
     numbers = ranks.exchange(joined, outgoing, [sum(lengths) for lengths in incoming]).long()
-    parts = numbers.split([n for lengths in incoming for n in lengths])
+    parts = torch.split(numbers, [n for lengths in incoming for n in lengths])
     found: list[tuple[list[Tensor], list[Tensor]]] = [([], []) for _ in range(steps)]
     place = 0
     for rank in range(size):

@@ -158,7 +158,9 @@ def _connected() -> Ranks:
     if size == 1:
         return Ranks()
     if size == local and "lo" in (name for _, name in socket.if_nameindex()):
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # one machine needs no network, nor a name that is known there
+        os.environ.setdefault(
+            "GLOO_SOCKET_IFNAME", "lo"
+        )  # one machine needs no network, nor a name that is known there
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     try:

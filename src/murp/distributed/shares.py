@@ -99,4 +99,4 @@ def side_by_side(rows: Rows) -> Tensor:
 
 def apart(values: Tensor, columns: dict[str, int]) -> Rows:
     """The opposite: rows (n, m) of each table."""
-    return dict(zip(columns, values.split(list(columns.values()), 1), strict=True))
+    return dict(zip(columns, torch.split(values, list(columns.values()), 1), strict=True))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from murp.errors import ConfigError, DataError, NotFiniteError
 from murp.evaluation.metrics import Report
-from murp.evaluation.ranks import Protocol, Scorer, rank
+from murp.evaluation.ranks import Counting, Protocol, Scorer, rank
 from murp.graph import SPLITS, KnowledgeGraph, KnownFacts, Split, Triples
 from murp.models import Model
 
@@ -20,11 +20,13 @@ def evaluate(
     *,
     known: KnownFacts | None = None,
     memory: int | None = None,
+    counting: Counting | None = None,
 ) -> Report:
     """Rank both directions of every triple of ``split`` among all entities, filtered by all known facts.
 
     ``known`` saves preparing the facts again when the same graph is evaluated often, ``memory`` bounds the
-    bytes of the work (see :func:`murp.evaluation.ranks.rank`, which also defines the two protocols).
+    bytes of the work, ``counting`` is for a model on many ranks (see :func:`murp.evaluation.ranks.rank`, which also
+    defines the two protocols).
     """
     if split not in SPLITS:
         raise ConfigError(f"unknown split {split!r}: choose one of {', '.join(SPLITS)}.")
@@ -39,14 +41,16 @@ def evaluate(
             f"{graph.name} has {graph.num_entities:,} entities and the model {model.num_entities:,}: "
             "evaluate it on the graph it was trained on."
         )
-    if isinstance(model, Model) and (broken := model.broken()):
+    if counting is None and isinstance(model, Model) and (broken := model.broken()):
         raise NotFiniteError(
             f"the model holds NaN, infinity or points outside the ball in {', '.join(broken)}. Its training diverged: "
             "train again with a lower learning rate, or use another checkpoint."
         )
     if known is None:
         known = KnownFacts.of(graph)
-    ranks = rank(model, triples, known, num_relations=graph.num_relations, protocol=protocol, memory=memory)
+    ranks = rank(
+        model, triples, known, num_relations=graph.num_relations, protocol=protocol, memory=memory, counting=counting
+    )
     relation_ids = {int(relation): graph.relations.id(relation) for relation in np.unique(triples[:, 1])}
     return Report.of(ranks, split, relation_ids, _has_unseen_entity(graph, triples))
 

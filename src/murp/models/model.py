@@ -392,8 +392,8 @@ class Model(Part):
             for b, n in blocks:
                 asked = scores[b : b + QUERIES]
                 which = filled(torch.arange(b, b + len(asked)), QUERIES)
-                query = [{name: rows.index_select(0, which) for name, rows in of.items()} for of in (subject, relation)]
-                found = self.score_rows(*query, self._objects(n, length))
+                s, r = ({name: rows.index_select(0, which) for name, rows in of.items()} for of in (subject, relation))
+                found = self.score_rows(s, r, self._objects(n, length))
                 asked[:, n : n + length] = found[: len(asked), : self.num_entities - n]
 
         threads.share_torch(score_blocks, min(threads.count(), 1 + scores.numel() // CELLS_A_THREAD))

@@ -50,12 +50,31 @@ Checkpoint = Literal["best", "last"]
 class Run:
     """A run folder with its graph, its weights and what can be asked of them."""
 
-    def __init__(self, path: Path, config: Config, graph: KnowledgeGraph, model: Model, state: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        config: Config,
+        graph: KnowledgeGraph,
+        model: Model | Callable[[], Model],
+        state: dict[str, Any],
+    ) -> None:
+        """``model`` may be how to get it: then it is read when it is first asked for."""
         self.path = path
         self.config = config
         self.graph = graph
-        self.model: Any = model
+        self.given_model = model
         self.state = state
+
+    @property
+    def model(self) -> Any:
+        """The model with its weights."""
+        if not isinstance(self.given_model, Model) and callable(self.given_model):
+            self.given_model = self.given_model()
+        return self.given_model
+
+    @model.setter
+    def model(self, model: Any) -> None:
+        self.given_model = model
 
     def _repr_html_(self) -> str:
         state = self.state
