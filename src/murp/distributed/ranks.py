@@ -29,6 +29,13 @@ class RankError(MurpError):
         super().__init__(message)
         self.silent = silent
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rank_error, (str(self), self.silent)
+
+
+def _rank_error(message: str, silent: bool) -> RankError:
+    return RankError(message, silent=silent)
+
 
 class Ranks:
     """This process (``rank``) among ``size``; ``sent`` counts the bytes that it has sent to others."""
@@ -148,8 +155,10 @@ def restarted() -> bool:
 def join() -> Ranks:
     """The ranks that torchrun has started, connected with each other; without torchrun this process alone."""
     global _joined
+    if not launched():
+        return Ranks()
     if _joined is None:
-        _joined = _connected() if launched() else Ranks()
+        _joined = _connected()
     return _joined
 
 
@@ -158,13 +167,15 @@ def _connected() -> Ranks:
     if size == 1:
         return Ranks()
     if size == local and "lo" in (name for _, name in socket.if_nameindex()):
-        os.environ.setdefault(
-            "GLOO_SOCKET_IFNAME", "lo"
-        )  # one machine needs no network, nor a name that is known there
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # one machine needs no network
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     try:
-        dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
+        store, rank, _ = next(dist.rendezvous("env://"))
+        # torchrun keeps its store from one attempt to the next, with the addresses of ranks that are gone.
+        store = dist.PrefixStore(f"murp/{os.environ.get(RESTARTS, '0')}", store)
+        backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+        dist.init_process_group(backend, store=store, rank=rank, world_size=size)
     except (dist.DistError, RuntimeError, ValueError) as error:
         raise MurpError(f"the ranks cannot connect: {str(error).splitlines()[0]}") from error
     atexit.register(_leave)
