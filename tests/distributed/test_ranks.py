@@ -212,9 +212,7 @@ def counted(graph: KnowledgeGraph) -> tuple[int, int]:
             served = sum(step.counts[i] for i in range(ranks.size) if i != ranks.rank)
             row = 4 * (64 + 2)
             expected += served * row + asked * row + 4 * asked
-            relations = sum(
-                len(one.relations) for one in step.own
-            )
+            relations = sum(len(one.relations) for one in step.own)
             expected += (ranks.size - 1) * relations * (4 * 128 + 4)
         return steps
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import signal
-import sys
+import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from murp.errors import MurpError
@@ -20,7 +23,10 @@ TAKEN = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 
 def together(work: Callable[..., Any], size: int, *given: Any, restarts: int = 0) -> list[Any]:
-    """What ``work`` gives on each rank; an error that it raises stands in the place of that."""
+    """What ``work`` gives on each rank; a :class:`MurpError` that it raises stands in the place of that.
+
+    None: of a rank that was stopped, because another had failed.
+    """
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,
@@ -34,30 +40,36 @@ def together(work: Callable[..., Any], size: int, *given: Any, restarts: int = 0
         logs_specs=DefaultLogsSpecs(),
         local_addr="localhost",
     )
-    with _signals():
-        found = elastic_launch(config, _guarded)(work, restarts, *given)
-    return [found[rank] for rank in range(size)]
+    with tempfile.TemporaryDirectory() as folder, _signals():
+        try:
+            elastic_launch(config, _guarded)(work, folder, restarts, *given)
+        except ChildFailedError:
+            if not any(Path(folder).iterdir()):
+                raise
+        files = [Path(folder, str(rank)) for rank in range(size)]
+        return [pickle.loads(file.read_bytes()) if file.exists() else None for file in files]
 
 
-def _guarded(work: Callable[..., Any], restarts: int, *given: Any) -> Any:
+def _guarded(work: Callable[..., Any], folder: str, restarts: int, *given: Any) -> None:
     torch.set_num_threads(1)
+    os.environ["OMP_NUM_THREADS"] = "1"
     for number in TAKEN:
         signal.signal(number, signal.SIG_DFL)
-    os.environ["OMP_NUM_THREADS"] = "1"
+    status = 0
     try:
-        return work(*given)
+        found = work(*given)
     except MurpError as error:
-        if restarts:
-            sys.exit(1)
-        return error if error.silent is False else f"silent: {error}"
+        found, status = error, 1
+    if restarts == 0:
+        Path(folder, os.environ["RANK"]).write_bytes(pickle.dumps(found))
+    if status:
+        os._exit(status)  # as a rank ends that has failed
 
 
 @contextlib.contextmanager
 def _signals() -> Iterator[None]:
     """The launcher takes signals for itself and keeps them."""
-    before = {
-        number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
-    }
+    before = {number: signal.getsignal(number) for number in TAKEN}
     try:
         yield
     finally:

@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import os
 import socket
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -133,6 +134,8 @@ def _missing() -> Iterator[None]:
     except (dist.DistError, RuntimeError) as error:
         if isinstance(error, torch.OutOfMemoryError) or not dist.is_initialized():
             raise
+        global _failed
+        _failed = True
         raise RankError(
             f"another rank has stopped, and this one cannot go on without it ({str(error).splitlines()[0]}).",
             silent=True,
@@ -140,6 +143,7 @@ def _missing() -> Iterator[None]:
 
 
 _joined: Ranks | None = None
+_failed = False
 
 
 def launched() -> bool:
@@ -182,7 +186,18 @@ def _connected() -> Ranks:
     return Ranks(dist.get_rank(), dist.get_world_size())
 
 
+def failed() -> None:
+    """This rank has failed, and the others do not know it yet: they notice that it has gone."""
+    global _failed
+    _failed = True
+
+
 def _leave() -> None:
+    """At the end of the process. One that has failed does not say good-bye: gloo would wait for the others' answer."""
+    if _failed or hasattr(sys, "last_value"):  # what was not caught
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        os._exit(1)
     if dist.is_initialized():
-        with contextlib.suppress(Exception):
-            dist.destroy_process_group()
+        dist.destroy_process_group()

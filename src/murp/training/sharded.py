@@ -18,7 +18,7 @@ from murp import models
 from murp.config import Config
 from murp.distributed.engine import ShardedEngine
 from murp.distributed.ranking import Counting
-from murp.distributed.ranks import RankError, Ranks
+from murp.distributed.ranks import RankError, Ranks, failed
 from murp.distributed.saving import Saver
 from murp.distributed.shares import Share
 from murp.errors import ConfigError, DivergedError, MurpError, NotFiniteError, RunError
@@ -238,5 +238,6 @@ def _trained(job: Job, engine: ShardedEngine, progress: Silent, *, lock: bool = 
     except MurpError as error:
         if ranks.size == 1:
             raise
+        failed()
         raise RankError(f"rank {ranks.rank} of {ranks.size}: {error}", silent=False) from error
     return opened(job.path, job.config, job.graph)
