@@ -38,7 +38,7 @@ from murp.training.progress import Silent  # noqa: E402
 
 torch.set_num_threads(1)
 SETTINGS: dict[str, Any] = {
-    "dim": 8, "epochs": 20, "batch_size": 64, "negatives": 5, "device": "cpu", "validate_every": 1, "save_every": 0.0,
+    "dim": 8, "epochs": 24, "batch_size": 350, "negatives": 5, "device": "cpu", "validate_every": 1, "save_every": 0.0,
     "slices": 4, "engine": "torch",
 }  # fmt: skip
 KINDS = [
@@ -75,7 +75,7 @@ def kill_one(draw: random.Random, ids: Path, child: Child, run: Path, aimed: boo
 
     One kill of five comes while the ranks start; the others some epochs later.
     """
-    before, further = epochs(run), 0 if draw.random() < 0.2 else draw.randint(1, 2)
+    before, further = epochs(run), 0 if draw.random() < 0.2 else 1
     while not list(ids.iterdir()) or epochs(run) < before + further:
         if ended(child):
             return False
@@ -171,7 +171,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
-    kills, a_run = (2, 2) if options.quick else (options.kills, 8)
+    kills, a_run = (2, 2) if options.quick else (options.kills, 10)
     graph = measure.toy_graph()
     total: Counter[str] = Counter()
     while total["kills"] < kills:
@@ -182,6 +182,7 @@ def main(arguments: list[str] | None = None) -> int:
         sizes = [2, 3, 4, 1] if options.quick else [4, 3, 2, 1][number % 4 :] + [4, 3, 2, 1][: number % 4]
         with tempfile.TemporaryDirectory() as place:
             total += disturb(graph, settings, Path(place), random.Random(f"{options.seed} {number}"), a_run, sizes)
+        print(f"{total['kills']} kills, {total['failures']} failures", file=sys.stderr, flush=True)
     figures = {"kills": total["kills"], "failures": total["failures"], "total": dict(sorted(total.items()))}
     about = {**SETTINGS, "kinds": KINDS, "restarts": RESTARTS, "kills": kills, "seed": options.seed, "threads": 1}
     about |= {"graph": graph.name, "triples": len(graph.train)}

@@ -19,7 +19,7 @@ from murp.training import resume, train
 from murp.training.progress import Silent
 
 SETTINGS: dict[str, Any] = {
-    "dim": 6, "batch_size": 21, "negatives": 3, "device": "cpu", "validate_every": 0, "save_every": 0.0, "lr": 0.02,
+    "dim": 6, "batch_size": 60, "negatives": 3, "device": "cpu", "validate_every": 0, "save_every": 0.0, "lr": 0.02,
     "epochs": 2, "engine": "torch",
 }  # fmt: skip
 
@@ -79,7 +79,7 @@ def test_before_training_one_message_and_no_folder(
 
 def test_a_rank_without_memory_stops_all(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     found = told(together(trained, 2, small_tree, tmp_path / "run", "memory"))
-    assert found.startswith("rank 1 of 2: no memory for a step on 21 triples")
+    assert found.startswith("rank 1 of 2: no memory for a step on 60 triples")
     resume(tmp_path / "run", progress=Silent())
 
 

@@ -159,7 +159,7 @@ def restarted() -> bool:
 def join() -> Ranks:
     """The ranks that torchrun has started, connected with each other; without torchrun this process alone."""
     global _joined
-    if not launched():
+    if not launched() or os.environ["WORLD_SIZE"] == "1":
         return Ranks()
     if _joined is None:
         _joined = _connected()
@@ -168,8 +168,6 @@ def join() -> Ranks:
 
 def _connected() -> Ranks:
     size, local = int(os.environ["WORLD_SIZE"]), int(os.environ["LOCAL_WORLD_SIZE"])
-    if size == 1:
-        return Ranks()
     if size == local and "lo" in (name for _, name in socket.if_nameindex()):
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # one machine needs no network
     if torch.cuda.is_available():
