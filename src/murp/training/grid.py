@@ -192,7 +192,7 @@ def _go_on(path: Path, config: Config, graph: KnowledgeGraph, progress: Silent) 
     """A run that stands in its folder already, trained to its end where it is not; one that diverged does so again."""
     last = path / folder.LAST
     try:
-        state = checked(checkpoint.load(last)[1], config, last, path / folder.CONFIG)
+        state = checked(checkpoint.state_of(last), config, last, path / folder.CONFIG)
         if not finished(config, State.from_dict(state, last)):
             resume(path, progress=Named(progress, path))
     except MurpError as error:
