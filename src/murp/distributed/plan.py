@@ -59,7 +59,8 @@ def distinct(numbers: Tensor, most: int) -> tuple[Tensor, Tensor]:
     given they are marked in a list instead.
     """
     if most > MARKED * len(numbers):
-        return torch.unique(numbers, return_inverse=True)
+        rows, where = torch.unique(numbers, return_inverse=True)
+        return rows, where
     marks = torch.zeros(most, dtype=torch.bool, device=numbers.device).index_fill_(0, numbers, True)
     found = marks.nonzero().squeeze(1)
     place = torch.empty(most, dtype=numbers.dtype, device=numbers.device)
@@ -124,7 +125,7 @@ def _slice(
     count = sum(map(len, as_subject))
     roles = torch.zeros_like(rows).index_fill_(0, where[:count], SUBJECT)
     roles += torch.zeros_like(rows).index_fill_(0, where[count:], OBJECT)
-    parts = where.split([len(part) for part in (*as_subject, *as_object)])
+    parts = torch.split(where, [len(part) for part in (*as_subject, *as_object)])
     of_subjects, of_objects = parts[0], parts[-2]
     if every is None:
         listed, of_relations = torch.unique(relations, return_inverse=True)
@@ -134,7 +135,7 @@ def _slice(
     bounds = torch.searchsorted(rows, starts)
     sizes = bounds.diff().tolist()
     offsets = starts[:-1].repeat_interleave(bounds.diff())
-    asked = list((((rows - offsets) * ROLES) + roles).split(sizes))
+    asked = list(torch.split((rows - offsets) * ROLES + roles, sizes))
     compact = torch.stack([of_subjects, of_relations, of_objects], 1)
     share = (place.stop - place.start) / positives.shape[1]
     return Slice(number, share, compact, numbered, listed, sizes), asked
