@@ -30,11 +30,12 @@ BY_PROCESS = {
     "serve_load", "start_up",
 }  # fmt: skip
 IN_A_BROWSER = {"explorer_frames"}
+RANKS = {"distributed"}  # tried in tests/distributed
 
 
 def test_every_benchmark_is_tried_here() -> None:
     programs = {path.stem for path in (ROOT / "benchmarks").glob("*.py") if "def main(" in path.read_text()}
-    assert programs == IN_PROCESS | BY_PROCESS | IN_A_BROWSER | {"gpu", "reference_run", "cpu_earlier", "field"}
+    assert programs == IN_PROCESS | BY_PROCESS | IN_A_BROWSER | {"gpu", "reference_run", "cpu_earlier", "field"} | RANKS
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs a git checkout")

@@ -1,7 +1,12 @@
-"""Some ranks on this machine, and what each of them came to."""
+"""Some ranks on this machine, and what each of them came to.
+
+They are forked from a process that has imported everything and computed nothing: one that tests have run in may have
+threads, or locks of libraries, that a forked rank would wait for without end.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import pickle
 import sys
@@ -23,14 +28,23 @@ def together(work: Callable[..., Any], size: int, *given: Any, restarts: int = 0
 
     None: of a rank that was stopped, because another had failed.
     """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["murp.training.sharded", "local_ranks"])
     with tempfile.TemporaryDirectory() as folder:
-        try:
-            launch(_guarded, size, work, folder, restarts, *given, restarts=restarts)
-        except ChildFailedError:
-            if not any(Path(folder).iterdir()):
-                raise
+        launcher = context.Process(target=_launched, args=(work, size, folder, restarts, given))
+        launcher.start()
+        launcher.join()
         files = [Path(folder, str(rank)) for rank in range(size)]
-        return [pickle.loads(file.read_bytes()) if file.exists() else None for file in files]
+        found = [pickle.loads(file.read_bytes()) if file.exists() else None for file in files]
+        assert launcher.exitcode == 0 or any(one is not None for one in found), "the ranks failed"
+        return found
+
+
+def _launched(work: Callable[..., Any], size: int, folder: str, restarts: int, given: tuple[Any, ...]) -> None:
+    try:
+        launch(_guarded, size, work, folder, restarts, *given, restarts=restarts)
+    except ChildFailedError:
+        sys.exit(1)
 
 
 def _guarded(work: Callable[..., Any], folder: str, restarts: int, *given: Any) -> None:

@@ -26,7 +26,7 @@ from torch import Tensor
 from murp import threads
 from murp.distributed.plan import OBJECT, SUBJECT, Slice, Step, plan
 from murp.distributed.ranks import Ranks
-from murp.distributed.shares import Share, apart, side_by_side, widths
+from murp.distributed.shares import Share, apart, joined, side_by_side, widths
 from murp.engines.engine import Chunk
 from murp.engines.step import loss_of, row_gradients
 from murp.engines.task import Task
@@ -100,7 +100,7 @@ class ShardedEngine:
         lengths = [one.asked[rank] for rank in range(self.ranks.size) for one in step.own]
         pieces_ = torch.split(parts, lengths)
         slices = len(step.own)
-        return [torch.cat(pieces_[i::slices]) for i in range(slices)]
+        return [parts] if slices == 1 else [joined(pieces_[i::slices]) for i in range(slices)]
 
     def _gradients(self, one: Slice, rows: Tensor, seed: tuple[int, int, int]) -> tuple[Tensor, Tensor]:
         """The gradients of the entities' rows (n, width); those of relations, of shared tables, and the loss (m)."""
@@ -131,6 +131,8 @@ class ShardedEngine:
         """The gradients (n, width) of this rank's rows, slice after slice, and of every slice what all ranks need."""
         width, size = self.width["entity"], self.ranks.size
         common = [values for _, values in found]
+        if size == 1:
+            return joined([entities for entities, _ in found]), common
         to: list[list[Tensor]] = [[] for _ in range(size)]
         for one, (entities, _) in zip(step.own, found, strict=True):
             for rank, part in enumerate(torch.split(entities, one.asked)):
@@ -143,7 +145,7 @@ class ShardedEngine:
         empty = torch.zeros(0, dtype=self.model.dtype, device=self.model.device)
         came = self.ranks.exchange(torch.cat([empty, *messages]), outgoing, incoming)
         parts = torch.split(came, [n for a, b in zip(rows, further, strict=True) for n in (width * a, b)])
-        return torch.cat(parts[::2]).view(-1, width), list(torch.split(torch.cat(parts[1::2]), lengths))
+        return joined(parts[::2]).view(-1, width), list(torch.split(joined(parts[1::2]), lengths))
 
     def _by_rank(self, numbers: list[int], step: Step) -> list[int]:
         """Sums over the slices of each rank of ``numbers``, one for each slice that is not empty."""

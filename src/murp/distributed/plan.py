@@ -20,6 +20,7 @@ from murp.distributed.ranks import Ranks
 from murp.distributed.shares import Share
 from murp.negatives import Drawn
 
+MARKED = 8  # numbers there may be for each that is given, to be marked in a list
 NARROW = 2**31  # what is below travels as 32 bits
 SUBJECT, OBJECT, ROLES = 1, 2, 4  # a row that is asked for is sent as its number × ROLES + what it is read as
 
@@ -51,6 +52,22 @@ class Step:
     slices_of: list[int]  # how many slices each rank has
 
 
+def distinct(numbers: Tensor, most: int) -> tuple[Tensor, Tensor]:
+    """The different ``numbers`` (n), all below ``most``, in their order, and where among them each stands (n).
+
+    As torch.unique has it, which sorts, and takes as long as a step. Where there are not many more numbers than are
+    given they are marked in a list instead.
+    """
+    if most > MARKED * len(numbers):
+        rows, where = torch.unique(numbers, return_inverse=True)
+        return rows, where
+    marks = torch.zeros(most, dtype=torch.bool, device=numbers.device).index_fill_(0, numbers, True)
+    found = marks.nonzero().squeeze(1)
+    place = torch.empty(most, dtype=numbers.dtype, device=numbers.device)
+    place[found] = torch.arange(len(found), device=numbers.device)
+    return found, place.index_select(0, numbers)
+
+
 def cut(length: int, slices: int) -> list[slice]:
     """Where a batch is cut."""
     places = [length * i // slices for i in range(slices + 1)]
@@ -75,7 +92,7 @@ def plan(
     own: list[list[Slice]] = []
     entities: list[list[list[Tensor]]] = []  # step, slice, rank
     for step in range(len(positives)):
-        found = [_slice(step, i, places[i], positives, drawn, every_relation, starts) for i in mine]
+        found = [_slice(step, i, places[i], positives, drawn, every_relation, starts, share.rows) for i in mine]
         own.append([one for one, _ in found])
         entities.append([asked for _, asked in found])
     narrow = ROLES * share.length < NARROW and (every_relation or 0) < NARROW
@@ -84,11 +101,18 @@ def plan(
         sum(places[i].start < places[i].stop for i in own_slices(slices, rank, ranks.size))
         for rank in range(ranks.size)
     ]
-    return [_step(own[step], *asked[step], busy) for step in range(len(positives))]
+    return [_step(own[step], *asked[step], busy, len(share)) for step in range(len(positives))]
 
 
 def _slice(
-    step: int, number: int, place: slice, positives: Tensor, drawn: Drawn, every: int | None, starts: Tensor
+    step: int,
+    number: int,
+    place: slice,
+    positives: Tensor,
+    drawn: Drawn,
+    every: int | None,
+    starts: Tensor,
+    most: int,
 ) -> tuple[Slice, list[Tensor]]:
     """One slice, and what it asks each rank for."""
     subjects, relations, objects = positives[step, place].unbind(1)
@@ -97,14 +121,11 @@ def _slice(
     false_subjects = None if drawn.subjects is None else drawn.subjects[step, place]
     as_subject = [subjects] if false_subjects is None else [subjects, false_subjects.flatten()]
     as_object = [objects, false.flatten()]
-    rows, where = torch.unique(torch.cat([*as_subject, *as_object]), return_inverse=True)
+    rows, where = distinct(torch.cat([*as_subject, *as_object]), most)
     count = sum(map(len, as_subject))
-    roles = torch.zeros_like(rows)
-    roles[where[:count]] = SUBJECT
-    read = torch.zeros_like(rows, dtype=torch.bool)
-    read[where[count:]] = True
-    roles += OBJECT * read
-    parts = where.split([len(part) for part in (*as_subject, *as_object)])
+    roles = torch.zeros_like(rows).index_fill_(0, where[:count], SUBJECT)
+    roles += torch.zeros_like(rows).index_fill_(0, where[count:], OBJECT)
+    parts = torch.split(where, [len(part) for part in (*as_subject, *as_object)])
     of_subjects, of_objects = parts[0], parts[-2]
     if every is None:
         listed, of_relations = torch.unique(relations, return_inverse=True)
@@ -114,7 +135,7 @@ def _slice(
     bounds = torch.searchsorted(rows, starts)
     sizes = bounds.diff().tolist()
     offsets = starts[:-1].repeat_interleave(bounds.diff())
-    asked = list((((rows - offsets) * ROLES) + roles).split(sizes))
+    asked = list(torch.split((rows - offsets) * ROLES + roles, sizes))
     compact = torch.stack([of_subjects, of_relations, of_objects], 1)
     share = (place.stop - place.start) / positives.shape[1]
     return Slice(number, share, compact, numbered, listed, sizes), asked
@@ -165,15 +186,13 @@ def _told(
     return found
 
 
-def _step(own: list[Slice], entities: list[Tensor], relations: list[Tensor], slices_of: list[int]) -> Step:
+def _step(own: list[Slice], entities: list[Tensor], relations: list[Tensor], slices_of: list[int], most: int) -> Step:
     asked = torch.cat(entities)
     wanted, roles = asked // ROLES, asked % ROLES
-    rows, place = torch.unique(wanted, return_inverse=True)
+    rows, place = distinct(wanted, most)
     read_as = torch.zeros_like(rows)
     for role in (SUBJECT, OBJECT):
-        read = torch.zeros_like(rows, dtype=torch.bool)
-        read[place[(roles & role) > 0]] = True
-        read_as += role * read
+        read_as += torch.zeros_like(rows).index_fill_(0, place[(roles & role) > 0], role)
     return Step(
         own, wanted, [len(part) for part in entities], rows, place, read_as,
         torch.cat(relations), [len(part) for part in relations], slices_of,

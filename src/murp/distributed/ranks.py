@@ -17,6 +17,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 
 from murp.errors import MurpError
 
@@ -173,11 +175,9 @@ def _connected() -> Ranks:
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     try:
-        store, rank, _ = next(dist.rendezvous("env://"))  # type: ignore[attr-defined]
+        store, rank, _ = next(rendezvous("env://"))
         # torchrun keeps its store from one attempt to the next, with the addresses of ranks that are gone.
-        store = dist.PrefixStore(  # type: ignore[attr-defined]
-            f"murp/{os.environ.get(RESTARTS, '0')}", store
-        )
+        store = PrefixStore(f"murp/{os.environ.get(RESTARTS, '0')}", store)
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         dist.init_process_group(backend, store=store, rank=rank, world_size=size)
     except (dist.DistError, RuntimeError, ValueError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -100,3 +101,8 @@ def side_by_side(rows: Rows) -> Tensor:
 def apart(values: Tensor, columns: dict[str, int]) -> Rows:
     """The opposite: rows (n, m) of each table."""
     return dict(zip(columns, torch.split(values, list(columns.values()), 1), strict=True))
+
+
+def joined(parts: Sequence[Tensor]) -> Tensor:
+    """One after the other; a single one as it is, since joining would copy it."""
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts))

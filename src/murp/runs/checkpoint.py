@@ -100,7 +100,8 @@ def load(path: Path, *, map_large: bool = False) -> Contents:
 
     ``map_large``: a large file is mapped into memory, see :func:`murp.runs.tensor_file.mapped`.
     """
-    return _newest(place(path), _map_or_read if map_large else read)[1]
+    found: Contents = _newest(place(path), _map_or_read if map_large else read)[1]
+    return found
 
 
 def is_large(path: Path) -> bool:
@@ -139,18 +140,22 @@ def read(path: Path) -> Contents:
 
 def state_of(path: Path) -> dict[str, Any]:
     """The state of a checkpoint, of which no table stays in memory; otherwise as :func:`load`."""
-    return _newest(place(path), lambda file: ({}, _verified(file)))[1][1]
+    return about(path)[1]
 
 
-def shapes_of(path: Path) -> dict[str, list[int]]:
-    """The shape of each table of a checkpoint that :func:`state_of` has found whole."""
-    path = place(path)
-    path = path if path.exists() else previous(path)
+def about(path: Path) -> tuple[dict[str, list[int]], dict[str, Any]]:
+    """The same with the shape of each table."""
+    found: tuple[dict[str, list[int]], dict[str, Any]] = _newest(place(path), _about)[1]
+    return found
+
+
+def _about(path: Path) -> tuple[dict[str, list[int]], dict[str, Any]]:
+    state = _verified(path)
     if path.suffix != SHARDS:
-        return {name: list(table.shape) for name, table in tensor_file.header(path)[1].items()}
+        return {name: list(table.shape) for name, table in tensor_file.header(path)[1].items()}, state
     from murp.runs import shards
 
-    return shards.shapes(path)
+    return shards.shapes(path), state
 
 
 def _verified(path: Path) -> dict[str, Any]:
@@ -162,7 +167,7 @@ def _verified(path: Path) -> dict[str, Any]:
     return shards.verify(path)
 
 
-def _newest(path: Path, read: Callable[[Path], Contents]) -> tuple[Path, Contents]:
+def _newest(path: Path, read: Callable[[Path], tuple[Any, dict[str, Any]]]) -> tuple[Path, Any]:
     """The newest whole checkpoint, and what ``read`` makes of it; says so where that is not the one at ``path``."""
     for _ in range(LOOKS):
         try:

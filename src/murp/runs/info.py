@@ -86,9 +86,8 @@ class Info:
 def info(path: Path) -> Info:
     """Read a run folder."""
     config, graph = folder.read_config(path), folder.read_graph(path)
-    state = checkpoint.state_of(path / folder.LAST)
+    shapes, state = checkpoint.about(path / folder.LAST)
     state = checked(state, config, path / folder.LAST, path / folder.CONFIG)
-    shapes = checkpoint.shapes_of(path / folder.LAST)
     return Info(
         path,
         config,
