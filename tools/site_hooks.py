@@ -1,8 +1,8 @@
 """What `mkdocs` does to our pages on the way to the site: see `hooks` in mkdocs.yml.
 
 - Some pages outside docs/ (CONTRIBUTING.md, …) become pages of the site.
-- A link that leaves docs/ would be dead there. A file it names is copied into the site, under ``repository/``. A link to
-  a folder becomes plain text.
+- A link that leaves docs/ would be dead there. A file it names is copied into the site, under ``repository/``. A link
+  to a folder becomes plain text.
 - ``<!-- python: … -->``, ``<!-- parts: … -->`` and ``<!-- commands -->`` in the reference are filled from the package
   itself, so that nothing is missing.
 """
