@@ -1,36 +1,46 @@
 """How smoothly the explorer's disk moves: milliseconds from frame to frame while it is dragged, zoomed and recentred.
 
     python benchmarks/explorer_frames.py --run runs/wn18rr --out results/explorer_frames.json
+    python benchmarks/explorer_frames.py --entities 1000000 --out results/explorer_million.json
 
 A headless Chromium without a GPU shows the page of ``murp explore``, at one and at two device pixels a CSS pixel,
 without edges and with those of the relation that has most. The browser's own clock is switched off: a frame begins
 when the one before is done, so that the time between two is what a frame costs, the page's JavaScript and the
-browser's own painting and compositing together. ``script_ms`` is the part of the page's JavaScript.
+browser's own painting and compositing together. ``script`` is the part of the page's JavaScript.
+
+``processor_ms`` is what a frame costs in processor time (Linux only), which other programs on the machine hardly
+change: on the page's own thread, where script and painting take turns, and in the rest of the browser, which composites
+beside it.
 
 A drag is a pointer going round, a move a frame; zooming is a wheel turned in and out again; recentring is everything
-from the choice of an entity to the page at rest, asking the server included. The trained run matters: how far
-its edges reach is what they cost.
+from the choice of an entity to the page at rest, asking the server included. ``first_view_s`` is the time from the
+address to the first view at rest, the server warm. The trained run matters: how far its edges reach is what they cost.
+With --entities, random weights on a tree of so many entities: whether a graph of that size can be used at all.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import statistics
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from itertools import chain, product
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+import numpy as np
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from exploring import exploring
 from measure import parser, result, store, toy_graph
 from murp import models
 from murp.config import Config
+from murp.graph import KnowledgeGraph, Vocabulary
 from murp.runs import folder
 
 ARGUMENTS = [
@@ -100,12 +110,13 @@ RECENTRE = """() => record((n) => {
 def main(arguments: Sequence[str] | None = None) -> None:
     options = parser(__doc__)
     options.add_argument("--run", help="a trained run; of none, random weights on a toy graph (--quick)")
+    options.add_argument("--entities", type=int, help="instead of a run, random weights on a tree of so many entities")
     chosen = options.parse_args(arguments)
-    if chosen.run is None and not chosen.quick:
-        options.error("name a trained run: --run RUN, or --quick for a toy.")
+    if chosen.run is None and chosen.entities is None and not chosen.quick:
+        options.error("name a trained run: --run RUN, or a number of --entities, or --quick for a toy.")
     frames, centres = (5, 1) if chosen.quick else (FRAMES, CENTRES)
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as engine:
-        run = chosen.run or toy_run(Path(scratch))
+        run = chosen.run or random_run(Path(scratch), tree(chosen.entities) if chosen.entities else toy_graph())
         browser = engine.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
         with exploring(str(run)) as address:
             about = json.load(urlopen(f"{address}api/run"))
@@ -129,22 +140,60 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "browser": f"Chromium {version}, headless, --disable-gpu",
     }
     what = "milliseconds a frame of the explorer's disk in motion"
-    store(result(what, settings, {"limit_ms": LIMIT_MS, "frame_ms": figures}), chosen.out)
+    first_view = {case: first for case, (first, _) in figures.items()}
+    frame = {case: found for case, (_, found) in figures.items()}
+    store(result(what, settings, {"limit_ms": LIMIT_MS, "first_view_s": first_view, "frame_ms": frame}), chosen.out)
 
 
-def moving(browser: Browser, address: str, sharpness: int, frames: int, centres: int) -> dict[str, Any]:
+def moving(browser: Browser, address: str, sharpness: int, frames: int, centres: int) -> tuple[float, dict[str, Any]]:
     """A page's drag and its recentring, each done once before it is measured: the page learns what it can move."""
     page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, device_scale_factor=sharpness)
     page.add_init_script(CLOCK)
+    began = time.perf_counter()
     page.goto(address)
+    page.wait_for_selector("body[data-ready]")
+    first = time.perf_counter() - began
     page.wait_for_selector("#metrics table")  # until these are computed the machine is not at rest
     page.wait_for_selector("body[data-ready]")
     found = {
-        "drag": spread([drag(page, frames) for _ in range(2)][1]),
-        "zoom": spread([page.evaluate(ZOOM, frames) for _ in range(2)][1]),
-        "recentre": spread(list(chain(*[page.evaluate(RECENTRE) for _ in range(1 + centres)][1:]))),
+        "drag": measured(lambda: drag(page, frames)),
+        "zoom": measured(lambda: page.evaluate(ZOOM, frames)),
+        "recentre": measured(lambda: page.evaluate(RECENTRE), centres),
     }
     page.close()
+    return first, found
+
+
+def measured(move: Callable[[], list[list[float]]], times: int = 1) -> dict[str, Any]:
+    """The frames of a movement that is done ``times`` times, after it was done once."""
+    move()
+    before = processor_ms()
+    frames = list(chain(*[move() for _ in range(times)]))
+    after = processor_ms()
+    return {**spread(frames), "processor_ms": {part: (after[part] - before[part]) / len(frames) for part in after}}
+
+
+def processor_ms() -> dict[str, float]:
+    """What the browser has used so far: the page's own thread, and all others; nothing where no system tells."""
+    used = {"page": 0.0, "rest": 0.0}
+    for process in descendants(os.getpid()):
+        with contextlib.suppress(OSError, IndexError):  # it may end meanwhile
+            command = Path(f"/proc/{process}/cmdline").read_text()
+            if "chrom" not in command:
+                continue
+            for thread in Path(f"/proc/{process}/task").iterdir():
+                is_page = "--type=renderer" in command and thread.name == str(process)
+                nanoseconds = int((thread / "schedstat").read_text().split()[0])
+                used["page" if is_page else "rest"] += nanoseconds / 1e6
+    return used if used["page"] else {}
+
+
+def descendants(process: int) -> list[int]:
+    found = []
+    for file in Path(f"/proc/{process}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in map(int, file.read_text().split()):
+                found += [child, *descendants(child)]
     return found
 
 
@@ -175,14 +224,29 @@ def chromium() -> str | None:
     return os.environ.get("MURP_CHROMIUM") or shutil.which("chromium")
 
 
-def toy_run(scratch: Path) -> Path:
-    """Random weights on a toy graph."""
-    graph, config = toy_graph(), Config(dim=5)
+def random_run(scratch: Path, graph: KnowledgeGraph) -> Path:
+    """Random weights on a graph."""
+    config = Config(dim=5)
     model = models.from_config(config, graph.num_entities, graph.num_relations)
     model.initialise(0)
     model.parameters["entity"].mul_(50)
     folder.create(scratch / "run", config, graph, model, {"epoch": 0, "best_mrr": None, "best_epoch": None}, "torch")
     return scratch / "run"
+
+
+def tree(entities: int) -> KnowledgeGraph:
+    """A tree in which each node but the root has a parent drawn from those before it, the first ones more often."""
+    random = np.random.default_rng(0)
+    child = np.arange(1, entities)
+    parent = (child * random.random(entities - 1) ** 2).astype(np.int64)
+    facts = np.stack([child, np.zeros_like(child), parent], axis=1).astype(np.int32)
+    random.shuffle(facts)
+    names = Vocabulary("entity", [f"e{i}" for i in range(entities)])
+    few = min(50, entities // 10)
+    return KnowledgeGraph(
+        f"tree of {entities}", names, Vocabulary("relation", ["parent"]), facts[2 * few :], facts[:few],
+        facts[few : 2 * few],
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 
 Both train the same run to the same bits, in turns. ``share`` is what the recorder itself counts: the part of the
 training's time that it spent on snapshots. ``memory_mb`` is what the process holds at a quarter of the way and at the
-end of the longest watched training, while the page is asked for its newest picture after every epoch.
+end of the last watched training, while the page is asked for its newest picture after every tenth epoch.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REPEATS = 3
 
 
 class Looked(Silent):
-    """Looks at the training after every epoch, as a page in a browser does, and notes the process's memory."""
+    """Looks at the training after every tenth epoch, as a page in a browser does, and notes the process's memory."""
 
     watched: Watched | None = None
 

@@ -202,9 +202,9 @@ def trained_with(engine: str, model: str, turn: int) -> dict[str, Any]:
     chosen = {"engine": engine, "model": model, "optimizer": "sgd", "objective": "bernoulli"}
     if engine == "torch":
         turn += model == "mure"
-        optimizers, objectives = list(RATES), list(registry.OBJECTIVES)
+        optimizers, objectives = list(RATES | registry.OPTIMIZERS), list(registry.OBJECTIVES)
         chosen |= {"optimizer": optimizers[turn % len(optimizers)], "objective": objectives[turn % len(objectives)]}
-    return {**chosen, "lr": RATES[chosen["optimizer"]]}
+    return {**chosen, "lr": RATES.get(chosen["optimizer"], 0.1)}
 
 
 def tally(count: Counter[str], met: dict[str, Any]) -> None:

@@ -13,8 +13,8 @@ from fuzz_oracle import Attempt, WrongRefusal, made_run
 
 from murp.explorer.app import create_app
 from murp.explorer.collection import Collection
-from murp.explorer.security import HEADERS
 from murp.runs import load
+from murp.web.security import HEADERS
 
 REQUESTS = [
     b"/api/predict?relation=r1&head=e1&k=3", b"/api/predict?relation=r0&tail=name+3", b"/api/search?q=na&k=5",

@@ -11,6 +11,7 @@ from random import Random
 
 import pyarrow as pa
 from damage import mutated, mutated_json
+from fuzz_files import one_file
 from fuzz_formats import Damage, facts_table, gz, packed
 from fuzz_oracle import Attempt, Make, told
 
@@ -37,21 +38,6 @@ def read(path: Path) -> KnowledgeGraph:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return sources.read(path)
-
-
-def one_file(name: str, damage: Damage) -> Make:
-    """A reader of one file."""
-
-    def make(scratch: Path) -> Attempt:
-        path = scratch / name
-
-        def attempt(random: Random) -> bool:
-            path.write_bytes(damage(random))
-            return told(lambda: read(path), str(path))
-
-        return attempt
-
-    return make
 
 
 def wounded(ending: str) -> Damage:
@@ -119,18 +105,18 @@ def fill_hugging_face(folder: Path) -> None:
 
 
 GRAPHS: dict[str, tuple[int, Make]] = {
-    "triples .jsonl": (3_000, one_file("facts.jsonl", wounded(".jsonl"))),
-    "triples of Neo4j .csv": (3_000, one_file("facts.csv", wounded(".csv"))),
-    "graph .nt": (4_000, one_file("facts.nt", wounded(".nt"))),
-    "graph .nq": (2_000, one_file("facts.nq", wounded(".nq"))),
-    "graph .ttl": (4_000, one_file("facts.ttl", wounded(".ttl"))),
-    "graph .ttl.gz": (1_000, one_file("facts.ttl.gz", packed(wounded(".ttl"), gz))),
-    "graph .trig": (2_000, one_file("facts.trig", wounded(".trig"))),
-    "graph .rdf": (3_000, one_file("facts.rdf", wounded(".rdf"))),
-    "graph .owl": (4_000, one_file("facts.owl", wounded(".owl"))),
-    "graph .jsonld": (3_000, one_file("facts.jsonld", wounded(".jsonld"))),
-    "graph .obo": (4_000, one_file("facts.obo", wounded(".obo"))),
-    "graph .graphml": (4_000, one_file("facts.graphml", wounded(".graphml"))),
+    "triples .jsonl": (3_000, one_file("facts.jsonl", wounded(".jsonl"), read)),
+    "triples of Neo4j .csv": (3_000, one_file("facts.csv", wounded(".csv"), read)),
+    "graph .nt": (4_000, one_file("facts.nt", wounded(".nt"), read)),
+    "graph .nq": (2_000, one_file("facts.nq", wounded(".nq"), read)),
+    "graph .ttl": (4_000, one_file("facts.ttl", wounded(".ttl"), read)),
+    "graph .ttl.gz": (1_000, one_file("facts.ttl.gz", packed(wounded(".ttl"), gz), read)),
+    "graph .trig": (2_000, one_file("facts.trig", wounded(".trig"), read)),
+    "graph .rdf": (3_000, one_file("facts.rdf", wounded(".rdf"), read)),
+    "graph .owl": (4_000, one_file("facts.owl", wounded(".owl"), read)),
+    "graph .jsonld": (3_000, one_file("facts.jsonld", wounded(".jsonld"), read)),
+    "graph .obo": (4_000, one_file("facts.obo", wounded(".obo"), read)),
+    "graph .graphml": (4_000, one_file("facts.graphml", wounded(".graphml"), read)),
     "graph .sql": (1_000, make_query),
     "folder of Neo4j": (2_000, a_folder(fill_neo4j)),
     "folder of Hugging Face": (2_000, a_folder(fill_hugging_face)),

@@ -58,6 +58,11 @@ _TRITON_STEPS = [
     "triton_math or every_transformation or several_tiles or set_back or draws"
     " or zeros and triton or side_by_side and mure",
 ]
+_OBJECTIVES = ["tests/objectives/test_objectives.py", "tests/objectives/test_grouped_answers.py"]
+_OPTIMIZERS = ["tests/optimizers/test_optimizers.py", "tests/kernels/test_optimizer_loops.py"]
+_NEGATIVES = ["tests/negatives/test_negatives.py", "-k", "not resuming"]
+_REGULARIZERS = ["tests/regularizers/test_regularizers.py", "-k", "not resumes"]
+_GATHERED = ["tests/kernels/test_gathered.py", "tests/engines/test_steps_by_tables.py"]
 # What is mutated, and the tests that are asked.
 MODULES: dict[str, list[str]] = {
     "geometry/poincare": ["tests/geometry", "--ignore=tests/geometry/test_hyperboloid.py", *_SPACES[1:]],
@@ -68,6 +73,7 @@ MODULES: dict[str, list[str]] = {
     "geometry/product": _LAWS,
     "geometry/disk": ["tests/geometry/test_batches.py", "tests/geometry/test_disk_laws.py"],
     "engines/step": ["tests/engines/test_step.py"],
+    "engines/updates": ["tests/engines/test_steps_by_tables.py", "tests/engines/test_step.py", *_OPTIMIZERS],
     "engines/numba_engine": _THREADS,
     "engines/numba_steps": _THREADS,
     "engines/numba_math": _NUMBA_STEPS,
@@ -93,6 +99,51 @@ MODULES: dict[str, list[str]] = {
     "kernels/numba_products": _PRODUCTS,
     "kernels/products": _PRODUCTS,
     "kernels/waiting": ["tests/test_threads.py", "-k", "same_bits or refuses"],
+    "kernels/gathered": _GATHERED,
+    "kernels/numba_gathered": _GATHERED,
+    "kernels/all_entities": ["tests/kernels/test_all_entities.py"],
+    "kernels/numba_all_entities": ["tests/kernels/test_all_entities.py"],
+    "kernels/numba_optimizers": _OPTIMIZERS,
+    **dict.fromkeys(
+        (
+            "objectives/objective",
+            "objectives/every_score",
+            "objectives/bernoulli",
+            "objectives/self_adversarial",
+            "objectives/softmax",
+            "objectives/margin",
+            "objectives/one_vs_all",
+            "objectives/k_vs_all",
+        ),
+        _OBJECTIVES,
+    ),
+    **dict.fromkeys(
+        ("optimizers/optimizer", "optimizers/sgd", "optimizers/adagrad", "optimizers/row_adagrad", "optimizers/adam"),
+        _OPTIMIZERS,
+    ),
+    **dict.fromkeys(
+        (
+            "negatives/negatives",
+            "negatives/uniform",
+            "negatives/with_subject",
+            "negatives/both_sides",
+            "negatives/shared",
+            "negatives/by_relation",
+            "negatives/checked",
+            "negatives/unrelated",
+        ),
+        _NEGATIVES,
+    ),
+    **dict.fromkeys(
+        (
+            "regularizers/regularizer",
+            "regularizers/l2",
+            "regularizers/n3",
+            "regularizers/dura",
+            "regularizers/relation_prediction",
+        ),
+        _REGULARIZERS,
+    ),
     "models/blocks": ["tests/models", "tests/kernels/test_ties.py", "-k", "scores or torch or nearest or generic"],
     "models/model": ["tests/models", "tests/engines/test_step.py", "tests/prediction/test_top.py"],
     "threads": ["tests/test_threads.py"],

@@ -17,6 +17,8 @@ from murp.paper import report, running
 TWINS: dict[str, list[Any]] = {
     "train": [murp.train, murp.resume],
     "sweep": [murp.sweep],
+    "extend": [murp.Run.extend],
+    "tune": [murp.tune],
     "evaluate": [murp.evaluate, murp.Run.evaluate],
     "compare": [murp.compare, murp.Run.compare],
     "embed": [murp.embed],
@@ -26,9 +28,11 @@ TWINS: dict[str, list[Any]] = {
     "calibrate": [murp.Run.calibrate],
     "classify": [murp.Run.classify],
     "nearest": [murp.Run.nearest],
+    "index": [murp.Run.index],
     "info": [murp.Run.info],
     "plot": [murp.Run.plot],
     "explore": [murp.Run.explore, murp.Run.page, murp.Run.film],
+    "serve": [murp.serve],
     "analyze": [murp.analyze, murp.Run.analyze, murp.Run.higher],
     "export": [murp.Run.export],
     "import": [murp.import_run],
@@ -40,12 +44,11 @@ TWINS: dict[str, list[Any]] = {
     "recipes": [],
     "paper list": [running.items],
     "paper run": [running.run],
+    "paper config": [running.config],
     "paper report": [report.write],
 }
 # Commands that come later, each with its reason; once Python has the name it belongs into TWINS.
-LATER = {
-    "tune": "a search for settings: the command and murp.tune come together",
-}
+LATER: dict[str, str] = {}
 # Commands that are made of others.
 SHOWS = {"demo": "murp.train, murp.embed and Run.explore with settings for a minute's show"}
 
@@ -69,7 +72,8 @@ ELSEWHERE: dict[str, str] = {
     "train resume": "murp.resume",
     "train data": "the graph",
     "sweep data": "the graph",
-    "embed data": "the graph",
+    "tune data": "the graph",
+    "tune report": "Tuning.report, which every search writes",
     "reconstruct run_folder": "murp.load",
     "explore export": "Run.page",
     "explore film": "Run.film",
@@ -82,11 +86,11 @@ ELSEWHERE: dict[str, str] = {
 
 def commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     """Every command with its parser, `data audit` and its like as one word each."""
-    for word in ("train", "sweep"):  # the settings are added to the command that is given
+    for word in ("train", "sweep", "tune"):  # the settings are added to the command that is given
         top = _subparsers(parser([word]))
         yield word, top[word]
     for name, command in top.items():
-        if name in ("train", "sweep"):
+        if name in ("train", "sweep", "tune"):
             continue
         verbs = _subparsers(command)
         yield from ((f"{name} {verb}", one) for verb, one in verbs.items()) if verbs else ((name, command),)
@@ -123,4 +127,4 @@ def test_a_twin_says_what_it_does(twin: Callable[..., Any]) -> None:
     assert twin.__doc__
     parameters = inspect.signature(twin).parameters.values()
     open_ended = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_KEYWORD]
-    assert not open_ended or twin in (murp.train, murp.sweep)  # which name every setting too
+    assert not open_ended or twin in (murp.train, murp.sweep, murp.tune)  # which name every setting too

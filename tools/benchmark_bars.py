@@ -243,10 +243,18 @@ BARS = (
         "s",
     ),
     Bar(
-        "the explorer's disk, a frame in motion, 95 of 100 in the slowest case",
+        "the explorer's disk, a frame while it is dragged or zoomed, 95 of 100 in the slowest case",
         "explorer_frames",
-        lambda figures: max(part["p95"] for case in figures["frame_ms"].values() for part in case.values()) / 1e3,
-        1 / 30,
+        lambda figures: (
+            max(
+                part["p95"]
+                for case in figures["frame_ms"].values()
+                for name, part in case.items()
+                if name != "recentre"
+            )
+            / 1e3
+        ),
+        0.016,
         "s",
     ),
     Bar("ten million triples read, numbered, split", "cpu_reading", _of("parsed", "seconds", "median"), 30, "s"),

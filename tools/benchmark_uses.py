@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from typing import Any
 
 from benchmark_results import NAMES, by_processor, machine, result, spread, table, time, times
 
@@ -213,6 +214,13 @@ def pictures() -> list[str]:
     return ["## Pictures", note, table(["`murp plot`", "seconds"], rows), machine(stored)]
 
 
+def _frame(part: dict[str, Any]) -> list[str]:
+    """What a frame took, and what it cost where that was measured."""
+    processor = part.get("processor_ms") or {}
+    taken = [time(part[key] / 1e3) for key in ("median", "p95", "script_median")]
+    return taken + [time(processor[where] / 1e3) if processor else "–" for where in ("page", "rest")]
+
+
 def frames() -> list[str]:
     """The explorer's disk in motion."""
     stored = result("explorer_frames")
@@ -220,7 +228,7 @@ def frames() -> list[str]:
         return []
     settings, figures = stored["settings"], stored["figures"]["frame_ms"]
     rows = [
-        [case, motion, str(part["frames"]), *(time(part[key] / 1e3) for key in ("median", "p95", "script_median"))]
+        [case, motion, str(part["frames"]), *_frame(part)]
         for case, motions in figures.items()
         for motion, part in motions.items()
     ]
@@ -232,5 +240,8 @@ def frames() -> list[str]:
         "off; `recentre` includes asking the server. A moving picture leaves out what the machine is too slow for: "
         "edges far from the middle, and the second device pixel. At rest everything is drawn."
     )
+    if first := stored["figures"].get("first_view_s"):
+        note += f" The first view is there after {min(first.values()):.1f} to {max(first.values()):.1f} s."
     head = ["", "", "frames", "a frame, median", "95 of 100", "of the median, the page's script"]
+    head += ["processor time of the page's thread", "of the rest of the browser"]
     return ["## The explorer's disk in motion", note, table(head, rows), machine(stored)]

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from murp.api.graphs import hierarchy_split as hierarchy_split
     from murp.api.hierarchies import embed as embed
     from murp.api.run import Run as Run
+    from murp.api.serving import serve as serve
     from murp.api.training import compare as compare
     from murp.api.training import evaluate as evaluate
     from murp.api.training import import_run as import_run
@@ -40,11 +41,14 @@ if TYPE_CHECKING:
     from murp.api.training import resume as resume
     from murp.api.training import sweep as sweep
     from murp.api.training import train as train
+    from murp.api.tuning import tune as tune
+    from murp.client import Client as Client
     from murp.config import Config as Config
     from murp.errors import MurpError as MurpError
     from murp.graph import KnowledgeGraph as KnowledgeGraph
 
 _HOMES = {
+    "Client": "murp.client",
     "Config": "murp.config",
     "KnowledgeGraph": "murp.graph",
     "MurpError": "murp.errors",
@@ -61,10 +65,13 @@ _HOMES = {
     "import_run": "murp.api.training",
     "load": "murp.api.training",
     "resume": "murp.api.training",
+    "serve": "murp.api.serving",
     "sweep": "murp.api.training",
     "train": "murp.api.training",
+    "tune": "murp.api.tuning",
 }
 __all__ = [
+    "Client",
     "Config",
     "KnowledgeGraph",
     "MurpError",
@@ -82,8 +89,10 @@ __all__ = [
     "import_run",
     "load",
     "resume",
+    "serve",
     "sweep",
     "train",
+    "tune",
 ]
 
 

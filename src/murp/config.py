@@ -20,7 +20,7 @@ from typing import Any, Self
 from murp import registry
 from murp.errors import ConfigError
 from murp.paths import not_a_file
-from murp.settings import Part, Setting, refuse_unknown, setting
+from murp.settings import Part, Setting, Span, refuse_unknown, setting
 
 # Files of before, when every run had all settings, name these of MuRP and MuRE in every run.
 OF_EVERY_RUN = {"curvature": 1.0, "transformation": "published", "bias": "both"}
@@ -48,7 +48,10 @@ class Config(Part):
     epochs: int = setting(
         100, "passes over the training triples and their reciprocals; the paper: 500", least=1, free=True
     )
-    batch_size: int = setting(128, "positive triples a step", least=1)
+    init_from: str = setting(
+        "", "run folder whose weights training starts from, where names are the same; empty: fresh initial values"
+    )
+    batch_size: int = setting(128, "positive triples a step", least=1, search=Span(64, 1024, log=True))
     seed: int = setting(
         0, "same seed, same machine, same number of threads: same bits on the CPU", least=0, most=2**63 - 1
     )

@@ -126,4 +126,6 @@ def _imported(kind: str, place: str) -> type[Any]:
         ) from error
     if not (isinstance(found, type) and issubclass(found, Part)):
         raise ConfigError(f"{kind} {place} is no class of that kind: derive it from the base class (see the guide).")
+    if missing := sorted(found.__abstractmethods__):
+        raise ConfigError(f"{kind} {place} does not define {', '.join(missing)}: write it as its base class explains.")
     return found

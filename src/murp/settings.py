@@ -4,15 +4,16 @@ A part of a run (a model, an objective, an optimizer, …) is a class that deriv
 settings as class attributes:
 
     class Margin(Sampled):
-        margin: float = setting(1.0, "how far true triples are to lie above false ones", above=0)
+        margin: float = setting(1.0, "how far true triples are to lie above false ones", above=0, search=Span(0.1, 10))
 
-The file ``config.toml``, the command line, ``--help`` and Python follow from that one line.
+The file ``config.toml``, the command line, ``--help``, Python and what `murp tune` searches follow from that one line.
 """
 
 from __future__ import annotations
 
 import difflib
 import math
+from abc import ABC
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -22,6 +23,22 @@ from murp.paths import not_text
 
 LARGEST = 2**63 - 1  # of whole numbers: no library below counts further
 _WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+
+
+@dataclass(frozen=True)
+class Span:
+    """Numbers to search for a good one: ``low`` to ``high``, evenly, or (``log``) evenly by their logarithm."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.low:g}..{self.high:g}"
+
+
+# What is searched: a span of numbers, or values to choose from.
+Search = Span | tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -36,6 +53,7 @@ class Setting:
     above: float | None = None
     below: float | None = None
     free: bool = False  # may change in a run that has begun
+    search: Search | None = None  # what `murp tune` tries, where nothing else is asked for
     name: str = ""
 
     @property
@@ -82,12 +100,29 @@ def setting(
     above: float | None = None,
     below: float | None = None,
     free: bool = False,
+    search: Search | None = None,
 ) -> Any:
-    """A setting of the class it stands in; see :class:`Part`. The class keeps the default under its name."""
-    return Setting(default, help, choices, least, most, above, below, free)
+    """A setting of the class it stands in; see :class:`Part`. The class keeps the default under its name.
+
+    ``search`` is what `murp tune` tries; without it the setting stays at its value.
+    """
+    return Setting(default, help, choices, least, most, above, below, free, search)
 
 
-class Part:
+@dataclass(frozen=True)
+class Again:
+    """See :func:`again`."""
+
+    default: Any
+    search: Search
+
+
+def again(default: Any, *, search: Search) -> Any:
+    """Another default and other values to search, for a setting of a base class."""
+    return Again(default, search)
+
+
+class Part(ABC):  # noqa: B024 - the base class of a kind says what it must define
     """Something with settings of its own. ``settings`` are all of them, those of its base classes first."""
 
     settings: ClassVar[dict[str, Setting]] = {}
@@ -99,6 +134,9 @@ class Part:
             if isinstance(value, Setting):
                 cls.settings[name] = Setting(**{**vars(value), "name": name})
                 setattr(cls, name, value.default)
+            elif isinstance(value, Again):
+                cls.settings[name] = Setting(**{**vars(cls.settings[name]), **vars(value)})
+                setattr(cls, name, value.default)
             elif name in cls.settings and not callable(value):  # another default for a setting of a base class
                 cls.settings[name] = Setting(**{**vars(cls.settings[name]), "default": value})
 
@@ -107,7 +145,7 @@ class Part:
         for name, one in self.settings.items():
             setattr(self, name, one.checked(values.get(name, one.default)))
 
-    @classmethod
+    @classmethod  # noqa: B027 - most refuse nothing
     def refuse(cls, config: Any) -> None:
         """Raise where this part cannot do what the other settings of a run ask for, with what it can."""
 

@@ -279,3 +279,20 @@ class Choice:
     def _pause(self, place: int) -> int:
         slower: float = self._seconds[place] / max(self._seconds[self._best], 1e-9)
         return int(20 * min(max(slower, 1.0), 10.0))
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """PyTorch on this thread alone, and on threads that are started meanwhile: for servers.
+
+    Answers take a millisecond: threads would cost more than they bring. And a forked child has none of those that its
+    parent had started: PyTorch would wait for them for ever.
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

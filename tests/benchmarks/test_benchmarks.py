@@ -22,9 +22,13 @@ from textbook import TextbookMuRP
 
 ROOT = Path(__file__).resolve().parents[2]
 IN_PROCESS = {
-    "any_model", "cpu_step", "cpu_evaluation", "explorer_watched", "hierarchy", "protocols", "time_to_quality",
+    "adaptive_ablation", "any_model", "cpu_step", "cpu_evaluation", "explorer_watched", "extending", "hierarchy",
+    "protocols", "time_to_quality", "tuning",
 }  # fmt: skip
-BY_PROCESS = {"cpu_many_entities", "cpu_neighbours", "cpu_reading", "explorer_load", "plots", "start_up"}
+BY_PROCESS = {
+    "cpu_many_entities", "cpu_neighbours", "cpu_reading", "explorer_load", "plots", "scale_finding", "scale_reading",
+    "serve_load", "start_up",
+}  # fmt: skip
 IN_A_BROWSER = {"explorer_frames"}
 
 

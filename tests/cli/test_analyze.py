@@ -122,6 +122,7 @@ def test_where_the_graph_decides_nothing(run: Path, said: Callable[..., str]) ->
 
 def test_questions_that_make_no_sense(dataset: Path, run: Path, refused: Callable[..., str]) -> None:
     assert "either DATA or --run" in refused("analyze")
+    assert f"is a run folder, not a dataset: `murp analyze --run {run}`" in refused("analyze", run)
     assert "either DATA or --run" in refused("analyze", dataset, "--run", run)
     assert "needs --run" in refused("analyze", dataset, "--higher", "p1", "p2")
     assert "go together" in refused("analyze", "--run", run, "--higher", "p1", "p2")

@@ -114,6 +114,17 @@ def test_progress_is_shown_on_a_terminal(run: Path, queries: Path, tmp_path: Pat
     assert (result.returncode, result.stderr) == (0, "")
 
 
+def test_one_question_is_answered_into_a_file_with_the_columns_of_many(run: Path, tmp_path: Path) -> None:
+    queries, many, one = tmp_path / "q.tsv", tmp_path / "many.csv", tmp_path / "one.csv"
+    queries.write_text("head\trelation\ttail\n?\tchild_of\tp1\n")
+    ok("predict", run, "--queries", queries, "-k", "3", "--out", many)
+    question = ("predict", run, "--tail", "p1", "--relation", "child_of", "-k", "3", "--out", one)
+    assert ok(*question) == f"wrote 3 answers into {one}\n"
+    assert one.read_text() == many.read_text()
+    assert "exists already" in refused(*question)
+    assert json.loads(ok(*question, "--force", "--json")) == {"out": str(one), "queries": 1, "rows": 3}
+
+
 def test_bad_questions_are_named_with_their_line_and_nothing_is_written(run: Path, tmp_path: Path) -> None:
     path, out = tmp_path / "q.tsv", tmp_path / "out.parquet"
     for text, expected in (
@@ -128,8 +139,12 @@ def test_bad_questions_are_named_with_their_line_and_nothing_is_written(run: Pat
     assert "must end in .parquet, .csv or .jsonl" in refused("predict", run, "--queries", path, "--out", tmp_path / "x")
     assert "--queries needs --out" in refused("predict", run, "--queries", path)
     assert "--head needs --relation" in refused("predict", run, "--head", "p1")
-    assert "--out does not go with --tail" in refused(
-        "predict", run, "--tail", "p1", "--relation", "child_of", "--out", out
+    question = ("predict", run, "--tail", "p1", "--relation", "child_of")
+    assert "--memory does not go with --tail" in refused(*question, "--memory", "5")
+    assert "give --out FILE" in refused(*question, "--force")
+    assert "--format does not go with --out" in refused(*question, "--out", out, "--format", "csv")
+    assert "unknown entity 'nobody'" in refused(
+        "predict", run, "--head", "nobody", "--relation", "child_of", "--out", out
     )
     assert [p.name for p in tmp_path.iterdir()] == ["q.tsv"]
 

@@ -40,6 +40,26 @@ def test_failed_runs_stand_last_with_their_reasons_below_and_the_status_tells(fa
         assert "became NaN or infinite" in lines[6]
 
 
+def test_a_sweep_is_told_of_its_data_what_a_training_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "facts.tsv"
+    path.write_text("source\trelation\ttarget\n" + "".join(f"a{i}\tr\ta{(3 * i + 1) % 20}\n" for i in range(20)))
+    words = [*SWEEP, "--data", path, "--epochs", "1", "--quiet", "--json"]
+    for more, entities in ((["--no-header"], 22), ([], 20)):
+        out = tmp_path / f"grid{entities}"
+        ok(*words, *more, "--out", out)
+        assert json.loads(ok("info", next(out.glob("*/config.toml")).parent, "--json"))["graph"]["entities"] == entities
+
+
+@pytest.mark.parametrize(
+    ("option", "values"), [("split-seed", "0 1"), ("columns", "head=1,relation=2,tail=3 head=3,relation=2,tail=1")]
+)
+def test_a_sweep_over_graphs_is_refused(facts: Path, option: str, values: str, tmp_path: Path) -> None:
+    """All runs would be of the first graph, and say that they are of others."""
+    told = refused(*SWEEP, "--data", facts, "--out", tmp_path / "grid", f"--{option}", *values.split())
+    assert f"a sweep has one graph: give {option.replace('-', '_')} one value" in told
+    assert not (tmp_path / "grid").exists()
+
+
 def test_every_line_names_its_run(facts: Path, tmp_path: Path) -> None:
     words = [*SWEEP, "--data", facts, "--out", tmp_path / "a", "--lr", "1", "2", "--epochs", "2"]
     runs = [str(tmp_path / "a" / name) for name in ("lr1.0", "lr2.0")]
@@ -47,6 +67,15 @@ def test_every_line_names_its_run(facts: Path, tmp_path: Path) -> None:
     assert [record["run"] for record in records if "epoch" in record and "loss" in record] == 2 * runs[:1] + 2 * runs[
         1:
     ]
+
+
+def test_without_out_the_runs_go_under_runs_and_the_same_command_finds_them_again(facts: Path, tmp_path: Path) -> None:
+    command = [*SWEEP, "--data", facts, "--lr", "1", "2", "--epochs", "2"]
+    first = ok(*command, cwd=tmp_path)
+    home = Path("runs") / "facts-sweep-lr"
+    assert first.splitlines()[-1] == f"saved in {home}"
+    assert sorted(p.name for p in (tmp_path / home).iterdir() if p.is_dir()) == ["lr1.0", "lr2.0"]
+    assert json.loads(ok(*command, "--json", cwd=tmp_path).splitlines()[-1])["out"] == str(home)
 
 
 def test_json_tells_of_failures_too(facts: Path, tmp_path: Path) -> None:

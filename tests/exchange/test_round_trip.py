@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -19,14 +20,19 @@ from murp.exchange import export, import_run
 from murp.exchange.contents import score_formula
 from murp.exchange.importing import read
 from murp.exchange.text import unique_words
+from murp.export_formats import FORMATS, Format
 from murp.geometry import hyperboloid, poincare
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.models import BIASES, MODELS, TRANSFORMATIONS
 from murp.runs import Run, folder, load
 
-WHOLE = {"npz": "out.npz", "parquet": "out", "safetensors": "out.safetensors", "hub-folder": "out"}
-PARTIAL = {"word2vec": "out", "tensorboard": "out"}
+WHOLE = {to: f"out{form.ending}" for to, form in FORMATS.items() if form.read is not None}
+PARTIAL = {to: f"out{form.ending}" for to, form in FORMATS.items() if form.read is None}
 whole = pytest.mark.parametrize("to", WHOLE)
+
+
+def test_formats_have_the_names_that_editors_offer() -> None:
+    assert get_args(Format) == tuple(FORMATS)
 
 
 @pytest.fixture
@@ -240,9 +246,9 @@ def test_nothing_that_exists_is_overwritten(make_run: MakeRun, tmp_path: Path, t
 class TestRefused:
     @pytest.mark.parametrize("to", PARTIAL)
     def test_formats_that_cannot_hold_the_model(self, make_run: MakeRun, tmp_path: Path, to: str) -> None:
-        export(make_run(), to, tmp_path / "out")
+        export(make_run(), to, tmp_path / PARTIAL[to])
         with pytest.raises(DataError, match=f"{to}, which holds the entities' vectors alone"):
-            import_run(tmp_path / "out", tmp_path / "back", "wordnet-mini")
+            import_run(tmp_path / PARTIAL[to], tmp_path / "back", "wordnet-mini")
 
     def test_another_graph(self, make_run: MakeRun, small_tree: KnowledgeGraph, tmp_path: Path) -> None:
         export(make_run(), "npz", tmp_path / "out.npz")

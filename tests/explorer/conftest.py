@@ -44,6 +44,19 @@ def two(runs: list[Run]) -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="session")
+def laid_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `murp demo tree` makes, small: the furniture of WordNet, laid out, and embedded in 2 and 3 dimensions."""
+    from murp.explorer import growing
+
+    path = tmp_path_factory.mktemp("demo") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(growing, "DIMENSIONS", (2, 3))
+        patch.setattr(growing, "EPOCHS", 1)
+        growing.grow(growing.branch_of(KnowledgeGraph.load("wordnet-mini"), "furniture.n.01"), path)
+    return path
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """A Chromium."""

@@ -16,10 +16,10 @@ from murp import models
 from murp.config import Config
 from murp.explorer.app import create_app
 from murp.explorer.collection import Collection
-from murp.explorer.door import Server
-from murp.explorer.server import bind, configured
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.runs import Run, folder
+from murp.web.door import Server
+from murp.web.server import bind, configured
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it would rather have a successor of httpx, and works with both

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from murp.config import Config
 from murp.explorer import answers, schema
 from murp.explorer.collection import Collection
-from murp.explorer.names import Names
 from murp.graph import SPLITS, KnowledgeGraph, Vocabulary
 from murp.models import BIASES, TRANSFORMATIONS
 from murp.prediction.search import Scores
 from murp.projection import Points, question
 from murp.runs import Run
+from murp.web.names import Names
 
 NOBODY = np.zeros(0, np.int32)
 

@@ -290,7 +290,7 @@ def test_what_a_screen_reader_finds(page: Page, one: str) -> None:
 
 
 LAWS = """async () => {
-  const { poincare, euclidean, carry, moved } = await import("/page/spaces.js");
+  const { poincare, euclidean, carry } = await import("/page/spaces.js");
   const { traceEdges } = await import("/page/geodesics.js");
   const distance = {
     poincare: (p, q) => Math.acosh(1 + 2 * ((p[0] - q[0]) ** 2 + (p[1] - q[1]) ** 2)
@@ -303,17 +303,20 @@ LAWS = """async () => {
     const [radius, angle] = [0.95 * Math.sqrt(random()), 7 * random()];
     return [radius * Math.cos(angle), radius * Math.sin(angle)];
   };
-  const worst = { isometry: 0, carry: 0, inverse: 0, halfway: 0, drawn: 0, geodesic: 0 };
+  const worst = { isometry: 0, together: 0, carry: 0, inverse: 0, halfway: 0, drawn: 0, geodesic: 0 };
   const note = (law, error) => { worst[law] = Math.max(worst[law], Number.isFinite(error) ? error : 1e9); };
   for (const [name, space] of Object.entries({ poincare, euclidean })) {
     const d = distance[name];
     for (let i = 0; i < 300; i += 1) {
       const [p, q, x, y] = [point(), point(), point(), point()];
       const m = space.compose(space.rotation(7 * random()), carry(space, ...p, ...q));
-      const move = (z) => moved(space, m, ...z);
+      const move = (z) => space.image(m, ...z);
       note("isometry", Math.abs(d(move(x), move(y)) - d(x, y)) / (1 + d(x, y)));
-      note("carry", d(moved(space, carry(space, ...p, ...q), ...p), q));
-      note("inverse", d(moved(space, space.inverse(m), ...move(x)), x));
+      const together = new Float32Array(4);
+      space.apply(m, Float32Array.from([...x, ...y]), together);
+      note("together", Math.hypot(...[...move(x), ...move(y)].map((value, n) => value - together[n])));
+      note("carry", d(space.image(carry(space, ...p, ...q), ...p), q));
+      note("inverse", d(space.image(space.inverse(m), ...move(x)), x));
       note("halfway", Math.abs(2 * d([0, 0], space.share(...p, 0.5)) - d([0, 0], p)));
       note("drawn", d(space.undrawn(...space.drawn(...p)), p));
       // A geodesic is where the two distances add up.

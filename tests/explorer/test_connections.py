@@ -17,9 +17,10 @@ from exhibits import TestClient, client_of, made_run, nasty_graph, serving, wait
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from murp.explorer import door, protocol, schema
-from murp.explorer.security import HEADERS
+from murp.explorer import schema
 from murp.graph import KnowledgeGraph
+from murp.web import door, protocol
+from murp.web.security import HEADERS
 
 LIMIT = 30  # seconds until a test gives up
 HOST = b"Host: 127.0.0.1\r\n"

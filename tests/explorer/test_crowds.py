@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 from exhibits import client_of, made_run, nasty_graph, running, serving, wait_for
 
-from murp.explorer import door, protocol
 from murp.graph import KnowledgeGraph
+from murp.web import door, protocol
 
 LIMIT = 30  # seconds until a test gives up
 ASK = b"GET /api/run HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"

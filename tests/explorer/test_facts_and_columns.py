@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from exhibits import client_of, made_run, nasty_graph
 
-from murp.errors import DataError, UnknownNameError
+from murp.errors import DataError
 from murp.explorer.collection import Collection
 from murp.explorer.columns import column, communities, read_columns
+from murp.explorer.columns import names as column_names
 from murp.explorer.facts import likely_of, stated_of, supports
 from murp.graph import KnowledgeGraph
 from murp.runs import Run
@@ -90,8 +91,37 @@ def test_columns_of_a_file(run: Run, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="line 1: a file of columns is tab-separated"):
         read_columns(file, run.graph)
     file.write_text("id\tkind\nnobody\tx\n", encoding="utf-8")
-    with pytest.raises(UnknownNameError):
+    with pytest.raises(DataError, match="none of its 1 rows begins with an entity of"):
         read_columns(file, run.graph)
+
+
+def test_a_column_of_the_names_file(run: Run, tmp_path: Path) -> None:
+    """Names and glosses are no colours, and a file of names may have more entities than the graph."""
+    file = tmp_path / "entity_names.tsv"
+    file.write_text("id\tname\tkind\tgloss\nn1\tx\tanimal\ty\nn2\tu\tplant\tv\nnobody\ta\tb\tc\n", encoding="utf-8")
+    found = read_columns(file, run.graph)
+    assert list(found) == ["kind"]
+    assert (found["kind"][1], found["kind"][2], found["kind"][3]) == ("animal", "plant", None)
+    assert Collection([run], found).columns == found
+    file.write_text("id\tname\nn1\tx\n", encoding="utf-8")
+    with pytest.raises(DataError, match="neither name nor gloss"):
+        read_columns(file, run.graph)
+
+
+def test_the_type_is_what_most_are_instances_of(tmp_path: Path) -> None:
+    from murp.graph import Vocabulary
+
+    names = Vocabulary("entity", ["city", "river", "rome", "bonn", "rhine"])
+    relations = Vocabulary("relation", ["http://x.org/#type", "near"])
+    facts = np.array([(2, 0, 0), (3, 0, 0), (3, 0, 1), (4, 0, 1), (4, 0, 0), (2, 1, 4)], dtype=np.int32)
+    graph = KnowledgeGraph("places", names, relations, facts, facts[:0], facts[:0])
+    shown = Collection([made_run(tmp_path, graph)])
+    assert "type" in column_names(shown)
+    found = column(shown, 1, "type")
+    assert found["is_category"]
+    assert found["labels"] == ["city", "others"]  # three of three; city and river themselves have no type
+    other = KnowledgeGraph("places", names, Vocabulary("relation", ["has", "near"]), facts, facts[:0], facts[:0])
+    assert "type" not in column_names(Collection([made_run(tmp_path, other)]))
 
 
 def test_communities_are_what_facts_join() -> None:

@@ -53,6 +53,19 @@ def test_enter_takes_what_is_typed_and_not_what_was(page: Page, one: str) -> Non
     assert not page.locator("#completions").is_visible()
 
 
+def test_search_finds_by_gloss_and_by_relation(page: Page, one: str) -> None:
+    visit(page, one)
+    page.locator("#search").fill("木")  # in the name of one, and in the glosses of others
+    page.get_by_role("option").first.wait_for()
+    names = page.locator("#completions strong").all_inner_texts()
+    assert any("木" not in name for name in names)
+    page.locator("#search").fill("next")
+    page.locator("#completions li", has_text="next").first.click()
+    expect(page.locator("#relation")).to_have_value("next")
+    settled(page)
+    assert "relation=next" in page.url
+
+
 def test_no_match_is_shown(page: Page, one: str) -> None:
     visit(page, one)
     page.locator("#search").fill("unheard of")

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from murp.errors import MurpError, NotFiniteError
 from murp.explorer import schema
-from murp.explorer.encoding import packed, to_json
-from murp.explorer.security import HEADERS, allowed
-from murp.explorer.server import bind
 from murp.graph import KnowledgeGraph
+from murp.web.encoding import packed, to_json
+from murp.web.security import HEADERS, allowed
+from murp.web.server import bind
 
 
 @pytest.fixture
@@ -33,8 +33,8 @@ REFUSED = [
     ("/api/predict?relation=parent&head=n1&k=0", 422, "k: "),
     ("/api/predict?relation=parent&head=n1&k=1001", 422, "k: "),
     ("/api/predict?relation=parent&head=n1&k=ten", 422, "k: "),
-    ("/api/predict?relation=parent&head=n1&run=3", 422, "run: "),
-    ("/api/predict?relation=parent&head=n1&run=2", 404, "no second run"),
+    ("/api/predict?relation=parent&head=n1&run=5", 422, "run: "),
+    ("/api/predict?relation=parent&head=n1&run=2", 404, "there is no run 2"),
     ("/api/predict?relation=parent&head=nod+12", 404, "unknown entity 'nod 12'. Closest: node 12"),
     ("/api/predict?relation=paren&head=n1", 404, "unknown relation 'paren'"),
     ("/api/predict?relation=parent&head=", 404, "unknown entity ''"),
@@ -47,7 +47,7 @@ REFUSED = [
     ("/api/question?relation=parent&head=n1&projection=mercator", 422, "projection: "),
     ("/api/edges?relation=nothing", 404, "unknown relation 'nothing'"),
     ("/api/entity", 422, "entity: Field required"),
-    ("/api/metrics?run=2", 404, "no second run"),
+    ("/api/metrics?run=2", 404, "there is no run 2"),
     ("/api/nothing", 404, "Not Found"),
     ("/docs", 404, "Not Found"),
     ("/page/../app.py", 404, "Not Found"),

@@ -18,9 +18,9 @@ from murp.errors import RunError
 from murp.explorer.app import LONGEST, MOST, create_app
 from murp.explorer.collection import Collection
 from murp.explorer.export import write_page
-from murp.explorer.security import HEADERS
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.runs import load
+from murp.web.security import HEADERS
 
 schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis: pip install 'murp[dev]'")
 positive_data_acceptance = pytest.importorskip("schemathesis.specs.openapi.checks").positive_data_acceptance

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from murp.explorer.app import LONGEST, MOST, create_app
 from murp.explorer.collection import Collection
-from murp.explorer.security import Guard
 from murp.explorer.shortcut import PredictShortcut
 from murp.graph import KnowledgeGraph
+from murp.web.security import Guard
 
 Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
 

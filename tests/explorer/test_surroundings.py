@@ -26,9 +26,10 @@ from murp.errors import MurpError
 from murp.explorer import server
 from murp.explorer.app import create_app
 from murp.explorer.collection import Collection
-from murp.explorer.server import address_of, bind, serve
+from murp.explorer.server import serve
 from murp.graph import KnowledgeGraph
 from murp.runs import load
+from murp.web.server import address_of, bind
 
 LIMIT = 60  # seconds until a test gives up
 HERE = "127.0.0.1"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import urllib.request
 from pathlib import Path
@@ -14,9 +15,10 @@ from browsing import BROWSER, Page, dots, settled
 from exhibits import serving
 
 from murp.errors import MurpError
+from murp.explorer import film as film_module
 from murp.explorer import snapshots
 from murp.explorer.app import create_live_app
-from murp.explorer.film import write_film
+from murp.explorer.film import EVERY_MS, LAST_MS, beside, write_film
 from murp.explorer.live import Live
 from murp.explorer.snapshots import Film, Recorder
 from murp.explorer.watched import Watched
@@ -91,6 +93,10 @@ def test_films(recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     from PIL import Image
 
     write_film(recorded, tmp_path / "film.gif")
+    monkeypatch.setattr(film_module, "FRAMES", 3)
+    write_film(recorded, tmp_path / "short.gif")
+    with Image.open(tmp_path / "short.gif") as film:
+        assert film.n_frames == 3  # type: ignore[attr-defined]
     with Image.open(tmp_path / "film.gif") as film:
         assert film.n_frames == len(Film(recorded).epochs())  # type: ignore[attr-defined]
     with pytest.raises(MurpError, match="exists already"):
@@ -101,6 +107,34 @@ def test_films(recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(MurpError, match="ffmpeg, which is not installed"):
         write_film(recorded, tmp_path / "film.mp4")
     assert not (tmp_path / "film.mp4").exists()
+
+
+def test_no_name_of_a_film_is_cut_at_the_rim() -> None:
+    for x in (0.0, 400.0, 700.0, 879.0):
+        at, anchor = beside(x, 200.0, 880.0)
+        left = at if anchor == "lm" else at - 200
+        assert left >= 0
+        assert left + 200 <= 880
+        assert left > x or left + 200 < x  # beside its point
+
+
+def test_an_mp4_is_made_by_ffmpeg(recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked of ffmpeg, by one that stands in for it: the pictures in order, the last one for a while."""
+    asked = tmp_path / "bin" / "ffmpeg"
+    asked.parent.mkdir()
+    asked.write_text(
+        '#!/bin/sh\nfor last; do :; done\nwhile [ "$1" != -i ]; do shift; done\nls "$(dirname "$2")" > "$last"\n',
+        encoding="utf-8",
+    )
+    asked.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{asked.parent}{os.pathsep}{os.environ['PATH']}")
+    write_film(recorded, tmp_path / "film.mp4")
+    pictures = (tmp_path / "film.mp4").read_text(encoding="utf-8").split()
+    assert pictures == [f"{i:05d}.png" for i in range(len(Film(recorded).epochs()) + LAST_MS // EVERY_MS)]
+    asked.write_text("#!/bin/sh\necho no such codec >&2\nexit 3\n", encoding="utf-8")
+    with pytest.raises(MurpError, match="ffmpeg could not make the film: no such codec"):
+        write_film(recorded, tmp_path / "again.mp4")
+    assert not (tmp_path / "again.mp4").exists()
 
 
 @pytest.mark.browser
@@ -119,7 +153,7 @@ def test_the_page_shows_the_newest_and_plays(page: Page, recorded: Path, tmp_pat
         assert dots(page) == last
         assert page.locator("#validations tbody tr").count() == 3
     write_film(recorded, tmp_path / "film.html")
-    assert not re.findall(r'(?:src|href)="(?!data:)', (tmp_path / "film.html").read_text(encoding="utf-8"))
+    assert not re.findall(r'(?:src|href)="(?!data:|#)', (tmp_path / "film.html").read_text(encoding="utf-8"))
     page.goto((tmp_path / "film.html").as_uri())
     settled(page)
     assert dots(page) == last

@@ -69,8 +69,8 @@ def test_another_version_and_another_format_are_named(tmp_path):
     graph().save(tmp_path / "graph")
     path = tmp_path / "graph" / "graph.json"
     manifest = json.loads(path.read_text())
-    path.write_text(json.dumps(manifest | {"version": 2}))
-    with pytest.raises(DataError, match="format version 2; this program reads 1"):
+    path.write_text(json.dumps(manifest | {"version": 3}))
+    with pytest.raises(DataError, match="format version 3; this program reads 1"):
         KnowledgeGraph.load(path.parent)
     path.write_text(json.dumps(manifest | {"format": "other"}))
     with pytest.raises(DataError, match="the format is 'other'"):

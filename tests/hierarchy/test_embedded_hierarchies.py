@@ -146,6 +146,19 @@ def run_of(words: list[str | Path]) -> int:
     return main([str(word) for word in words])
 
 
+def test_an_embedding_is_told_of_its_data_what_a_training_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "tree.csv"
+    path.write_text("up,kind,down\n" + "".join(f"n{(i - 1) // 3},parent,n{i}\n" for i in range(1, 40)))
+    words = ["embed", "--data", "tree.csv", "--data-dir", tmp_path, "--model", "layout", "--json", "--quiet"]
+    assert run_of([*words, "--columns", "head=down,relation=kind,tail=up", "--out", tmp_path / "run"]) == 0
+    figures = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert figures["nodes"] == 39
+    assert run_of([*words, "--no-header", "--relation", "kind", "--out", tmp_path / "one"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["nodes"] == 1
+
+
 @pytest.mark.parametrize("model", ["poincare", "lorentz", "layout"])
 def test_the_command_makes_a_run_folder_that_other_commands_open(
     model: str, file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -11,7 +11,7 @@ from murp.errors import ConfigError, DataError
 from murp.geometry import PoincareBall
 from murp.hierarchy import layout
 from murp.hierarchy.sectors import sectors
-from murp.hierarchy.tree_layout import FARTHEST
+from murp.hierarchy.tree_layout import FARTHEST, by_levels, sector_angles
 
 
 def distances(points: np.ndarray) -> np.ndarray:
@@ -98,3 +98,18 @@ def test_sectors_of_a_forest_share_the_circle() -> None:
     points = sectors(of_edges(edges, 6))
     assert np.isfinite(points).all()
     assert (points[[1, 2]] @ points[0] > points[[1, 2]] @ points[3]).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_by_levels_a_node_is_as_far_out_as_it_is_deep_and_has_a_sector_of_its_own(seed: int) -> None:
+    parents = random_tree(60, seed)
+    depth = tree_distances(parents)[0]
+    points = by_levels(parents, 1.0)
+    assert np.allclose(2 * np.arctanh(np.linalg.norm(points, axis=1)), depth)
+    assert crossings(points, parents) == 0
+    forest = np.where(parents == 0, -1, parents)  # without the node above all
+    angles = sector_angles(forest)[1:]
+    for level in np.unique(depth[1:]):
+        assert len(np.unique(angles[depth[1:] == level])) == (depth == level).sum()
+    with pytest.raises(DataError, match="2 nodes are their own ancestors"):
+        by_levels(np.array([-1, 2, 1]), 1.0)

@@ -22,6 +22,7 @@ from murp.training.progress import Silent
 
 OWN = '''
 from murp.models.distmult import DistMult
+from murp.models.model import Model, Query, Table
 from murp.settings import setting
 
 
@@ -34,6 +35,20 @@ class Mine(DistMult):
 
 class NoModel:
     pass
+
+
+class NoQuery(Model):
+    def declare(self):
+        return (Table("entity", "entity", (self.dim,)),)
+
+
+class NoEnding(NoQuery):
+    def query(self, subject, relation, shared):
+        return Query((subject["entity"],))
+
+
+class NoTile(NoEnding):
+    products = False
 '''
 
 
@@ -71,9 +86,12 @@ def test_what_cannot_be_a_model_is_refused_with_what_to_do(folder: Path) -> None
         ("own_models_of_a_test:Nobody", "cannot be imported.*PYTHONPATH=. murp"),
         ("no_such_module:Mine", "cannot be imported.*PYTHONPATH=. murp"),
         ("min", "is not known. Did you mean mine?"),
+        ("own_models_of_a_test:NoQuery", "does not define query: write it as its base class explains"),
+        ("own_models_of_a_test:NoEnding", "has no ending: write one, or products = False and tile"),
+        ("own_models_of_a_test:NoTile", "has products = False and no tile: write one"),
     ):
         with pytest.raises(ConfigError, match=words):
-            registry.find("model", name)
+            Config(model=name)
 
 
 def test_a_run_whose_model_cannot_be_found_says_how_to_find_it(
@@ -85,6 +103,31 @@ def test_a_run_whose_model_cannot_be_found_says_how_to_find_it(
     del sys.modules["own_models_of_a_test"]
     assert main(["evaluate", str(out)]) == 1
     assert "PYTHONPATH=." in capsys.readouterr().err
+
+
+def test_every_command_works_with_a_model_of_ones_own(
+    folder: Path, small_tree: KnowledgeGraph, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the guide does not run; it runs train, evaluate, predict, plot, explore --export and export."""
+    settings = {**RUN, "model": "own_models_of_a_test:Mine", "dim": 4, "lr": 1, "sharpness": 2.0}
+    a, b = folder / "a", folder / "b"
+    for seed, out in enumerate((a, b)):
+        train(small_tree, out=out, progress=Silent(), **{**settings, "seed": seed, "epochs": 2 - seed})
+    for words in (
+        ["train", "--resume", b, "--epochs", "2", "--quiet"],
+        ["compare", a, b, "--samples", "100"],
+        ["analyze", "--run", a],
+        ["calibrate", a],
+        ["classify", a],
+        ["discover", a, "-k", "2"],
+        ["plot", a, b, "convergence", "--out", folder / "both.png"],
+        ["export", a, "--to", "hub-folder", "--out", folder / "out"],
+        ["import", folder / "out", "--out", folder / "back"],
+        ["evaluate", folder / "back"],
+    ):
+        assert main([str(word) for word in words]) == 0, (words, capsys.readouterr().err)
+    assert main(["info", str(folder / "back")]) == 0
+    assert "own_models_of_a_test:Mine" in capsys.readouterr().out
 
 
 # One of each kind: no biases and no shared tables, a core tensor, matrices and biases, tangent vectors, tiles, a ball.

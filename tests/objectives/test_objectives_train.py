@@ -14,6 +14,8 @@ from trees import tree
 @pytest.mark.parametrize("model", ["mure", "murp"])
 @pytest.mark.parametrize("objective", registry.OBJECTIVES)
 def test_an_objective_falls_and_resumes_bit_for_bit(objective: str, model: str, tmp_path: Path) -> None:
-    assert_resumes_bit_for_bit(tree(4), tmp_path, model=model, objective=objective)
+    # Adagrad's steps do not depend on the size of a loss, so its rate suits any objective.
+    chosen = {"model": model, "objective": objective, "optimizer": "adagrad", "lr": 0.1}
+    assert_resumes_bit_for_bit(tree(4), tmp_path, **chosen)
     first, *_, last = losses(tmp_path / "whole")
     assert last < 0.999 * first

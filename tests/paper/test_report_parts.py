@@ -84,6 +84,21 @@ class TestFarAblations:
     def test_a_reason_that_is_known(self, shelf: Shelf) -> None:
         assert "complete the square" in self.stored(shelf, "transformed-norm", "biases", 0.29)
 
+    def test_what_other_optimizers_reach_is_told_where_it_is_stored(self, shelf: Shelf) -> None:
+        where = {"kind": "biases", "part": "transformed-norm", "model": "mure"}
+        tried = [{"lr": 0.01, "initial_scale": 0.1, "valid_mrr": 0.43, "epoch": 90}]
+        adam = {"tried": tried, "best": {"lr": 0.01, "initial_scale": 0.1}, "runs": [{"paper": 0.42}, {"paper": 0.44}]}
+        sgd = {"tried": [{"lr": 10.0, "initial_scale": 0.1, "valid_mrr": None, "epoch": None}], "runs": []}
+        figures = {"cell": where, "optimizers": {"adam": adam, "sgd": sgd}}
+        self.stored(shelf, "transformed-norm", "biases", 0.29)
+        assert "With other optimizers" not in texts(table2(shelf.evidence))
+        shelf.item("adaptive", settings={"epochs": 500}, figures=figures)
+        blocks = table2(shelf.evidence)
+        table = next(block for block in blocks if isinstance(block, Table) and block.header[:1] == ["optimizer"])
+        assert table.rows[0] == ["adam", "0.01", "0.1", ".430", ".430 ± .014"]
+        assert table.rows[1][:2] == ["sgd", "diverged at every rate"]
+        assert "The best of them is -.013 to the paper's." in texts(blocks)
+
     def test_what_was_tried_stands_below(self, shelf: Shelf) -> None:
         where = {"kind": "biases", "part": "transformed-norm", "model": "mure"}
         scores = {(20.0, 0.001): None, (10.0, 0.001): 0.3, (20.0, 0.1): 0.36, (10.0, 0.1): 0.38}

@@ -38,7 +38,7 @@ def test_a_subject_at_the_origin_has_no_direction_but_a_picture() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1))
-def test_every_answer_is_in_one_group_new_and_missed_ones_are_named_first(answers: list[tuple[float, bool]]) -> None:
+def test_every_answer_is_in_one_group_and_the_groups_are_named_in_turns(answers: list[tuple[float, bool]]) -> None:
     probabilities, known = np.array([p for p, _ in answers]), np.array([k for _, k in answers])
     groups = judged(probabilities, known)
     assert (np.sum(list(groups.values()), axis=0) == 1).all()
@@ -46,8 +46,13 @@ def test_every_answer_is_in_one_group_new_and_missed_ones_are_named_first(answer
         assert groups[(("other", "new"), ("missed", "known"))[k][p >= 0.5]][i]
     shown = worth_a_name(probabilities, known)
     assert set(shown) == set(np.flatnonzero(~groups["other"]))
-    expected = sorted(shown, key=lambda i: (known[i] * (1 + (probabilities[i] >= 0.5)), -probabilities[i]))
-    assert probabilities[shown].tolist() == probabilities[expected].tolist()
+    for kind in ("new", "missed", "known"):
+        own = [i for i in shown if groups[kind][i]]
+        assert probabilities[own].tolist() == sorted(probabilities[own], reverse=True)
+        # In turns: where n of a kind have their name, no other kind has more than one more.
+        for n, i in enumerate(own):
+            before = shown[: list(shown).index(i)]
+            assert all(groups[other][before].sum() <= n + 1 for other in ("new", "missed", "known"))
 
 
 @pytest.fixture(params=["murp", "mure"])

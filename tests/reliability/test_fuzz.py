@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from examples import PATIENCE
 from murp.errors import DataError
+from murp.graph.formats import FORMATS
 
 SCRIPT = Path(fuzz.__file__)
 
@@ -40,6 +41,11 @@ def test_the_whole_is_a_hundred_thousand_inputs() -> None:
     assert sum(inputs for inputs, _ in fuzz.READERS.values()) >= 100_000
 
 
+@pytest.mark.parametrize("ending", FORMATS)
+def test_every_format_of_triples_has_a_reader_here(ending: str) -> None:
+    assert any(name.endswith(ending) for name in fuzz.READERS)
+
+
 def raising() -> bool:
     raise KeyError("field")
 
@@ -55,6 +61,21 @@ def crashing() -> bool:
 
 def hoarding() -> bool:
     return bool(bytearray(8 << 30))
+
+
+def test_time_that_others_had_the_processor_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that takes three times as long as it may, and waits for the processor all the while: no hang."""
+    monkeypatch.setattr(fuzz, "SECONDS", 0.1)
+    waited = [0.0]
+    monkeypatch.setattr(fuzz, "_own_time", lambda: time.perf_counter() - waited[0])
+
+    def starved(random: Random) -> bool:
+        began, before = time.perf_counter(), waited[0]
+        while (passed := time.perf_counter() - began) < 0.3:
+            waited[0] = before + passed
+        return True
+
+    assert fuzz.tried("reader", lambda scratch: starved, 2, seed=0)["failures"] == []
 
 
 @pytest.mark.parametrize(

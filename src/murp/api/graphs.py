@@ -13,6 +13,7 @@ from murp.graph.audit import Audit, audit_source
 from murp.graph.audit import audit as audit_graph
 from murp.graph.convert import convert as write_graph
 from murp.graph.datasets import dataset, datasets
+from murp.graph.sources import code_source
 
 Source = KnowledgeGraph | str | os.PathLike[str]
 
@@ -37,7 +38,14 @@ def audit(graph: Source) -> Audit:
 
 
 def convert(graph: Source, out: str | os.PathLike[str], *, format: str = "tsv") -> Path:
-    """Write a graph into the new folder ``out``: tsv, csv or parquet, perhaps with .gz, .xz or .zst (tsv.zst)."""
+    """Write a graph into the new folder ``out``: tsv, csv or parquet, perhaps with .gz, .xz or .zst (tsv.zst).
+
+    ``format="graph"`` is murp's own coded form, which any command takes as data and maps into memory. Files of any size
+    are read for it in pieces; what was interrupted goes on when the same call is made again.
+    """
+    if format.lower() == "graph" and not isinstance(graph, KnowledgeGraph):
+        code_source(graph, Path(out))
+        return Path(out)
     write_graph(_loaded(graph), Path(out), format)
     return Path(out)
 

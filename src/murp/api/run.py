@@ -7,14 +7,16 @@ exports, the explorer) is added here, and imported when it is asked for.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from murp.evaluation import Protocol
+from murp.export_formats import Format
 from murp.graph import Split
+from murp.graph.growing import New
 from murp.picture_kinds import Colour, Kind, Projection
 from murp.runs import Run as Folder
 from murp.runs.info import Info, info
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from murp.analysis.higher import Comparison
     from murp.exchange.coordinates import Coordinates
     from murp.exchange.embeddings import Embeddings
-    from murp.exchange.export import Format
     from murp.explorer.frame import Explorer
     from murp.hierarchy import Reconstruction
 
@@ -37,7 +38,28 @@ class Run(Folder):
     @classmethod
     def of(cls, folder: Folder) -> Run:
         """The same run with all its methods."""
-        return cls(folder.path, folder.config, folder.graph, folder.model, folder.state)
+        return cls(folder.path, folder.config, folder.graph, folder.model, folder.state, folder.checkpoint)
+
+    def extend(
+        self,
+        facts: Any,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        new: New = "all",
+        epochs: int | None = None,
+        seed: int = 0,
+        advance: Callable[[int], None] = lambda done: None,
+    ) -> Run:
+        """A run with the new entities and relations of ``facts`` placed, all others as they are; a complete run folder.
+
+        ``facts``: a file, a list of (head, relation, tail), a data frame or an Arrow table. ``out`` is the folder to
+        make, by default the name of this one with ``-extended``. ``new``: what may be new, "all", "entities" or
+        "relations" alone; any other unknown name is an error. ``epochs``: passes over the new facts, by default as many
+        as the optimizer needs. ``seed`` draws the order and the false triples. ``advance`` is told of every pass.
+        """
+        from murp.training.extending import extend
+
+        return Run.of(extend(self, facts, out, new=new, epochs=epochs, seed=seed, advance=advance))
 
     def info(self) -> Info:
         """Settings, graph, progress and environment of the run folder."""
@@ -104,18 +126,11 @@ class Run(Folder):
 
         if out is not None:
             check_place(picture_path(Path(out)), force=force)
-        drawn = picture(
-            [self, *others],
-            kind,
-            head=head,
-            relation=relation,
-            centre=centre,
-            edges=edges,
-            colour=colour,
-            projection=projection,
-            split=split,
-            protocol=protocol,
-        )
+        options = {
+            "head": head, "relation": relation, "centre": centre, "edges": edges, "colour": colour,
+            "projection": projection, "split": split, "protocol": protocol,
+        }  # fmt: skip
+        drawn = picture([self, *others], kind, options)
         if out is not None:
             save(drawn, Path(out))
         return drawn
@@ -136,8 +151,7 @@ class Run(Folder):
 
     def explore(
         self,
-        second: Folder | None = None,
-        *,
+        *others: Folder,
         columns: str | os.PathLike[str] | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
@@ -145,14 +159,13 @@ class Run(Folder):
     ) -> Explorer:
         """The explorer, served from this process; a notebook shows it in a frame of ``height`` pixels.
 
-        ``second``: a run on the same graph, side by side. ``columns``: a tab-separated file with a first row of names,
+        ``others``: runs on the same graph, side by side. ``columns``: a tab-separated file with a first row of names,
         then id and values to colour points by. ``port`` 0 takes a free one. It ends with ``close()``, or
         with the process. :meth:`page` writes a page that needs no server.
         """
         from murp.explorer.frame import Explorer
 
-        runs = [self] if second is None else [self, second]
-        return Explorer(runs, columns=columns, host=host, port=port, height=height)
+        return Explorer([self, *others], columns=columns, host=host, port=port, height=height)
 
     def film(self, out: str | os.PathLike[str]) -> Path:
         """How the run grew, as a .gif, .mp4 or .html file, if its training was watched (``murp train --explore``).

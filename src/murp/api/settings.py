@@ -37,6 +37,8 @@ class Settings(TypedDict, total=False):
     """what keeps parameters small"""
     epochs: int
     """passes over the training triples and their reciprocals; the paper: 500"""
+    init_from: str
+    """run folder whose weights training starts from, where names are the same; empty: fresh initial values"""
     batch_size: int
     """positive triples a step"""
     seed: int
@@ -136,6 +138,7 @@ class Grid(TypedDict, total=False):
     optimizer: str | Sequence[str]
     regularizer: str | Sequence[str]
     epochs: int | Sequence[int]
+    init_from: str | Sequence[str]
     batch_size: int | Sequence[int]
     seed: int | Sequence[int]
     device: Literal["auto", "cpu", "cuda"] | Sequence[Literal["auto", "cpu", "cuda"]]
@@ -191,6 +194,7 @@ EXPLAINED: dict[str, tuple[Any, str]] = {
     "optimizer": ("sgd", "how parameters follow the gradient"),
     "regularizer": ("none", "what keeps parameters small"),
     "epochs": (100, "passes over the training triples and their reciprocals; the paper: 500"),
+    "init_from": ("", "run folder whose weights training starts from, where names are the same; empty: fresh initial values"),
     "batch_size": (128, "positive triples a step"),
     "seed": (0, "same seed, same machine, same number of threads: same bits on the CPU"),
     "device": ("auto", "where to train: auto takes the GPU if there is one"),

@@ -83,17 +83,20 @@ def evaluate(
     split: Split = "test",
     protocol: Protocol = "standard",
     *,
+    candidates: int | None = None,
+    seed: int = 0,
     memory: int | None = None,
     checkpoint: Checkpoint | None = None,
     device: str = "auto",
 ) -> Report:
     """Filtered ranking of both directions on one split, of a run or a run folder.
 
-    ``protocol`` "paper" removes the entity asked about from the ranking, as the authors' code does. ``memory`` bounds
-    the bytes of the scores.
+    ``protocol`` "paper" removes the entity asked about from the ranking, as the authors' code does; "types" puts what
+    :attr:`Run.types` refuse behind all other answers; "sampled" ranks each answer among ``candidates`` drawn by
+    ``seed``, and its figures are not those of "standard". ``memory`` bounds the bytes of the scores.
     """
     opened = run if isinstance(run, Folder) else load(run, checkpoint=checkpoint, device=device)
-    return opened.evaluate(split, protocol, memory=memory)
+    return opened.evaluate(split, protocol, candidates=candidates, seed=seed, memory=memory)
 
 
 def compare(
@@ -159,7 +162,7 @@ def _many(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
-def _with_settings(function: Callable[..., Any], types: type) -> None:
+def with_settings(function: Callable[..., Any], types: type) -> None:
     """Say every setting in the signature and in the words that ``help()`` shows."""
     signature = inspect.signature(function)
     own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
@@ -174,5 +177,5 @@ def _with_settings(function: Callable[..., Any], types: type) -> None:
     function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{words}\n"
 
 
-_with_settings(train, Settings)
-_with_settings(sweep, Grid)
+with_settings(train, Settings)
+with_settings(sweep, Grid)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 from typing import TYPE_CHECKING
 
 from murp.cli.evaluate import described
 from murp.cli.text import Commands, add_output, add_source, fast_imports, figure, load_source, print_table, table, whole
+from murp.commands import command
 from murp.errors import ConfigError
 from murp.tables import Number
 
@@ -24,19 +26,19 @@ LIKELY = 0.5  # from this σ(φ) on the model takes a fact for true
 
 def add(commands: Commands) -> None:
     """Declare the command."""
-    command = commands.add_parser("analyze", help="how hierarchical a dataset is; what a run made of it")
-    add_source(command, optional=True)
-    command.add_argument("--run", dest="run_folder", metavar="RUN", help="analyse a trained run instead of a dataset")
-    command.add_argument("--relation", metavar="R", help="one relation of DATA alone; the one that --higher asks about")
-    command.add_argument("--dim", type=whole(least=1), metavar="D", help="dimension to advise on; default: 40")
-    command.add_argument(
+    analyze = commands.add_parser("analyze", help="how hierarchical a dataset is; what a run made of it")
+    add_source(analyze, optional=True)
+    analyze.add_argument("--run", dest="run_folder", metavar="RUN", help="analyse a trained run instead of a dataset")
+    analyze.add_argument("--relation", metavar="R", help="one relation of DATA alone; the one that --higher asks about")
+    analyze.add_argument("--dim", type=whole(least=1), metavar="D", help="dimension to advise on; default: 40")
+    analyze.add_argument(
         "--seed", type=whole(least=0), default=0, metavar="N", help="draws the sample for δ; default: 0"
     )
-    command.add_argument(
+    analyze.add_argument(
         "--higher", nargs=2, metavar=("A", "B"), help="with --run and --relation: which one is higher?"
     )
-    add_output(command)
-    command.set_defaults(run=run)
+    add_output(analyze)
+    analyze.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -44,6 +46,9 @@ def run(options: argparse.Namespace) -> None:
     if (options.source is None) == (options.run_folder is None):
         raise ConfigError("give either DATA or --run RUN: what is to be analysed.")
     if options.source is not None:
+        if os.path.isfile(os.path.join(options.source, "config.toml")):
+            here = command("analyze", "--run", options.source)
+            raise ConfigError(f"{options.source} is a run folder, not a dataset: `{here}` analyses it.")
         if options.higher:
             raise ConfigError("--higher compares embeddings: it needs --run RUN.")
         _run_data(options)

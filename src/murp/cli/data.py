@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 from murp.cli.text import Commands, add_output, add_source, data_dir, load_source, print_table, table, whole
 from murp.tables import Number
@@ -35,7 +36,8 @@ def add(commands: Commands) -> None:
     verb.add_argument(
         "--format",
         default="tsv",
-        help="tsv, csv or parquet, perhaps with .gz, .xz or .zst (tsv.zst); default: tsv",
+        help="tsv, csv or parquet, perhaps with .gz, .xz or .zst (tsv.zst); graph: murp's own form, mapped into "
+        "memory, for which files of any size are read in pieces; default: tsv",
     )
     verb.set_defaults(run=run_convert)
     _add_hierarchy_split(verbs)
@@ -88,10 +90,17 @@ def run_audit(options: argparse.Namespace) -> None:
 def run_convert(options: argparse.Namespace) -> None:
     """Read in any format, write in one."""
     from murp.graph import SPLITS
+    from murp.graph.columns import Columns
     from murp.graph.convert import convert
+    from murp.graph.sources import code_source
 
-    graph = load_source(options)
-    convert(graph, Path(options.out), options.format)
+    if options.format.lower() == "graph":
+        columns = Columns.parse(options.columns, header=not options.no_header)
+        how: dict[str, Any] = {"data_dir": data_dir(options), "seed": options.split_seed, "columns": columns}
+        graph = code_source(options.source, Path(options.out), **how)
+    else:
+        graph = load_source(options)
+        convert(graph, Path(options.out), options.format)
     counts = ", ".join(f"{len(graph.split(split)):,} {split}" for split in SPLITS)
     print(f"wrote {graph.name} to {options.out}: {counts}")
 

@@ -13,7 +13,7 @@ from murp.display import show
 ROOT = "artifact.n.01"
 ASIA = "#entity=asia.n.01&relation=has_part&view=question"
 _WHAT = {
-    "tree": "what people make, by WordNet, as a tree that grows in the disk, by a layout",
+    "tree": "what people make, by WordNet, as a tree that grows in the disk, with curvature and dimension as sliders",
     "wordnet": "MuRP on wordnet-mini while it is trained, then the run",
     "countries": "the same, then the question what Asia has as parts",
 }
@@ -38,8 +38,9 @@ def run(options: argparse.Namespace) -> None:
 
         from murp.errors import ConfigError
         from murp.explorer.collection import Collection
-        from murp.explorer.server import address_of, bind, serve
+        from murp.explorer.server import serve
         from murp.runs import load
+        from murp.web.server import address_of, bind
 
     if options.what == "tree" and options.beside:
         raise ConfigError("--beside is for wordnet and countries: a layout has no second model.")

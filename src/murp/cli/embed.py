@@ -8,7 +8,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from murp import display
-from murp.cli.text import Commands, fast_imports, figure, whole
+from murp.cli.text import Commands, add_reading, fast_imports, figure, load_source, whole
 from murp.commands import command
 
 if TYPE_CHECKING:
@@ -32,7 +32,10 @@ SETTINGS: dict[str, tuple[type, str]] = {
 def add_embed(commands: Commands) -> None:
     """Declare the command."""
     one = commands.add_parser("embed", help="embed one hierarchy of a graph, or lay out its tree")
-    one.add_argument("--data", required=True, metavar="TEXT", help="dataset name, folder, or one file of facts")
+    one.add_argument(
+        "--data", dest="source", required=True, metavar="TEXT", help="dataset name, folder, or one file of facts"
+    )
+    add_reading(one)
     one.add_argument(
         "--relation",
         nargs="+",
@@ -63,13 +66,12 @@ def run_embed(options: argparse.Namespace) -> None:
     """Embed, and print how well the hierarchy is reconstructed."""
     given = {name: getattr(options, name) for name in SETTINGS if getattr(options, name) is not None}
     with fast_imports():
-        from murp.graph import KnowledgeGraph
         from murp.hierarchy import Taxonomy, make, reconstruction
         from murp.training import progress
 
     if options.quiet:
         display.be_quiet()
-    graph = KnowledgeGraph.load(options.data)
+    graph = load_source(options)
     taxonomy = Taxonomy.of(graph, options.relation, above=options.above)
     shown = progress.chosen(json=options.json, quiet=options.quiet)
     run = make(

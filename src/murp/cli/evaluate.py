@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from murp.prediction.classification import Thresholds
 
 COLUMNS = ["MRR", "MR", "H@1", "H@3", "H@10", "queries"]
+NOT_STANDARD = "Ranks among drawn candidates are lower than among all entities: do not compare with other protocols."
 FEW = 100  # answers: fewer leave a probability too uncertain to go without a word
 
 
@@ -27,7 +28,14 @@ def add_evaluate(commands: Commands) -> None:
     """Declare the command."""
     command = commands.add_parser("evaluate", help="filtered MRR, mean rank and Hits@k of a run, or of several")
     add_run(command, several=True)
-    add_ranking(command)
+    add_ranking(command, sampled=True)
+    command.add_argument(
+        "--candidates",
+        type=whole(least=1),
+        metavar="N",
+        help="with --protocol sampled: how many are drawn for each question",
+    )
+    command.add_argument("--seed", type=whole(least=0), default=0, metavar="N", help="draws the candidates; default: 0")
     command.add_argument(
         "--by-relation", action="store_true", help="also a row for every relation; of several runs with their MRR"
     )
@@ -35,14 +43,17 @@ def add_evaluate(commands: Commands) -> None:
     command.set_defaults(run=run_evaluate)
 
 
-def add_ranking(command: argparse.ArgumentParser) -> None:
-    """What is ranked, and how."""
+def add_ranking(command: argparse.ArgumentParser, *, sampled: bool = False) -> None:
+    """What is ranked, and how; ``sampled``: also among candidates that are drawn."""
     command.add_argument("--split", choices=("test", "valid", "train"), default="test", help="default: test")
     command.add_argument(
         "--protocol",
-        choices=("standard", "paper"),
+        choices=("standard", "paper", "types", *(("sampled",) if sampled else ())),
         default="standard",
-        help="paper: the entity asked about is removed from the ranking, as the authors' code does; default: standard",
+        help="paper: the entity asked about is removed from the ranking, as the authors' code does; types: answers "
+        "that the types learned from train refuse come after all others; "
+        + ("sampled: each answer is ranked among --candidates, not among all entities; " if sampled else "")
+        + "default: standard",
     )
     command.add_argument(
         "--memory", type=whole(least=1), metavar="MIB", help="bound on the memory of the scores, in MiB"
@@ -62,7 +73,8 @@ def run_evaluate(options: argparse.Namespace) -> None:
     runs = [load(path, checkpoint=options.checkpoint, device=options.device) for path in options.path]
     if len(runs) > 1:
         _warn_of_other_facts(runs, options)
-    reports = [run.evaluate(options.split, options.protocol, memory=memory(options)) for run in runs]
+    drawn = {"candidates": options.candidates, "seed": options.seed}
+    reports = [run.evaluate(options.split, options.protocol, **drawn, memory=memory(options)) for run in runs]
     if options.json:
         found = [report.to_dict(by_relation=options.by_relation) for report in reports]
         named = [{"run": path, **figures} for path, figures in zip(options.path, found, strict=True)]
@@ -81,21 +93,27 @@ def _print_one(options: argparse.Namespace, run: Run, report: Report) -> None:
         rows += [[name, *_cells(part)] for name, part in sorted(report.by_relation.items())]
     if options.format == "text":
         print(described(run))
-        print(f"split {report.split}, protocol {report.protocol}, filtered\n")
-    print_table(options, ["", *COLUMNS], rows, right=range(1, 7), about=about(options))
+        print(f"split {report.split}, protocol {report.overall.protocol}, filtered\n")
+    print_table(options, ["", *COLUMNS], rows, right=range(1, 7), about=about(options, report))
+    if options.format == "text" and report.intervals:
+        print(f"\n95 % intervals: {_intervals(report)}\n{NOT_STANDARD}")
 
 
 def _print_several(options: argparse.Namespace, runs: Sequence[Run], reports: Sequence[Report]) -> None:
     """A row for each run; by relation, a column for each."""
     if options.format == "text":
-        print(f"split {options.split}, protocol {options.protocol}, filtered\n")
+        print(f"split {options.split}, protocol {reports[0].overall.protocol}, filtered\n")
     if not options.by_relation:
         rows: list[list[object]] = [
             [path, run.config.model, run.config.dim, run.graph.name, *_cells(report.overall)]
             for path, run, report in zip(options.path, runs, reports, strict=True)
         ]
         print_table(
-            options, ["run", "model", "d", "data", *COLUMNS], rows, right=(2, *range(4, 10)), about=about(options)
+            options,
+            ["run", "model", "d", "data", *COLUMNS],
+            rows,
+            right=(2, *range(4, 10)),
+            about=about(options, reports[0]),
         )
         return
     names = sorted({name for report in reports for name in report.by_relation})
@@ -110,7 +128,7 @@ def _print_several(options: argparse.Namespace, runs: Sequence[Run], reports: Se
         for name, parts in found
     ]
     header = ["MRR of", *options.path, "queries"]
-    print_table(options, header, rows, right=range(1, len(header)), about=about(options))
+    print_table(options, header, rows, right=range(1, len(header)), about=about(options, reports[0]))
 
 
 def _warn_of_other_facts(runs: Sequence[Run], options: argparse.Namespace) -> None:
@@ -121,6 +139,8 @@ def _warn_of_other_facts(runs: Sequence[Run], options: argparse.Namespace) -> No
         try:
             comparable(runs[0].graph, run.graph, options.split)
         except DataError as error:
+            if options.protocol == "sampled":
+                raise DataError(f"{options.path[0]} and {path}: {error} Evaluate them one by one.") from None
             print(f"murp: {options.path[0]} and {path}: {error}", file=sys.stderr)
 
 
@@ -129,9 +149,17 @@ def described(run: Run) -> str:
     return f"{run.config.model} d={run.config.dim} on {run.graph.name}, epoch {run.state['epoch']}"
 
 
-def about(options: argparse.Namespace) -> dict[str, str]:
-    """What figures are of: split and protocol."""
-    return {"split": options.split, "protocol": options.protocol}
+def about(options: argparse.Namespace, report: Report | None = None) -> dict[str, str]:
+    """What figures are of: split and protocol, with the candidates where these were drawn."""
+    return {"split": options.split, "protocol": options.protocol if report is None else report.overall.protocol}
+
+
+def _intervals(report: Report) -> str:
+    named = {"mrr": "MRR", **{f"hits@{k}": f"H@{k}" for k in (1, 3, 10)}}
+    return ", ".join(
+        f"{named[name]} " + ("–" if between is None else f"{between[0]:.3f} to {between[1]:.3f}")
+        for name, between in report.intervals.items()
+    )
 
 
 def _cells(metrics: Metrics) -> list[Number]:

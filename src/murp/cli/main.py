@@ -20,13 +20,16 @@ from murp.cli import (
     demo,
     embed,
     evaluate,
+    extend,
     paper,
     pictures,
     questions,
     recipes,
     run_folders,
+    serve,
     sweep,
     train,
+    tune,
 )
 from murp.cli.manual import explain
 from murp.cli.parser import Parser
@@ -38,6 +41,8 @@ from murp.errors import ConfigError, MurpError
 COMMANDS: tuple[Callable[[Any], None], ...] = (
     train.add,
     sweep.add,
+    extend.add,
+    tune.add,
     embed.add_embed,
     embed.add_reconstruct,
     evaluate.add_evaluate,
@@ -47,9 +52,11 @@ COMMANDS: tuple[Callable[[Any], None], ...] = (
     evaluate.add_calibrate,
     evaluate.add_classify,
     questions.add_nearest,
+    questions.add_index,
     run_folders.add_info,
     pictures.add_plot,
     pictures.add_explore,
+    serve.add,
     demo.add,
     analyze.add,
     run_folders.add_export,
@@ -60,20 +67,20 @@ COMMANDS: tuple[Callable[[Any], None], ...] = (
 )
 # Commands that compute.
 WITH_THREADS = (
-    "train", "sweep", "embed", "reconstruct", "evaluate", "compare", "predict", "discover", "calibrate", "classify",
-    "nearest", "plot", "explore", "analyze",
+    "train", "sweep", "tune", "extend", "embed", "reconstruct", "evaluate", "compare", "predict", "discover",
+    "calibrate", "classify", "nearest", "index", "plot", "explore", "serve", "analyze",
 )  # fmt: skip
 
 
 def parser(words: Sequence[str] = ()) -> Parser:
-    """Every command with its options; those of ``train`` and ``sweep`` depend on what ``words`` choose."""
+    """Every command with its options; those of ``train``, ``sweep`` and ``tune`` depend on what ``words`` choose."""
     top = Parser(prog="murp")
     top.add_argument("--version", action="version", version=f"murp {murp.__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for add in COMMANDS:
         add(commands)
     # What can be set depends on what is chosen, and finding out takes a while: only for the command that is given.
-    for name, settings in (("train", train.settings), ("sweep", sweep.settings)):
+    for name, settings in (("train", train.settings), ("sweep", sweep.settings), ("tune", tune.settings)):
         if list(words[:1]) == [name]:
             try:
                 settings(commands.choices[name], words[1:])

@@ -26,6 +26,7 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
             "murp train --data wordnet-mini --model complex --epochs 30 --out runs/complex",
             "murp train --data my-facts.tsv --recipe auto --out runs/auto",
             "murp train --resume runs/first --epochs 100",
+            "murp train --data more-facts.tsv --init-from runs/mine --out runs/more",
         ),
     ),
     "sweep": (
@@ -33,6 +34,26 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         "valid. A run that fails does not stop the others. The same command again keeps the finished runs and goes on "
         "with the others. Exit status: 0 if every run is trained, 1 if any of them failed.",
         ("murp sweep --data wordnet-mini --model murp mure --dim 5 10 40 --epochs 30 --out runs/dimensions",),
+    ),
+    "extend": (
+        "Place new entities and relations in a trained run by facts about them, without training it again: every old "
+        "row stays as it is, bit for bit. The result is a run folder of its own.",
+        (
+            "murp extend runs/first --facts new-facts.tsv --out runs/second",
+            "murp extend runs/first --facts new-facts.tsv --new entities --out runs/second",
+        ),
+    ),
+    "tune": (
+        "Search for settings with a better MRR on valid. The first trial has the defaults, TPE proposes the others, "
+        "and ASHA stops those that fall behind. What is searched comes from the settings themselves; --space narrows "
+        "it or adds to it, and an option gives a setting one value. Every trial is kept in --storage: the same command "
+        "goes on where it was stopped. Test is never looked at.",
+        (
+            "murp tune --data wordnet-mini --epochs 30 --trials 40 --storage runs/tune.db",
+            "murp tune --data wordnet-mini --space lr=1..50 negatives=10,50,250 --storage runs/lr.db",
+            "murp tune --data my-facts.tsv --space model=murp,mure,rotate --timeout 3600 --workers 2",
+            "murp tune --storage runs/tune.db --report",
+        ),
     ),
     "embed": (
         "Embed one hierarchy: every node is to be nearer to all nodes above it than to any other (Poincaré and Lorentz "
@@ -56,10 +77,13 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "evaluate": (
         "Rank the true answer of every fact of a split among all entities, facts that are true as well left out, in "
-        "both directions. Several runs are printed side by side.",
+        "both directions. Several runs are printed side by side. Where ranking among all entities takes too long, "
+        "--protocol sampled ranks among candidates that are drawn; its figures are higher, and have intervals.",
         (
             "murp evaluate runs/first --by-relation",
             "murp evaluate runs/first --protocol paper --json",
+            "murp evaluate runs/first --protocol types",
+            "murp evaluate runs/first --protocol sampled --candidates 1000",
             "murp evaluate runs/first runs/second --format latex",
         ),
     ),
@@ -75,6 +99,7 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "murp predict runs/first --head asia.n.01 --relation has_part",
             "murp predict runs/first --tail chair.n.01 --relation hypernym --new-only",
+            "murp predict runs/first --head asia.n.01 --relation has_part --new-only --types --out asia.csv",
             "murp predict runs/mine --queries questions.tsv -k 3 --out answers.csv",
         ),
     ),
@@ -100,6 +125,12 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         "List the entities at the smallest distance from one, in the geometry of the model.",
         ("murp nearest runs/first chair.n.01 -k 5",),
     ),
+    "index": (
+        "Put near entities into cells, so that `predict --approximate` and `nearest --approximate` look into a few of "
+        "them and not at every entity, which pays among millions. Scores stay exact; how often an answer is missed is "
+        "measured. Needs faiss-cpu (pip install 'murp[index]').",
+        ("murp index runs/first", "murp predict runs/first --head asia.n.01 --relation has_part --approximate"),
+    ),
     "info": (
         "Say what a run folder holds: settings, graph, progress, and the machine it was trained on.",
         ("murp info runs/first",),
@@ -115,6 +146,14 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
     "demo": (
         "Make something to show and serve it until Ctrl-C: a tree that grows in the disk, or a training to watch.",
         ("murp demo tree", "murp demo wordnet --beside"),
+    ),
+    "serve": (
+        "Answer questions about a run over HTTP: POST /predict and /score, GET /health, /metrics and /docs. When the "
+        "folder is replaced by another run, that one is served, and no request fails.",
+        (
+            "murp serve runs/first",
+            "murp serve runs/first --host 0.0.0.0 --keys keys.txt --rate 200",
+        ),
     ),
     "explore": (
         "Serve a run, or two on the same graph, to the browser on this machine, or write a page that can be sent.",
@@ -155,8 +194,12 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         ("murp data audit my-facts.tsv", "murp data audit wordnet-mini --json"),
     ),
     "data convert": (
-        "Write a dataset as train, valid and test in another format; a single file is split.",
-        ("murp data convert my-facts.tsv my-split --format parquet",),
+        "Write a dataset as train, valid and test in another format; a single file is split, and so are many files "
+        "that a pattern names. With --format graph files may be larger than memory, and what was stopped goes on.",
+        (
+            "murp data convert my-facts.tsv my-split --format parquet",
+            "murp data convert 'facts/*.parquet' my-graph --format graph",
+        ),
     ),
     "data hierarchy-split": (
         "Draw subsets of a dataset with given shares of hierarchical relations, as the paper's of NELL-995.",
@@ -169,7 +212,14 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
     "paper list": ("List the paper's tables and figures with what is stored of them.", ("murp paper list",)),
     "paper run": (
         "Run the experiments of the items named and store their results.",
-        ("murp paper run table2 --quick --out quick",),
+        (
+            "murp paper run table2 --quick --out quick",
+            "murp paper run table1 --only WN18RR/murp/40 --seeds 1 --out mine",
+        ),
+    ),
+    "paper config": (
+        "Print every setting of a stored run as a file that `murp train --config` takes, to repeat it.",
+        ("murp paper config WN18RR-murp-d40-lr50-seed0",),
     ),
     "paper report": ("Write the report from what is stored.", ("murp paper report --to docs",)),
 }

@@ -11,10 +11,10 @@ from murp.display import show
 
 
 def add(commands: Commands) -> None:
-    """Declare the command and its three verbs."""
-    verbs = commands.add_parser("paper", help="the paper's tables and figures: list, run, report").add_subparsers(
-        title="verbs", metavar="VERB", required=True
-    )
+    """Declare the command and its verbs."""
+    verbs = commands.add_parser(
+        "paper", help="the paper's tables and figures: list, run, config, report"
+    ).add_subparsers(title="verbs", metavar="VERB", required=True)
     verb = verbs.add_parser("list", help="the items, and which of them are stored")
     _add_out(verb)
     verb.set_defaults(run=run_list)
@@ -27,7 +27,13 @@ def add(commands: Commands) -> None:
     again = "run what is stored already, too; runs that were trained with other settings are trained anew"
     verb.add_argument("--again", action="store_true", help=again)
     verb.add_argument("--quick", action="store_true", help="a toy of it on the bundled graph, within a minute")
+    verb.add_argument("--only", metavar="DATA/MODEL/DIM", help="one cell of the item, its plan and time said first")
     verb.set_defaults(run=run_items)
+
+    verb = verbs.add_parser("config", help="the settings of a stored run, for `murp train --config`")
+    verb.add_argument("name", metavar="RUN", help="name of a stored run: WN18RR-murp-d40-lr50-seed0")
+    _add_out(verb)
+    verb.set_defaults(run=run_config)
 
     verb = verbs.add_parser("report", help="Markdown, an HTML page and figures from what is stored")
     _add_out(verb)
@@ -63,8 +69,17 @@ def run_items(options: argparse.Namespace) -> None:
         seeds=options.seeds,
         again=options.again,
         quick=options.quick,
+        only=options.only,
         say=_say,
     )
+
+
+def run_config(options: argparse.Namespace) -> None:
+    """Print the settings as a TOML file."""
+    with fast_imports():
+        from murp.paper.running import config
+
+    print(config(options.name, options.out).to_toml(), end="")
 
 
 def _say(line: str) -> None:

@@ -8,12 +8,10 @@ from pathlib import Path
 
 from murp.cli.text import Commands, add_run, fast_imports, whole
 from murp.display import show
-from murp.picture_kinds import KINDS, SEVERAL, check
+from murp.picture_kinds import KINDS, OPTIONS, SEVERAL, check
 
 _EXPLAINED = (
-    "disk: all entities, or a question's answers around its head; spheres: spheres of influence; "
-    "question: the paper's figure 5; convergence: loss and MRR by epoch; norms: norm against bias; "
-    "relations: hits@10 by relation; reliability: what calibrated probabilities are worth. "
+    f"{'; '.join(f'{kind}: {picture.shows}' for kind, picture in KINDS.items())}. "
     f"{', '.join(SEVERAL)} take several runs"
 )
 
@@ -42,8 +40,8 @@ def add_plot(commands: Commands) -> None:
 
 def run_plot(options: argparse.Namespace) -> None:
     """Draw and say where the picture is."""
-    heeded = {option: getattr(options, option) for option in sorted(set().union(*KINDS.values()))}
-    check(options.kind, heeded, len(options.path))
+    told = {option: getattr(options, option) for option in OPTIONS}
+    check(options.kind, told, len(options.path))
     with fast_imports():
         from murp.api.training import load
         from murp.plots.pictures import picture
@@ -54,7 +52,7 @@ def run_plot(options: argparse.Namespace) -> None:
     if options.out:
         check_place(path, force=options.force)
     runs = [load(folder, checkpoint=options.checkpoint, device=options.device) for folder in options.path]
-    save(picture(runs, options.kind, **heeded), path)
+    save(picture(runs, options.kind, told), path)
     print(f"picture: {path}")
 
 
@@ -62,7 +60,7 @@ def add_explore(commands: Commands) -> None:
     """Declare the command."""
     command = commands.add_parser("explore", help="a run in the browser: the disk, search, predictions, figures")
     command.add_argument("path", metavar="RUN", help="run folder that `murp train` made")
-    command.add_argument("second", metavar="RUN2", nargs="?", help="a second run on the same graph, side by side")
+    command.add_argument("others", metavar="RUN2", nargs="*", help="other runs on the same graph, side by side")
     command.add_argument(
         "--checkpoint", choices=("best", "last"), help="weights of the best validation, or the newest; default: best"
     )
@@ -72,7 +70,9 @@ def add_explore(commands: Commands) -> None:
         "--export", metavar="FILE", help="write one self-contained page with the disk and the search instead"
     )
     command.add_argument(
-        "--film", metavar="FILE", help="write how the run grew, if it was trained with --explore: .gif, .mp4 or .html"
+        "--film",
+        metavar="FILE",
+        help="write how the run grew, if it was trained with --explore: .gif, .html, or .mp4 where ffmpeg is installed",
     )
     command.add_argument(
         "--columns", metavar="FILE", help="tab-separated: a first row of names, then id and values to colour points by"
@@ -92,7 +92,7 @@ def run_explore(options: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     if options.port > 65535:
         raise MurpError(f"--port {options.port}: ports end at 65535.")
-    paths = [path for path in (options.path, options.second) if path is not None]
+    paths = [options.path, *options.others]
     if options.film is not None:
         from murp.explorer.film import write_film
 
@@ -111,7 +111,8 @@ def run_explore(options: argparse.Namespace) -> None:
 
     from murp.explorer.collection import Collection
     from murp.explorer.columns import read_columns
-    from murp.explorer.server import address_of, bind, serve, warning
+    from murp.explorer.server import serve, warning
+    from murp.web.server import address_of, bind
 
     bound = bind(options.host, options.port)
     runs = [load(path, checkpoint=options.checkpoint, device="cpu") for path in paths]

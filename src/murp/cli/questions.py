@@ -31,13 +31,26 @@ def add_predict(commands: Commands) -> None:
     command.add_argument("--relation", metavar="R", help="id or name of the relation, with --head or --tail")
     command.add_argument("-k", type=whole(least=1), default=10, metavar="N", help="how many; default: 10")
     command.add_argument("--new-only", action="store_true", help="leave out facts that the graph states")
-    command.add_argument("--out", metavar="FILE", help="with --queries: .parquet, .csv or .jsonl, a row an answer")
+    _add_types(command)
+    command.add_argument("--out", metavar="FILE", help=".parquet, .csv or .jsonl, a row an answer; --queries needs it")
     command.add_argument("--force", action="store_true", help="replace an --out that exists")
     command.add_argument(
         "--memory", type=whole(least=1), metavar="MIB", help="with --queries: bound on the memory of the scores, in MiB"
     )
+    _add_approximate(command)
     add_output(command)
     command.set_defaults(run=run_predict)
+
+
+def _add_types(command: argparse.ArgumentParser) -> None:
+    words = "leave out answers of another kind than train has there, and a second one where a relation has one"
+    command.add_argument("--types", action="store_true", help=words)
+
+
+def _add_approximate(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--approximate", action="store_true", help="by the index that `murp index` made: faster, and may miss some"
+    )
 
 
 def run_predict(options: argparse.Namespace) -> None:
@@ -46,39 +59,56 @@ def run_predict(options: argparse.Namespace) -> None:
         from murp.api.training import load
 
     _check_question(options)
-    if options.queries is not None:
+    if options.out is not None:
         from murp.prediction.results import check_output
 
         check_output(Path(options.out), force=options.force)
     result = load(options.path, checkpoint=options.checkpoint, device=options.device)
-    if options.queries is None:
-        _print_answers(options, result)
-    else:
+    if options.queries is not None:
         _fill_file(options, result)
+    elif options.out is not None:
+        _write_answers(options, result)
+    else:
+        _print_answers(options, result)
 
 
 def _check_question(options: argparse.Namespace) -> None:
     from_file = options.queries is not None
-    needed, foreign = (
-        ("out",) if from_file else ("relation",),
-        ("relation",) if from_file else ("out", "force", "memory"),
-    )
     question = "--queries" if from_file else "--head" if options.head is not None else "--tail"
-    for name in needed:
-        if not getattr(options, name):
-            raise ConfigError(f"{question} needs --{name}.")
-    for name in foreign:
-        if getattr(options, name):
-            raise ConfigError(f"--{name} does not go with {question}. Leave it out.")
-    if from_file and options.format != "text":
-        raise ConfigError("--format does not go with --queries: the name of --out says the format. Leave it out.")
+    needed, foreign = ("out", "relation") if from_file else ("relation", "memory")
+    if not getattr(options, needed):
+        raise ConfigError(f"{question} needs --{needed}.")
+    if getattr(options, foreign):
+        raise ConfigError(f"--{foreign} does not go with {question}. Leave it out.")
+    if options.force and options.out is None:
+        raise ConfigError("--force replaces an --out that exists: give --out FILE, or leave it out.")
+    if options.out is not None and options.format != "text":
+        raise ConfigError("--format does not go with --out: the name of the file says the format. Leave it out.")
+
+
+def _write_answers(options: argparse.Namespace, result: Run) -> None:
+    """The answers to one question as a file, with the columns that --queries has."""
+    question = (options.head, options.relation, options.tail)
+    rows = result.predict_file(
+        [question], options.out, k=options.k, new_only=options.new_only, types=options.types, force=options.force
+    )
+    if options.json:
+        print(json.dumps({"out": options.out, "queries": 1, "rows": rows}))
+    else:
+        print(f"wrote {'1 answer' if rows == 1 else f'{rows:,} answers'} into {options.out}")
 
 
 def _print_answers(options: argparse.Namespace, result: Run) -> None:
     from murp.cli.evaluate import note
 
     answers = result.predict(
-        relation=options.relation, head=options.head, tail=options.tail, k=options.k, new_only=options.new_only
+        relation=options.relation,
+        head=options.head,
+        tail=options.tail,
+        k=options.k,
+        new_only=options.new_only,
+        types=options.types,
+        approximate=options.approximate,
     )
     if options.json:
         query = {"head": options.head, "relation": options.relation, "tail": options.tail}
@@ -127,8 +157,10 @@ def _fill_file(options: argparse.Namespace, result: Run) -> None:
             out,
             k=options.k,
             new_only=options.new_only,
+            types=options.types,
             force=options.force,
             memory=None if options.memory is None else options.memory * 2**20,
+            approximate=options.approximate,
             advance=advance,
         )
     ended = time.monotonic()
@@ -157,6 +189,7 @@ def add_discover(commands: Commands) -> None:
         default="seen",
         help="ask about the heads some fact of the relation states, or about every entity; default: seen",
     )
+    _add_types(command)
     # The name of --heads in earlier versions.
     command.add_argument("--subjects", dest="heads", choices=("seen", "all"), help=argparse.SUPPRESS)
     command.add_argument("--out", metavar="FILE", help=".parquet, .csv or .jsonl, a row a fact; default: print them")
@@ -183,7 +216,7 @@ def run_discover(options: argparse.Namespace) -> None:
     questions = "1 question" if asked == 1 else f"{asked:,} questions"
     print(f"{questions} × {graph.num_entities:,} entities: {scores:,} scores", file=sys.stderr)
     with bar(asked, "questions") as advance:
-        new = result.discover(options.relation, options.k, heads=options.heads, advance=advance)
+        new = result.discover(options.relation, options.k, heads=options.heads, types=options.types, advance=advance)
     found, tables = new.found, new.tables
     origin = note(result)
     if out is not None:
@@ -218,6 +251,7 @@ def add_nearest(commands: Commands) -> None:
     add_run(command)
     command.add_argument("entity", metavar="X", help="id or name")
     command.add_argument("-k", type=whole(least=1), default=10, metavar="N", help="how many; default: 10")
+    _add_approximate(command)
     add_output(command)
     command.set_defaults(run=run_nearest)
 
@@ -228,7 +262,7 @@ def run_nearest(options: argparse.Namespace) -> None:
         from murp.api.training import load
 
     result = load(options.path, checkpoint=options.checkpoint, device=options.device)
-    found = result.nearest(options.entity, options.k)
+    found = result.nearest(options.entity, options.k, approximate=options.approximate)
     if options.json:
         neighbours = [dataclasses.asdict(n) for n in found]
         print(json.dumps({"entity": options.entity, "neighbours": neighbours}, ensure_ascii=False))
@@ -236,3 +270,53 @@ def run_nearest(options: argparse.Namespace) -> None:
     rows = [[n.rank, n.name, n.id, Number(n.distance)] for n in found]
     first = "" if options.format == "text" else "rank"
     print_table(options, [first, "name", "id", f"{result.model.geometry.name} distance"], rows, right=(0, 3))
+
+
+def add_index(commands: Commands) -> None:
+    """Declare the command."""
+    command = commands.add_parser("index", help="an index of the entities, for approximate answers among millions")
+    add_run(command)
+    command.add_argument(
+        "--recall",
+        type=float,
+        default=0.98,
+        metavar="SHARE",
+        help="of the ten best that is to be found; default: 0.98",
+    )
+    command.add_argument(
+        "--cells",
+        type=whole(least=1),
+        metavar="N",
+        help="groups of near entities; default: four times the square root of the number of entities",
+    )
+    command.add_argument(
+        "--seed", type=whole(least=0), default=0, metavar="N", help="draws centres and questions; default: 0"
+    )
+    command.add_argument("--json", action="store_true", help="one JSON object")
+    command.set_defaults(run=run_index)
+
+
+def run_index(options: argparse.Namespace) -> None:
+    """Make the index, and say what it is worth."""
+    with fast_imports():
+        from murp.api.training import load
+        from murp.runs import folder
+
+    from murp.display import aside
+
+    result = load(options.path, checkpoint=options.checkpoint, device=options.device)
+    made = result.index(
+        recall=options.recall, cells=options.cells, seed=options.seed, say=lambda line: aside(f"murp: {line} …")
+    )
+    place = result.path / folder.INDEX
+    if options.json:
+        figures = {name: getattr(made, name) for name in ("cells", "looks", "looks_near", "recall", "recall_near")}
+        print(json.dumps({"index": str(place), **figures}))
+        return
+    rows = [
+        ["answers (predict)", Number(made.looks), Number(made.recall)],
+        ["nearest entities (nearest)", Number(made.looks_near), Number(made.recall_near)],
+    ]
+    print(f"{made.cells:,} cells; of the ten best of other questions than those it was fitted to:\n")
+    print(table(["", "cells looked into", "recall"], rows, right=(1, 2)))
+    print(f"\nsaved in {place}; `--approximate` uses it")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from murp.cli.text import Commands, add_run, fast_imports
 from murp.commands import command
+from murp.export_formats import FORMATS, WHOLE
 
 
 def add_info(commands: Commands) -> None:
@@ -29,13 +30,13 @@ def run_info(options: argparse.Namespace) -> None:
 
 def add_export(commands: Commands) -> None:
     """Declare the command."""
-    command = commands.add_parser("export", help="vectors with names, geometry, relations and biases, in six formats")
+    command = commands.add_parser("export", help="vectors, names, geometry, relations and biases for other programs")
     add_run(command)
     command.add_argument(
         "--to",
         required=True,
-        choices=("npz", "parquet", "word2vec", "safetensors", "tensorboard", "hub-folder"),
-        help="npz and safetensors are one file, the others a folder; word2vec and tensorboard hold entities alone",
+        choices=tuple(FORMATS),
+        help="; ".join(f"{to}: {form.words}" for to, form in FORMATS.items()),
     )
     command.add_argument("--out", metavar="PATH", required=True, help="file or folder to make; it must not exist")
     command.add_argument(
@@ -50,20 +51,20 @@ def run_export(options: argparse.Namespace) -> None:
     """Export and say what was written."""
     with fast_imports():
         from murp.api.training import load
-        from murp.exchange import FORMATS
 
+    form = FORMATS[options.to]
     result = load(options.path, checkpoint=options.checkpoint, device=options.device)
     result.export(options.out, options.to, coordinates=options.coordinates)
-    print(f"wrote {options.out}: {FORMATS[options.to]}")
-    if options.to not in ("word2vec", "tensorboard"):
-        data = [] if options.to == "hub-folder" else ["--data", "DATA"]
+    print(f"wrote {options.out}: {form.words}")
+    if form.read is not None:
+        data = [] if form.brings_graph else ["--data", "DATA"]
         print(f"back: {command('import', Path(options.out), '--out', 'RUN', *data)}")
 
 
 def add_import(commands: Commands) -> None:
     """Declare the command."""
     command = commands.add_parser("import", help="make a run of what `murp export` wrote")
-    command.add_argument("path", metavar="PATH", help="an npz, parquet, safetensors or hub-folder export")
+    command.add_argument("path", metavar="PATH", help=f"an export; formats that can be: {', '.join(WHOLE)}")
     command.add_argument("--out", metavar="RUN", required=True, help="run folder to make; it must not exist")
     command.add_argument("--data", metavar="DATA", help="the graph it was trained on; a hub-folder brings its own")
     command.set_defaults(run=run_import)

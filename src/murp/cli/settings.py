@@ -21,7 +21,7 @@ _METAVARS = {int: "N", float: "X", str: "TEXT"}
 def add_settings(command: argparse.ArgumentParser, words: Sequence[str], *, several: bool = False) -> None:
     """Every setting of the runs that ``words``, the arguments of the command, describe; several values each, if asked.
 
-    Settings that are on or off take no several values and are left out then.
+    Settings that are on or off are then the same for all.
     """
     title = "settings, each with one value or several" if several else "settings"
     taken = set(Config.settings)
@@ -81,8 +81,6 @@ def _add(group: argparse._ArgumentGroup, settings: dict[str, Setting], several: 
         help = one.help.replace("%", "%%")
         option: dict[str, Any] = {"default": argparse.SUPPRESS}
         if one.kind is bool:
-            if several:
-                continue
             option |= {"action": "store_true", "help": help}
         else:
             option |= {"choices": one.choices} if one.choices else {"type": _value(one), "metavar": _METAVARS[one.kind]}

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 def add(commands: Commands) -> None:
     """Every setting of :class:`Config` is an option that takes several values."""
     command = commands.add_parser("sweep", help="train a grid of settings; on one GPU side by side")
-    command.add_argument("--out", metavar="FOLDER", required=True, help="folder for the runs; finished ones are kept")
+    command.add_argument(
+        "--out", metavar="FOLDER", help="folder for the runs, finished ones are kept; default: one under runs/"
+    )
     add_output(command, "one JSON object a line: every epoch, then the table")
     command.add_argument("--quiet", action="store_true", help="nothing on standard error but warnings and errors")
     command.set_defaults(run=run)
@@ -43,7 +45,7 @@ def run(options: argparse.Namespace) -> None:
     given = given_settings(options)
     data = given.pop("data", [Config.data])
     if len(data) > 1:
-        raise ConfigError("a sweep has one --data; give each dataset a sweep of its own.")
+        raise ConfigError("a sweep has one graph: give data one value, and each graph a sweep of its own.")
     if options.quiet:
         display.be_quiet()
     shown = progress.chosen(json=options.json, quiet=options.quiet)
@@ -63,7 +65,7 @@ def _report(options: argparse.Namespace, found: Sweep[Run], failed: dict[str, st
     if options.json:
         over = {"over_seeds": [dataclasses.asdict(group) for group in groups]} if several else {}
         best = {one.name: one.mrr for one in found}
-        print(json.dumps({"out": options.out, "best_mrr": best, "failed": failed, **over}))
+        print(json.dumps({"out": str(found.out), "best_mrr": best, "failed": failed, **over}))
         return
     about = {"split": "valid", "protocol": "standard"}
     if options.format == "text":
@@ -83,3 +85,5 @@ def _report(options: argparse.Namespace, found: Sweep[Run], failed: dict[str, st
     if options.format == "text":
         for name, reason in failed.items():
             print(f"\n{printable(name)}: {reason}")
+        if options.out is None:
+            print(f"\nsaved in {found.out}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -70,6 +71,21 @@ def whole(*, least: int) -> Callable[[str], int]:
     return parse
 
 
+def positive(*, zero: bool = False) -> Callable[[str], float]:
+    """An argument type: a finite number above 0, or 0 where that is allowed too."""
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+        if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+            raise argparse.ArgumentTypeError(f"must be {'0 or ' if zero else ''}above 0, not {text}")
+        return value
+
+    return parse
+
+
 def add_run(command: argparse.ArgumentParser, *, several: bool = False) -> None:
     """The arguments every command on a run folder shares; where it takes several, ``path`` is a list."""
     command.add_argument(
@@ -91,6 +107,11 @@ def add_source(command: argparse.ArgumentParser, *, optional: bool = False) -> N
         nargs="?" if optional else None,
         help="dataset name, folder with train, valid and test, or one file",
     )
+    add_reading(command)
+
+
+def add_reading(command: argparse.ArgumentParser) -> None:
+    """Where to look for data, how a single file is split, and what its columns are."""
     command.add_argument("--data-dir", metavar="DIR", help="where to look for named datasets first")
     command.add_argument(
         "--split-seed",

@@ -105,8 +105,9 @@ def _explore(result: Run, port: int) -> None:
     import torch
 
     from murp.explorer.collection import Collection
-    from murp.explorer.server import address_of, bind, serve
+    from murp.explorer.server import serve
     from murp.runs import load
+    from murp.web.server import address_of, bind
 
     torch.set_num_threads(1)
     bound = bind("127.0.0.1", port)

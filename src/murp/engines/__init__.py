@@ -13,7 +13,7 @@ from murp.errors import ConfigError
 from murp.models import Model, MultiRelational
 from murp.models.hierarchy import Distance
 
-__all__ = ["Chunk", "Engine", "Task", "TorchEngine", "build", "side_by_side"]
+__all__ = ["Chunk", "Engine", "Task", "TorchEngine", "build", "can", "side_by_side"]
 
 
 FEW = 4  # models side by side, from which on two streams are worth while
@@ -47,6 +47,11 @@ def build(name: str, tasks: Sequence[Task | Model]) -> Engine:
 
         return NumbaEngine(cast(MultiRelational, task.model))
     return TorchEngine(task)
+
+
+def can(name: str, task: Task) -> bool:
+    """Whether the engine called ``name`` trains this model where it is."""
+    return _cannot(name, task) is None
 
 
 def side_by_side(name: str, task: Task) -> bool:

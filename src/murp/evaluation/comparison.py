@@ -104,8 +104,8 @@ def compare_ranks(
     """
     if samples < 100:
         raise ConfigError(f"samples must be at least 100, not {samples}: fewer say nothing of 95 %.")
-    if a.protocol != b.protocol:
-        raise ConfigError(f"the ranks are of two protocols, {a.protocol} and {b.protocol}: use one.")
+    if a.protocol_in_words != b.protocol_in_words:
+        raise ConfigError(f"the ranks are of two protocols, {a.protocol_in_words} and {b.protocol_in_words}: use one.")
     if not np.array_equal(a.triples, b.triples):
         raise ConfigError("the ranks are not of the same facts in the same order, and cannot be compared.")
     both = [1 / np.stack([ranks.tail, ranks.head], axis=1) for ranks in (a, b)]

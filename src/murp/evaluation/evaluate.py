@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from murp.errors import ConfigError, DataError, NotFiniteError
-from murp.evaluation.metrics import Report
-from murp.evaluation.ranks import Protocol, Scorer, rank
+from murp.evaluation.constrained import Constrained
+from murp.evaluation.metrics import HITS, Report
+from murp.evaluation.ranks import Protocol, Scorer, queries_of, rank
+from murp.evaluation.sampled import intervals, sampled_ranks
 from murp.graph import SPLITS, KnowledgeGraph, KnownFacts, Split, Triples
+from murp.graph.types import Types
 from murp.models import Model
+from murp.settings import LARGEST
 
 
 def evaluate(
@@ -18,14 +24,20 @@ def evaluate(
     split: Split = "test",
     protocol: Protocol = "standard",
     *,
+    candidates: int | None = None,
+    seed: int = 0,
     known: KnownFacts | None = None,
     memory: int | None = None,
 ) -> Report:
     """Rank both directions of every triple of ``split`` among all entities, filtered by all known facts.
 
-    ``known`` saves preparing the facts again when the same graph is evaluated often, ``memory`` bounds the
-    bytes of the work (see :func:`murp.evaluation.ranks.rank`, which also defines the two protocols).
+    Protocol ``types`` is ``standard`` with answers that the types learned from train refuse behind all others
+    (:mod:`murp.graph.types`). Protocol ``sampled`` ranks among ``candidates`` drawn by ``seed`` for each question
+    (:mod:`murp.evaluation.sampled`). ``known`` saves preparing the facts again when the same graph is evaluated often,
+    ``memory`` bounds the bytes of the work (see :func:`murp.evaluation.ranks.rank`, which also defines ``standard`` and
+    ``paper``).
     """
+    _check_candidates(protocol, candidates, seed)
     if split not in SPLITS:
         raise ConfigError(f"unknown split {split!r}: choose one of {', '.join(SPLITS)}.")
     triples = graph.split(split)
@@ -44,11 +56,41 @@ def evaluate(
             f"the model holds NaN, infinity or points outside the ball in {', '.join(broken)}. Its training diverged: "
             "train again with a lower learning rate, or use another checkpoint."
         )
-    if known is None:
-        known = KnownFacts.of(graph)
-    ranks = rank(model, triples, known, num_relations=graph.num_relations, protocol=protocol, memory=memory)
+    relations, unseen = graph.num_relations, _has_unseen_entity(graph, triples)
     relation_ids = {int(relation): graph.relations.id(relation) for relation in np.unique(triples[:, 1])}
-    return Report.of(ranks, split, relation_ids, _has_unseen_entity(graph, triples))
+    if candidates is None:
+        known = KnownFacts.of(graph) if known is None else known
+        scorer: Scorer = model
+        ranked_by: Protocol = protocol
+        if protocol == "types":
+            scorer, ranked_by = Constrained(model, Types(graph)), "standard"
+        found = rank(scorer, triples, known, num_relations=relations, protocol=ranked_by, memory=memory)
+        return Report.of(replace(found, protocol=protocol), split, relation_ids, unseen)
+    if not isinstance(model, Model):
+        raise ConfigError("protocol sampled scores single candidates, which a model of murp can and this one cannot.")
+    if known is None:
+        subjects, asked, _ = queries_of(triples, relations)
+        known = KnownFacts.of_questions(graph, subjects, asked)
+    ranks = sampled_ranks(model, triples, known, num_relations=relations, candidates=candidates, seed=seed)
+    return replace(Report.of(ranks, split, relation_ids, unseen), intervals=intervals(ranks, HITS))
+
+
+def _check_candidates(protocol: Protocol, candidates: int | None, seed: int) -> None:
+    """Raise unless candidates are given where they are drawn, and nowhere else."""
+    if protocol == "sampled":
+        if candidates is None:
+            raise ConfigError(
+                "protocol sampled needs the number of candidates for each question: --candidates 1000 "
+                "(in Python candidates=1000). Its figures depend on it, so that there is no default."
+            )
+        if type(candidates) is not int or candidates < 1:
+            raise ConfigError(f"candidates must be a whole number of at least 1, not {candidates!r}.")
+        if type(seed) is not int or not 0 <= seed <= LARGEST:
+            raise ConfigError(f"seed must be a whole number from 0 to {LARGEST}, not {seed!r}.")
+    elif candidates is not None:
+        raise ConfigError(
+            f"candidates belong to protocol sampled; {protocol} ranks among all entities. Leave one of them out."
+        )
 
 
 def _has_unseen_entity(graph: KnowledgeGraph, triples: Triples) -> NDArray[np.bool_]:

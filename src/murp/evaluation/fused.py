@@ -47,12 +47,8 @@ class Products:
         return inner_products(self.points, rows.entity, rows.room)
 
     def panels(self) -> Any:
-        """The entities packed for :func:`murp.kernels.numba_products.multiply`, once for all batches."""
-        from murp.kernels.numba_products import packed
-
-        if self._rows.panels is None:
-            self._rows.panels = packed(self._rows.entity)
-        return self._rows.panels
+        """See :meth:`Rows.packed`."""
+        return self._rows.packed()
 
 
 class Kernel(Protocol):
@@ -135,11 +131,14 @@ def fused_ranks(
 
 
 class Rows:
-    """What the batches of one model share: the numbers of its entities and room for the products."""
+    """What the batches of one model share: the numbers of its entities and room for the products.
 
-    def __init__(self, kernel: Kernel, model: MultiRelational, size: int) -> None:
+    ``objects``: some entities instead of all, on the CPU.
+    """
+
+    def __init__(self, kernel: Kernel, model: MultiRelational, size: int, objects: slice = slice(None)) -> None:
         self.kernel, self.model = kernel, model
-        self.entity, bias = model.parameters["entity"], model.parameters["object_bias"]
+        self.entity, bias = model.parameters["entity"][objects], model.parameters["object_bias"][objects]
         self.size = size
         self.room: Tensor | None = None
         self.panels: Any = None
@@ -148,6 +147,14 @@ class Rows:
             self.entities = torch.stack([vv, 1 / (1 - model.geometry.c * vv), bias])
         else:
             self.entities = torch.stack([vv, bias])
+
+    def packed(self) -> Any:
+        """The entities packed for :func:`murp.kernels.numba_products.multiply`, once for all batches."""
+        from murp.kernels.numba_products import packed
+
+        if self.panels is None:
+            self.panels = packed(self.entity)
+        return self.panels
 
     def through_kernel(self, queries: Tensor, relations: Indices, objects: Tensor) -> Tensor:
         """What the kernel makes of B queries: (6, B) subjects, relations and what a kernel asks for, (B), (F) → (B).
@@ -169,7 +176,7 @@ class Rows:
         distinct, group = np.unique(relations, return_inverse=True)
         indices = torch.from_numpy(np.concatenate([distinct, group])).to(queries.device)
         distinct_r = self.model.parameters["translation"].index_select(0, indices[: len(distinct)])
-        vr = inner_products(distinct_r, self.entity)
+        vr = inner_products(distinct_r, self.entity, panels=self.packed() if queries.device.type == "cpu" else None)
         xv = Products(x, self)
         return self.kernel.ball(xv, vr, indices[len(distinct) :], of_query, self.entities, c, asked, objects)
 

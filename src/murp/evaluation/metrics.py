@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,16 +22,17 @@ class Metrics:
     """Means over ``queries`` ranks; None where there are none.
 
     ``mrr`` is the mean of 1 / rank, ``mr`` the mean rank, ``hits[k]`` the share of ranks that are at most k.
+    ``protocol`` names the candidates too, where these were drawn.
     """
 
-    protocol: Protocol
+    protocol: str
     mrr: float | None
     mr: float | None
     hits: dict[int, float | None]
     queries: int
 
     @classmethod
-    def of(cls, ranks: NDArray[np.float64], protocol: Protocol) -> Metrics:
+    def of(cls, ranks: NDArray[np.float64], protocol: str) -> Metrics:
         if len(ranks) == 0:
             return cls(protocol, None, None, dict.fromkeys(HITS), 0)
         return cls(
@@ -52,7 +55,8 @@ class Report(Tabular):
 
     ``by_direction`` has ``tail`` and ``head`` (what is asked for); ``by_seen`` has ``seen`` and ``unseen``
     (triples without and with an entity that training never saw); ``by_relation`` has the id of every relation
-    of the split, both directions together. ``ranks`` are those that all of this is made of.
+    of the split, both directions together. ``ranks`` are those that all of this is made of. ``intervals`` are, under
+    protocol ``sampled``, the 95 % intervals of ``mrr`` and each ``hits@k``: see :mod:`murp.evaluation.sampled`.
     """
 
     split: Split
@@ -61,6 +65,7 @@ class Report(Tabular):
     by_seen: dict[str, Metrics]
     by_relation: dict[str, Metrics]
     ranks: Ranks = field(compare=False)
+    intervals: Mapping[str, tuple[float, float] | None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, ranks: Ranks, split: Split, relation_ids: dict[int, str], unseen: NDArray[np.bool_]) -> Report:
@@ -68,7 +73,7 @@ class Report(Tabular):
         both = np.stack([ranks.tail, ranks.head], axis=1)
 
         def metrics(part: NDArray[np.float64]) -> Metrics:
-            return Metrics.of(part.ravel(), ranks.protocol)
+            return Metrics.of(part.ravel(), ranks.protocol_in_words)
 
         relations = ranks.triples[:, 1]
         order = np.argsort(relations, kind="stable")
@@ -87,7 +92,7 @@ class Report(Tabular):
 
     @property
     def protocol(self) -> Protocol:
-        return self.overall.protocol
+        return self.ranks.protocol
 
     @property
     def queries(self) -> int:
@@ -110,10 +115,13 @@ class Report(Tabular):
         groups = {"by_direction": self.by_direction, "by_seen": self.by_seen}
         if by_relation:
             groups["by_relation"] = self.by_relation
+        sample = {} if self.ranks.sample is None else dataclasses.asdict(self.ranks.sample)
         return {
             "protocol": self.protocol,
+            **sample,
             "split": self.split,
             **self.overall.to_dict(),
+            **({"intervals": dict(self.intervals)} if self.intervals else {}),
             **{name: {key: metrics.to_dict() for key, metrics in group.items()} for name, group in groups.items()},
         }
 
@@ -127,14 +135,14 @@ class Report(Tabular):
             "group": [group for group, _, _ in parts],
             "name": [name for _, name, _ in parts],
             "split": [self.split] * len(parts),
-            "protocol": [self.protocol] * len(parts),
+            "protocol": [self.overall.protocol] * len(parts),
             **{name: [one[name] for one in figures] for name in figures[0]},
         }
 
     def __repr__(self) -> str:
         hits = ", ".join(f"hits@{k}={share:.4f}" for k, share in self.hits.items())
         return (
-            f"Report(protocol={self.protocol!r}, split={self.split!r}, mrr={self.mrr:.4f}, mr={self.mr:.1f}, "
+            f"Report(protocol={self.overall.protocol!r}, split={self.split!r}, mrr={self.mrr:.4f}, mr={self.mr:.1f}, "
             f"{hits}, queries={self.queries})"
         )
 

@@ -17,8 +17,9 @@ from murp.graph import Indices, KnownFacts, Triples
 from murp.models import MultiRelational
 from murp.threads import torch_alone
 
-Protocol = Literal["standard", "paper"]
-PROTOCOLS: tuple[Protocol, ...] = ("standard", "paper")
+# types: see murp.evaluation.constrained; sampled: see murp.evaluation.sampled.
+Protocol = Literal["standard", "paper", "types", "sampled"]
+PROTOCOLS: tuple[Protocol, ...] = ("standard", "paper")  # those that rank among all entities, whatever their types
 
 # What one (query, entity) cell may cost at most: twelve float64 temporaries, the scorer's own included.
 BYTES_PER_CELL = 12 * 8
@@ -42,14 +43,34 @@ class Scorer(typing.Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Sample:
+    """How the candidates of protocol ``sampled`` were drawn: how many for each question, and by which seed."""
+
+    candidates: int
+    seed: int
+
+    def __str__(self) -> str:
+        return f"sampled: {self.candidates:,} candidates a question, seed {self.seed}"
+
+
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """The rank of each triple (n, 3) when its tail is asked for (n) and when its head is (n)."""
+    """The rank of each triple (n, 3) when its tail is asked for (n) and when its head is (n).
+
+    ``sample`` says among which candidates, where these are not all entities.
+    """
 
     protocol: Protocol
     triples: Triples
     tail: NDArray[np.float64]
     head: NDArray[np.float64]
+    sample: Sample | None = None
+
+    @property
+    def protocol_in_words(self) -> str:
+        """The protocol as figures name it: with the candidates, where they were drawn."""
+        return self.protocol if self.sample is None else str(self.sample)
 
 
 @torch.no_grad()
@@ -73,12 +94,17 @@ def rank(
     ``memory`` bounds the bytes of batch × entities work, scoring included (by default 512 MiB on a CPU,
     4 GiB on a GPU, and never less than one query needs).
     """
+    if protocol == "sampled":
+        raise ConfigError(
+            "protocol sampled ranks among candidates that are drawn, and its figures must not stand where those of all "
+            "entities are meant. Choose standard or paper here; `murp evaluate` has sampled."
+        )
     if protocol not in PROTOCOLS:
         raise ConfigError(f"unknown protocol {protocol!r}: choose one of {', '.join(PROTOCOLS)}.")
     if memory is None:
         memory = default_memory(model.num_entities, model.device)
     size = batch_size(model.num_entities, model.device, memory)
-    subjects, asked, targets = _queries(triples, num_relations)
+    subjects, asked, targets = queries_of(triples, num_relations)
     kernel = fused.kernel_for(model)
     with torch_alone():
         if kernel is None:
@@ -90,7 +116,7 @@ def rank(
             size = fused.batch_size(model, memory)
             ranks = fused.fused_ranks(kernel, model, known, subjects, asked, targets, apart, size)
     of_queries = ranks.cpu().numpy()
-    _refuse_nan(np.isnan(of_queries), subjects, asked)
+    refuse_nan(np.isnan(of_queries), subjects, asked)
     _refuse_impossible(of_queries, model.num_entities)
     tail, head = np.split(of_queries, 2)
     return Ranks(protocol, triples, tail, head)
@@ -105,16 +131,16 @@ def better_and_equal(
     How many entities score above the target, and how many the same. 1 + better is the rank if ties are in the model's
     favour, 1 + better + equal if they are against it.
     """
-    subjects, asked, targets = _queries(triples, num_relations)
+    subjects, asked, targets = queries_of(triples, num_relations)
     size = batch_size(model.num_entities, model.device)
     with torch_alone():
         counted = _counted(model, known, subjects, asked, targets, protocol, size)
     better, equal = (counts.cpu().numpy() for counts in counted)
-    _refuse_nan(np.isnan(better), subjects, asked)
+    refuse_nan(np.isnan(better), subjects, asked)
     return better, equal
 
 
-def _queries(triples: Triples, num_relations: int) -> tuple[Indices, Indices, Indices]:
+def queries_of(triples: Triples, num_relations: int) -> tuple[Indices, Indices, Indices]:
     """Subjects, relations and targets (2n) of triples (n, 3): tails are asked for, then heads."""
     heads, relations, tails = triples.astype(np.int64).T
     asked = np.concatenate([relations, relations + num_relations])
@@ -189,7 +215,8 @@ def _counts(scores: Tensor, targets: Tensor, removed: Tensor) -> Tensor:
     return torch.stack([torch.where(scores.amax(1).isnan(), torch.nan, better), equal])
 
 
-def _refuse_nan(bad: NDArray[np.bool_], subjects: Indices, relations: Indices) -> None:
+def refuse_nan(bad: NDArray[np.bool_], subjects: Indices, relations: Indices) -> None:
+    """Raise where a query of those (Q) has a score that is NaN."""
     if bad.any():
         row = int(bad.argmax())
         raise NotFiniteError(

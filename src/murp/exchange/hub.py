@@ -12,17 +12,18 @@ from typing import Any
 from murp.errors import DataError
 from murp.exchange import tensors
 from murp.exchange.contents import Contents
+from murp.export_formats import FORMATS
 from murp.files import new_folder, write_text
 from murp.models import MultiRelational
 from murp.runs import Run, folder
 
-WEIGHTS, CONFIG, CARD = "model.safetensors", "config.json", "README.md"
+WEIGHTS, CONFIG, CARD = FORMATS["hub-folder"].holds, "config.json", "README.md"
 
 
 def write(contents: Contents, run: Run, path: Path) -> None:
     """Make the folder ``path``, whole or not at all."""
     with new_folder(path, DataError) as part:
-        tensors.write(contents, part / WEIGHTS)
+        tensors.write(contents, run, part / WEIGHTS)
         (part / CONFIG).write_text(contents.about_json(), encoding="utf-8")
         run.graph.save(part / folder.GRAPH)
         if (run.path / folder.METRICS).exists():
@@ -30,6 +31,11 @@ def write(contents: Contents, run: Run, path: Path) -> None:
         if run.calibration is not None:
             write_text(part / folder.CALIBRATION, run.calibration.to_json())
         (part / CARD).write_text(card(contents, run), encoding="utf-8")
+
+
+def read(path: Path) -> Contents:
+    """The contents of what :func:`write` made; graph and history lie beside them."""
+    return tensors.read(path / WEIGHTS)
 
 
 def card(contents: Contents, run: Run) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,9 +13,10 @@ from torch import Tensor
 
 from murp import models
 from murp.errors import DataError, NotFiniteError
-from murp.exchange import hub, npz, parquet, tensors, text
 from murp.exchange.contents import Contents, config_of
 from murp.exchange.coordinates import restored
+from murp.exchange.export import function_of
+from murp.export_formats import FORMATS, WHOLE
 from murp.files import refuse_strangers
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.paths import not_a_file
@@ -29,21 +31,20 @@ def read(path: Path) -> Contents:
         refuse_strangers(path, DataError)
     elif (why := not_a_file(path)) is not None:
         raise DataError(f"{path} {why}.")
-    if path.suffix == ".npz":
-        return npz.read(path)
-    if path.suffix == ".safetensors":
-        return tensors.read(path)
-    if (path / hub.WEIGHTS).is_file():
-        return tensors.read(path / hub.WEIGHTS)
-    if (path / parquet.ENTITIES).is_file():
-        return parquet.read(path)
-    for name, words in ((text.WORD2VEC, "word2vec"), (text.PROJECTOR, "tensorboard")):
-        if (path / name).is_file():
-            raise DataError(
-                f"{path} is in the format {words}, which holds the entities' vectors alone: no relations, no biases. "
-                "Export to npz, parquet, safetensors or hub-folder to import it again."
-            )
-    raise DataError(f"{path} was not written by `murp export`: neither .npz, .safetensors, parquet nor hub-folder.")
+    for to, form in FORMATS.items():
+        if path.suffix == form.ending if form.ending else (path / form.holds).is_file():
+            if form.read is None:
+                raise DataError(
+                    f"{path} is in the format {to}, which holds the entities' vectors alone: no relations, no biases. "
+                    f"Export to {_either(WHOLE)} to import it again."
+                )
+            contents: Contents = function_of(form.read)(path)
+            return contents
+    raise DataError(f"{path} was not written by `murp export`: it is none of {_either(WHOLE)}.")
+
+
+def _either(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"
 
 
 def import_run(path: Path, out: Path, data: str | None = None) -> Run:

@@ -13,9 +13,10 @@ from murp.exchange.contents import Contents, checked, telling_damage
 from murp.files import parse_json, replacing
 from murp.graph import Vocabulary
 from murp.graph.streams import most_unpacked, too_much_unpacked
+from murp.runs import Run
 
 
-def write(contents: Contents, path: Path) -> None:
+def write(contents: Contents, run: Run, path: Path) -> None:
     """Write ``path``, whole or not at all; no pickle is involved."""
     arrays: dict[str, Any] = {name: values.numpy() for name, values in contents.tables.items()}
     for vocabulary in (contents.entities, contents.relations):

@@ -20,15 +20,17 @@ from torch import Tensor
 
 from murp.errors import DataError
 from murp.exchange.contents import Contents, checked, telling_damage
+from murp.export_formats import FORMATS
 from murp.files import new_folder, parse_json
 from murp.graph import Vocabulary
 from murp.graph.parquet import read_table
+from murp.runs import Run
 
-ENTITIES, RELATIONS, SHARED = "entities.parquet", "relations.parquet", "shared.parquet"
+ENTITIES, RELATIONS, SHARED = FORMATS["parquet"].holds, "relations.parquet", "shared.parquet"
 _COLUMN = {"entity": "vector"}
 
 
-def write(contents: Contents, path: Path) -> None:
+def write(contents: Contents, run: Run, path: Path) -> None:
     """Make the folder ``path``, whole or not at all."""
     described = {"murp": contents.about_json()}
     relations = contents.relations.table()

@@ -19,9 +19,10 @@ from torch import Tensor
 from murp.exchange.contents import Contents, checked, telling_damage
 from murp.files import parse_json, replacing
 from murp.graph import Vocabulary
+from murp.runs import Run
 
 
-def write(contents: Contents, path: Path) -> None:
+def write(contents: Contents, run: Run, path: Path) -> None:
     """Write ``path``, whole or not at all."""
     tensors = {name: values.contiguous() for name, values in contents.tables.items()}
     for vocabulary in (contents.entities, contents.relations):

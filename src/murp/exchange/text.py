@@ -15,13 +15,16 @@ import torch
 
 from murp.errors import DataError
 from murp.exchange.contents import Contents
+from murp.export_formats import FORMATS
 from murp.files import new_folder
 from murp.graph import Vocabulary
+from murp.runs import Run
 
-ABOUT, WORD2VEC, PROJECTOR = "about.json", "vectors.txt", "projector_config.pbtxt"
+ABOUT = "about.json"
+WORD2VEC, PROJECTOR = FORMATS["word2vec"].holds, FORMATS["tensorboard"].holds
 
 
-def write_word2vec(contents: Contents, path: Path) -> None:
+def write_word2vec(contents: Contents, run: Run, path: Path) -> None:
     """Make the folder ``path``, whole or not at all."""
     words = unique_words(contents.entities)
     points = contents.tables["entity"]
@@ -36,7 +39,7 @@ def write_word2vec(contents: Contents, path: Path) -> None:
         (part / ABOUT).write_text(contents.about_json(), encoding="utf-8")
 
 
-def write_projector(contents: Contents, path: Path) -> None:
+def write_projector(contents: Contents, run: Run, path: Path) -> None:
     """Make the folder ``path``, whole or not at all."""
     with new_folder(path, DataError) as part:
         with (part / "tensors.tsv").open("w", encoding="utf-8", newline="\n") as file:

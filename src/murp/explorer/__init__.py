@@ -3,24 +3,20 @@
 app.py         the routes, documented by OpenAPI
 shortcut.py    the question that is asked most, answered past the routes
 answers.py     what each of them computes, plain functions
-collection.py  what is shown: an Exhibit is one run with its tables, a Collection one or two of them on one graph
+collection.py  what is shown: an Exhibit is one run with its tables, a Collection a few of them on one graph
 filling.py     pictures that take up the disk
 tree.py        the hierarchy: a parent for each entity, and who matters
 facts.py       what is stated of an entity, what is likely, why
 suggestions.py questions to begin with
 columns.py     what points are coloured and sized by
-differences.py where two runs differ most
-names.py       looking entities and relations up
-refusals.py    what is said where there is no answer
-security.py    who may ask, and what a browser may do with the answer
-protocol.py    what one connection may take: bytes, time, a place
-door.py        letting clients in, no more than there are places for
-server.py      binding to a port
+differences.py where runs differ most
+server.py      its applications, served by :mod:`murp.web`, which has its bounds and its refusals
 frame.py       in a notebook: in a thread, shown in a frame
 snapshots.py   how a picture grew, kept in the run folder
 live.py        a training that is watched; watched.py serves it while it trains
 film.py        a GIF, an MP4 or a page of the snapshots
 growing.py     a tree that grows, for `murp demo`
 export.py      one file without a server
+markup.py      the pages' files, each in the frame that all share
 page/          the page itself: HTML, CSS and JavaScript as the browser reads them
 """

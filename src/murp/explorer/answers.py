@@ -14,14 +14,14 @@ import murp
 from murp.evaluation import Report
 from murp.explorer import columns
 from murp.explorer.collection import MOST_NAMED, Collection, Exhibit
-from murp.explorer.encoding import packed
 from murp.explorer.facts import likely_of, stated_of, supports
 from murp.explorer.filling import Fill
 from murp.explorer.snapshots import epochs_of
 from murp.explorer.suggestions import suggested
-from murp.graph import split_names
 from murp.prediction.nearest import nearest_to
 from murp.projection import Projection, question
+from murp.web.encoding import packed
+from murp.web.predictions import listed
 
 KINDS = ("other", "new", "missed", "known")
 Answer = dict[str, Any]
@@ -135,18 +135,8 @@ def predict(collection: Collection, run: int, given: int, relation: int, k: int,
     row = relation + len(collection.relations) if heads else relation
     exhibit = collection.exhibits[run - 1]
     best = exhibit.answers.to_one(given, row, k)
-    ids, readable = names.ids, names.names
     query = {"relation": collection.relations.reference(relation), "tail" if heads else "head": names.reference(given)}
-    probabilities = torch.sigmoid(torch.from_numpy(best.scores))
-    columns = best.entities.tolist(), best.scores.tolist(), probabilities.tolist(), split_names(best.splits)
-    predictions: list[Answer] = [
-        {"rank": rank, "id": ids[i], "name": readable[i], "score": score, "probability": p, "known": split}
-        for rank, (i, score, p, split) in enumerate(zip(*columns, strict=True), start=1)
-    ]
-    if (calibration := exhibit.calibration) is not None:
-        calibrated = calibration.probability(best.scores, best.places).tolist()
-        for prediction, probability in zip(predictions, calibrated, strict=True):
-            prediction["calibrated"] = probability
+    predictions = listed(best, names, exhibit.calibration)
     return {"run": run, "query": query, "predictions": predictions}
 
 

@@ -7,35 +7,44 @@ What takes longer, the figures of a run and the search for what a misspelt name 
 from __future__ import annotations
 
 import asyncio
-from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, Query
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 import murp
-from murp.errors import UnknownNameError
-from murp.explorer import answers, columns, schema
-from murp.explorer.collection import Collection
+from murp.explorer import answers, columns, markup, schema
+from murp.explorer.collection import MOST_RUNS, Collection
 from murp.explorer.differences import differences
-from murp.explorer.encoding import to_json
 from murp.explorer.live import Live
-from murp.explorer.names import SUGGESTIONS, Names
-from murp.explorer.refusals import REFUSALS, Refused, add_refusals
-from murp.explorer.security import Guard
 from murp.explorer.shortcut import PredictShortcut
+from murp.web.encoding import to_json
+from murp.web.names import Index
+from murp.web.names import find as find_name
+from murp.web.refusals import Refused, add_refusals, documented
+from murp.web.security import Guard, with_head
 
 MOST = 1000  # answers to one question
 LONGEST = 500  # characters of a name
-SHOWN = 10  # of those that share a name
+LOOK_UP = {"entity": "Look it up with /api/search?q=…", "relation": "/api/run lists the relations."}
+REFUSALS = documented(
+    {
+        400: "not HTTP, or a head without end",
+        404: "unknown entity, relation or run",
+        405: "a method other than GET and HEAD",
+        421: "a foreign host name",
+        422: "a parameter is missing, malformed or out of bounds",
+        500: "the run cannot answer this, or a mistake of murp's own",
+    }
+)
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 Name = Annotated[str, Query(max_length=LONGEST, description="id or name", examples=["asia.n.01"])]
 Relation = Annotated[str, Query(max_length=LONGEST, description="id or name", examples=["has_part"])]
 Count = Annotated[int, Query(ge=1, le=MOST, description="how many")]
-Which = Annotated[int, Query(ge=1, le=2, description="the first run or the second")]
+Which = Annotated[int, Query(ge=1, le=MOST_RUNS, description="which of the runs, from 1 on")]
 Head = Annotated[str | None, Query(max_length=LONGEST, description="asks for tails", examples=["asia.n.01"])]
 Tail = Annotated[str | None, Query(max_length=LONGEST, description="asks for heads")]
 
@@ -51,28 +60,17 @@ def create_app(collection: Collection, bound: str = "127.0.0.1", *, framed: bool
         redoc_url=None,
         redirect_slashes=False,
     )
-    add_refusals(app)
+    add_refusals(app, "/")
     _add_questions(app, collection)  # first, since routes are tried in order and these are asked most
     _add_lookups(app, collection)
     _add_pictures(app, collection)
     if (trained := collection.exhibits[0].run.path).joinpath("config.toml").is_file():
         _add_live(app, Live(trained))
     _add_page(app)
-    with_shortcut = PredictShortcut(_with_head(app), collection, longest=LONGEST, most=MOST)
+    with_shortcut = PredictShortcut(with_head(app), collection, longest=LONGEST, most=MOST)
     return Guard(
         with_shortcut, bound, framed=framed
     )  # outermost, so that nothing said in here goes without its headers
-
-
-def _with_head(app: ASGIApp) -> ASGIApp:
-    """``app``, answering HEAD wherever it answers GET; that the body is not sent is the server's part."""
-
-    async def answered(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "HEAD":
-            scope = {**scope, "method": "GET"}
-        await app(scope, receive, send)
-
-    return answered
 
 
 def _add_lookups(app: FastAPI, collection: Collection) -> None:
@@ -100,7 +98,7 @@ def _add_lookups(app: FastAPI, collection: Collection) -> None:
         _check_run(collection, run)
         return _json(answers.entity(collection, run, await find(collection.entities, entity), k))
 
-    @app.get("/api/differences", **_answers(schema.Differences), summary="questions that two runs answer differently")
+    @app.get("/api/differences", **_answers(schema.Differences), summary="questions that the runs answer differently")
     async def differing() -> Response:
         _check_run(collection, 2)
         async with one_at_a_time:
@@ -193,28 +191,14 @@ async def _query(collection: Collection, head: str | None, relation: str, tail: 
     return await find(collection.entities, given), await find(collection.relations, relation)
 
 
-async def find(names: Names, text: str) -> int:
+async def find(names: Index, text: str) -> int:
     """The index of a name or id; an unknown one is refused with what may have been meant."""
-    index = names.known(text)
-    if index is not None:
-        return index
-    vocabulary = names.vocabulary
-    if text in names.shared:
-        try:
-            return vocabulary.find(text)
-        except UnknownNameError as error:
-            closest = [vocabulary.label(index) for index in names.shared[text][:SHOWN]]
-            raise Refused(404, str(error), "Ask by one of the ids.", closest) from None
-    closest = await SUGGESTIONS.closest(vocabulary, text)
-    entity = vocabulary.kind == "entity"
-    advice = "Look it up with /api/search?q=…" if entity else "/api/run lists the relations."
-    hint = f" Closest: {', '.join(closest)}." if closest else ""
-    raise Refused(404, f"unknown {vocabulary.kind} {text!r}.{hint}", advice, closest)
+    return await find_name(names, text, LOOK_UP)
 
 
 def _check_run(collection: Collection, run: int) -> None:
     if run > len(collection.exhibits):
-        raise Refused(404, "there is no second run.", "Start the explorer with two: murp explore RUN RUN2.")
+        raise Refused(404, f"there is no run {run}.", "Start the explorer with more: murp explore RUN RUN2 …")
 
 
 def _json(answer: Any) -> Response:
@@ -231,10 +215,10 @@ def create_live_app(live: Live, bound: str = "127.0.0.1") -> ASGIApp:
     app = FastAPI(
         title="murp training", version=murp.__version__, docs_url=None, redoc_url=None, redirect_slashes=False
     )
-    add_refusals(app)
+    add_refusals(app, "/")
     _add_live(app, live)
     _add_page(app, first="live.html")
-    return Guard(_with_head(app), bound)
+    return Guard(with_head(app), bound)
 
 
 def _add_live(app: FastAPI, live: Live) -> None:
@@ -254,6 +238,13 @@ def _add_live(app: FastAPI, live: Live) -> None:
             raise Refused(404, f"there is no picture of epoch {epoch}.", "/api/training lists those there are.")
         return _json(live.frame(epoch))
 
+    @app.get("/api/training/embedding", **_answers(schema.TrainedEmbedding), summary="a layout's tree, embedded")
+    async def embedding(dim: Annotated[int, Query(ge=1, le=10**6, description="one of those listed")]) -> Response:
+        sliders = live.film.sliders() or {"dimensions": []}
+        if dim not in [one["dim"] for one in sliders["dimensions"]]:
+            raise Refused(404, f"there is no embedding in {dim} dimensions.", "/api/training lists those there are.")
+        return _json(live.embedding(dim))
+
 
 def _check_film(live: Live) -> None:
     if not live.film.epochs():
@@ -262,7 +253,7 @@ def _check_film(live: Live) -> None:
 
 def _add_page(app: FastAPI, first: str = "index.html") -> None:
     """The page's few files, read once; nothing else on the disk is ever served."""
-    pages = {file.name: file.read_bytes() for file in files("murp.explorer").joinpath("page").iterdir()}
+    pages = {name: markup.read(name).encode() for name in markup.names()}
 
     @app.get("/page/{name}", include_in_schema=False)
     async def part(name: str) -> Response:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import lru_cache
 from typing import Any
@@ -14,36 +13,23 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from murp.errors import NotFiniteError, RunError
+from murp.errors import ConfigError, NotFiniteError, RunError
 from murp.evaluation import Report
-from murp.explorer.encoding import packed
 from murp.explorer.filling import Fill, filled, find_fill
-from murp.explorer.names import Names
 from murp.explorer.tree import Hierarchy, Tree, importance
 from murp.graph import SPLITS, KnowledgeGraph, KnownFacts, Split
 from murp.prediction import Answers
 from murp.projection import Picture, Points
 from murp.runs import Run
+from murp.threads import one_thread
+from murp.web.encoding import packed
+from murp.web.names import Names
 
 MOST_POINTS = 1_000_000  # drawn; of a larger graph the most important entities
+MOST_RUNS = 4  # side by side: more are too small to look at
 MOST_NAMED = 100_000  # of those drawn: whose ids and names the page is given
 LEVELS = 8
 RELATIONS_KEPT = 64
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """PyTorch on this thread alone, and on threads that are started meanwhile.
-
-    Answers take a millisecond: threads would cost more than they bring. And a forked child has none of those that its
-    parent had started: PyTorch would wait for them for ever.
-    """
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class Exhibit:
@@ -91,6 +77,8 @@ class Collection:
 
     @one_thread()
     def __init__(self, runs: Sequence[Run], columns: dict[str, list[str | None]] | None = None) -> None:
+        if len(runs) > MOST_RUNS:
+            raise ConfigError(f"{len(runs)} runs do not fit side by side: give at most {MOST_RUNS}.")
         for other in runs[1:]:
             _refuse_another_graph(runs[0], other)
         self.graph = graph = runs[0].graph

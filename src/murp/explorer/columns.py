@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,13 @@ from numpy.typing import NDArray
 
 from murp.errors import DataError
 from murp.explorer.collection import Collection, Exhibit
-from murp.explorer.encoding import packed
 from murp.graph import KnowledgeGraph
+from murp.web.encoding import packed
+from murp.web.names import Names
 
 STEPS = 8
+TYPING = frozenset(("type", "has_type", "instance_of", "is_instance_of", "instance_hypernym", "p31"))
+NAMING = ("name", "gloss")  # columns of a file of names: no two entities have the same, so that they are no colours
 ROUNDS = 8  # of label propagation: later ones move few entities
 Numbers = NDArray[np.float64]
 Groups = tuple[NDArray[np.int64], Callable[[int], str]]  # a group (N,) of each entity, -1 for none; a group's name
@@ -23,10 +27,12 @@ Groups = tuple[NDArray[np.int64], Callable[[int], str]]  # a group (N,) of each 
 
 def names(collection: Collection) -> list[str]:
     """The columns there are, the model's own first."""
-    own = ["norm", "degree", "depth", "below", "relation", "branch", "community"]
+    own = ["norm", "degree", "depth", "below", "relation", "branch", "community", "type"]
     if collection.hierarchy.relation is None:
         own = [name for name in own if name not in ("depth", "below", "branch")]
-    return [*own, *collection.columns]
+    if not typing_relations(collection.graph):
+        own.remove("type")
+    return [*own, *(name for name in collection.columns if name not in own)]
 
 
 def column(collection: Collection, run: int, name: str) -> dict[str, Any]:
@@ -36,15 +42,12 @@ def column(collection: Collection, run: int, name: str) -> dict[str, Any]:
         texts = collection.columns[name]
         found = _as_numbers(texts)
         part = _steps(collection, found) if found is not None else _groups(collection, *_grouped(texts))
-    elif name in ("relation", "branch", "community"):
-        make = {"relation": _main_relations, "branch": _branches, "community": _communities}[name]
-        part = _groups(collection, *make(collection, exhibit))
+    elif name in _CATEGORIES:
+        part = _groups(collection, *_CATEGORIES[name](collection, exhibit))
     else:
         part = _steps(collection, _numbers(collection, exhibit, name))
     classes, labels = part
-    is_category = name in ("relation", "branch", "community") or (
-        name in collection.columns and _as_numbers(collection.columns[name]) is None
-    )
+    is_category = name in _CATEGORIES or (name in collection.columns and _as_numbers(collection.columns[name]) is None)
     return {"run": run, "name": name, "classes": packed(classes, "uint8"), "labels": labels, "is_category": is_category}
 
 
@@ -138,6 +141,27 @@ def _communities(collection: Collection, _: Exhibit) -> Groups:
     return label, lambda group: collection.entities.names[int(leader[group])]
 
 
+def typing_relations(graph: KnowledgeGraph) -> list[int]:
+    """The relations that say what kind of thing their head is, known by what they are called."""
+
+    def word(text: str) -> str:
+        return re.split(r"[/#:]", text.lower().replace(" ", "_").replace("-", "_"))[-1].strip("_")
+
+    relations = graph.relations
+    return [r for r in range(len(relations)) if {word(relations.id(r)), word(relations.name(r))} & TYPING]
+
+
+def _types(collection: Collection, _: Exhibit) -> Groups:
+    """What an entity is an instance of; of several types the one with most instances."""
+    facts = collection.graph.facts()
+    facts = facts[np.isin(facts[:, 1], typing_relations(collection.graph))].astype(np.int64)
+    sizes = np.bincount(facts[:, 2], minlength=len(collection.entities))
+    found = np.full(len(collection.entities), -1)
+    smallest_first = np.argsort(sizes[facts[:, 2]], kind="stable")  # the last one written stays
+    found[facts[smallest_first, 0]] = facts[smallest_first, 2]
+    return found, lambda entity: collection.entities.names[entity]
+
+
 def communities(graph: KnowledgeGraph) -> NDArray[np.int64]:
     """(N,) a community each: in every round an entity takes the label that most of its neighbours have.
 
@@ -159,6 +183,9 @@ def communities(graph: KnowledgeGraph) -> NDArray[np.int64]:
     return label
 
 
+_CATEGORIES = {"relation": _main_relations, "branch": _branches, "community": _communities, "type": _types}
+
+
 def _as_numbers(texts: list[str | None]) -> Numbers | None:
     """The texts as numbers, NaN where there is none; None where one of them is no number."""
     try:
@@ -174,23 +201,39 @@ def _grouped(texts: list[str | None]) -> Groups:
 
 
 def read_columns(path: Path, graph: KnowledgeGraph) -> dict[str, list[str | None]]:
-    """A tab-separated file whose first row names its columns, the first of them ids or names of entities."""
+    """A tab-separated file whose first row names its columns, the first of them ids or names of entities.
+
+    A file of names (``entity_names.tsv``) will do, where its first row says what its columns are: its names and glosses
+    are passed over, and so are rows of entities that the graph does not have, as when it is read for their names.
+    """
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise DataError(f"{path}: cannot be read: {why}.") from error
-    if not rows or len(rows[0]) < 2:
+    heads = rows[0][1:] if rows else []
+    if not [head for head in heads if head not in NAMING]:
         raise DataError(
-            f"{path}, line 1: a file of columns is tab-separated, and its first row is id and the names of the columns."
+            f"{path}, line 1: a file of columns is tab-separated, and its first row is id and the names of the columns,"
+            " at least one of them neither name nor gloss."
         )
-    heads = rows[0][1:]
-    columns: dict[str, list[str | None]] = {head: [None] * graph.num_entities for head in heads}
+    columns: dict[str, list[str | None]] = {head: [None] * graph.num_entities for head in heads if head not in NAMING}
+    known = Names(graph.entities, np.zeros(graph.num_entities, dtype=np.int64))
+    passed = 0
     for number, row in enumerate(rows[1:], start=2):
         if len(row) != len(rows[0]):
             raise DataError(f"{path}, line {number}: {len(row)} columns, and the first row has {len(rows[0])}.")
-        at = graph.entities.find(row[0])
+        at = known.known(row[0])
+        if at is None:
+            passed += 1
+            continue
         for head, text in zip(heads, row[1:], strict=True):
-            columns[head][at] = text or None
+            if head in columns:
+                columns[head][at] = text or None
+    if passed == len(rows) - 1:
+        raise DataError(
+            f"{path}: none of its {passed} rows begins with an entity of {graph.name}, such as "
+            f"{graph.entities.label(0)}. Give ids or names that only one entity has."
+        )
     return columns

@@ -1,4 +1,4 @@
-"""Where two runs differ most: held-out facts that one ranks high and the other low."""
+"""Where runs differ most: held-out facts that one ranks high and another low."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN = 30
 
 
 def differences(collection: Collection) -> dict[str, Any]:
-    """The questions whose answer the two runs rank most differently, by the logarithm of the ranks."""
+    """The questions whose answer the runs rank most differently, by the logarithm of the ranks."""
     graph = collection.graph
     split: Split = next((name for name in reversed(SPLITS) if len(graph.split(name))), "test")
     facts = graph.split(split)
@@ -26,7 +26,7 @@ def differences(collection: Collection) -> dict[str, Any]:
     ]
     tails, heads = (np.stack([getattr(ranks, side) for ranks in found]) for side in ("tail", "head"))
     ranks = np.concatenate([tails, heads], axis=1)
-    apart = np.abs(np.log(ranks[0]) - np.log(ranks[-1]))
+    apart = np.log(ranks.max(0)) - np.log(ranks.min(0))
     order = np.lexsort((ranks.min(0), -apart))[:SHOWN]
     names, relations = collection.entities, collection.relations
     questions = []

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,11 @@ import numpy as np
 from murp.errors import MurpError
 from murp.explorer import answers, columns
 from murp.explorer.collection import MOST_NAMED, Collection, Exhibit
-from murp.explorer.encoding import packed, to_json
 from murp.explorer.facts import likely, probabilities
+from murp.explorer.markup import read
 from murp.files import replacing
 from murp.runs import Run
+from murp.web.encoding import packed, to_json
 
 MOST_LIKELY = 50_000  # entities whose likely facts a page carries
 _IMPORT = re.compile(r'^import [^;]*? from "\./(\w+\.js)";\n', re.MULTILINE)
@@ -49,9 +49,9 @@ def page(collection: Collection) -> str:
 
 def one_file(markup: str, module: str, values: dict[str, Any]) -> str:
     """A page of ours with everything it needs in it, and ``values`` as its data."""
-    script, style = joined(module), _read("style.css")
+    script, style = joined(module), read("style.css")
     policy = f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:"
-    icon = base64.b64encode(_read("icon.svg").encode()).decode()
+    icon = base64.b64encode(read("icon.svg").encode()).decode()
     # "<" would let a name end the element it stands in.
     data = to_json(values).decode().replace("<", "\\u003c")
     head = {
@@ -62,7 +62,7 @@ def one_file(markup: str, module: str, values: dict[str, Any]) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
         "</head>": f'<script type="application/json" id="data">{data}</script>\n</head>',
     }
-    text = _read(markup)
+    text = read(markup)
     for tag, inline in head.items():
         assert text.count(tag) == 1, tag
         text = text.replace(tag, inline)
@@ -111,17 +111,13 @@ def joined(name: str) -> str:
 
     def visit(module: str) -> None:
         if module not in order:
-            for needed in _IMPORT.findall(_read(module)):
+            for needed in _IMPORT.findall(read(module)):
                 visit(needed)
             order.append(module)
 
     visit(name)
-    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", _read(module))) for module in order)
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", read(module))) for module in order)
 
 
 def _hash(text: str) -> str:
     return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
-
-
-def _read(name: str) -> str:
-    return files("murp.explorer").joinpath("page", name).read_text(encoding="utf-8")

@@ -25,6 +25,7 @@ FINER = 2  # drawn larger and made smaller, so that edges are smooth
 EVERY_MS = 90
 LAST_MS = 2500  # the last picture stays
 NAMES = 14
+FRAMES = 60  # of a film that is pixels: a slide shows no more, and a file of more is too large to send
 EDGES = 900  # of the most important entities
 LEVELS = ("#3b0f70", "#5a2a8c", "#3b5ba8", "#2a7fb8", "#35a0b5", "#5fb89a", "#9dc66b", "#d8b63a")
 INK, LINE = "#17212e", "#c3ccd6"
@@ -79,14 +80,18 @@ def _write_page(live: Live, part: Path) -> None:
     """The page of a training with all its pictures in it."""
     pictures = {str(epoch): live.frame(epoch) for epoch in live.film.epochs()}
     data = {"training": {**live.about(), "done": True}, "points": live.still(), "pictures": pictures}
+    sliders = data["training"]["sliders"] or {"dimensions": []}
+    data["embeddings"] = {str(one["dim"]): live.embedding(one["dim"]) for one in sliders["dimensions"]}
     part.write_text(one_file("live.html", "live.js", data), encoding="utf-8")
 
 
 def frames(live: Live) -> Iterator[Image]:
-    """Every picture, in order, as pixels."""
+    """The pictures in order as pixels; of many, evenly chosen ones with the first and the last."""
     from PIL import Image, ImageDraw
 
     epochs = live.film.epochs()
+    chosen = np.unique(np.linspace(0, len(epochs) - 1, min(FRAMES, len(epochs))).round().astype(int))
+    epochs = [epochs[i] for i in chosen]
     fill = film_fill(live.model(), live.film.frame(epochs[-1]))
     still = live.still()
     levels = np.frombuffer(_bytes(still["depth"]), "u1")
@@ -111,10 +116,20 @@ def frames(live: Live) -> Iterator[Image]:
             pen.ellipse([*(at[i] - dot), *(at[i] + dot)], fill=LEVELS[min(int(levels[i]), 7)])
         for name, (x, y) in zip(still["names"][:NAMES], at[:NAMES], strict=False):
             halo: Any = {"stroke_width": FINER, "stroke_fill": "white"}
-            pen.text((x + 5 * FINER, y), name[:24], fill=INK, font=small, anchor="lm", **halo)
+            left, anchor = beside(x, pen.textlength(name[:24], font=small), side)
+            pen.text((left, y), name[:24], fill=INK, font=small, anchor=anchor, **halo)
         loss = f", loss {losses[epoch]['loss']:.4f}" if epoch in losses else ""
-        pen.text((side / 2, 14 * FINER), f"{live.graph.name}: epoch {epoch}{loss}", fill=INK, font=large, anchor="mm")
+        word = "epoch" if losses else "step"
+        title = f"{live.graph.name}: {word} {epoch}{loss}"
+        pen.text((side / 2, 14 * FINER), title, fill=INK, font=large, anchor="mm")
         yield image.resize((SIDE, SIDE), Image.Resampling.LANCZOS)
+
+
+def beside(x: float, width: float, side: float) -> tuple[float, str]:
+    """Where a name begins or ends, and which of both: to the right of its point at x, or to the left where the picture
+    ends too soon."""
+    gap = 5 * FINER
+    return (x + gap, "lm") if x + gap + width + FINER <= side else (x - gap, "rm")
 
 
 def _font(size: int) -> Any:

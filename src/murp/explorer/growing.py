@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -10,25 +13,24 @@ from numpy.typing import NDArray
 
 from murp import models
 from murp.config import Config
-from murp.explorer.snapshots import ENTITIES, FOLDER
+from murp.explorer.snapshots import ENTITIES, FOLDER, SLIDERS, dimension_file
 from murp.explorer.tree import Hierarchy, Tree
+from murp.geometry import PoincareBall
 from murp.graph import KnowledgeGraph, Vocabulary
+from murp.hierarchy import Reconstruction, Taxonomy, embed, reconstruct, reconstruction
+from murp.hierarchy.tree_layout import by_levels
+from murp.projection import Points
 from murp.runs import folder
+from murp.training.progress import Silent
 
 STEP = 0.62  # hyperbolic distance from a level to the next
 STEPS = 8  # pictures a level
+CURVATURES = (0.0, 0.25, 1.0, 4.0, 9.0)
+FLAT = 1e-4
+DIMENSIONS = (2, 3, 5, 10)
+RIM = 0.96  # where nearly the farthest point of an embedding is drawn
+EPOCHS = 20  # of the embeddings, which begin near where they end
 Places = NDArray[np.float64]
-
-
-def tree_layout(tree: Tree) -> Places:
-    """(N, 2) in the unit disk: a level at a time outwards, each entity in the middle of its sector.
-
-    Edges are about as long everywhere, as the disk has room for a tree: its circles grow as fast as the levels do.
-    """
-    angles, rank = np.nan_to_num(tree.angles()), np.maximum(tree.hierarchy.rank, 0)
-    radius = np.tanh(STEP * rank / 2)
-    places: Places = radius[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    return places
 
 
 def branch_of(graph: KnowledgeGraph, root: str) -> KnowledgeGraph:
@@ -56,22 +58,60 @@ def branch_of(graph: KnowledgeGraph, root: str) -> KnowledgeGraph:
 
 
 def grow(graph: KnowledgeGraph, path: Path) -> None:
-    """Write a run of two dimensions whose points are the layout, with pictures of the tree as it grows."""
+    """Write a run of two dimensions whose points are a layout, with pictures of the tree as it grows.
+
+    Beside them lies what the sliders of its page show: :func:`compare`.
+    """
     hierarchy = Hierarchy.of(graph)
     levels = int(hierarchy.rank.max(initial=0))
     config = Config(dim=2, epochs=max(levels * STEPS, 1), data=graph.name, dtype="float64")
     model = models.from_config(config, graph.num_entities, graph.num_relations)
     model.initialise(0)
     tree = Tree(hierarchy, model)
-    places = tree_layout(tree)
+    places = by_levels(tree.parent, STEP)
     model.parameters["entity"][:] = torch.from_numpy(places)
     folder.create(path, config, graph, model, {"epoch": config.epochs, "best_mrr": None, "best_epoch": None}, "layout")
     pictures = path / FOLDER
     pictures.mkdir()
-    np.save(pictures / ENTITIES, np.argsort(-tree.below, kind="stable"))
     order = np.argsort(-tree.below, kind="stable")
+    np.save(pictures / ENTITIES, order)
     for step in range(config.epochs + 1):
         np.save(pictures / f"{step:06d}.npy", grown(tree, places, step / STEPS)[order].astype(np.float32))
+    compare(Taxonomy.of(graph), places, pictures, order)
+
+
+def compare(taxonomy: Taxonomy, places: Places, pictures: Path, order: NDArray[np.int64]) -> None:
+    """How well the tree can be read from points: from the layout in spaces of several curvatures, and from Poincaré
+    embeddings of several dimensions, whose pictures are written too. All by one measure, that of a reconstruction."""
+    pairs = taxonomy.closure()
+    curvatures = [
+        {"curvature": c, **_figures(reconstruct(PoincareBall(), curved(places, c), pairs))} for c in CURVATURES
+    ]
+    dimensions: list[dict[str, float]] = []
+    for dim in DIMENSIONS:
+        with tempfile.TemporaryDirectory() as scratch:
+            run = embed(taxonomy, out=Path(scratch) / "run", dim=dim, epochs=EPOCHS, progress=Silent())
+            rows = run.model.parameters["entity"]
+            seen = Points(PoincareBall(), rows).around(torch.zeros_like(rows[0]), near=None)
+            dimensions.append({"dim": dim, **_figures(reconstruction(run))})
+        # All but a few points would lie on the rim: distances from the middle are drawn shorter.
+        shorter = 2 * math.atanh(RIM) / float(np.quantile(seen.distances, 0.99))
+        dimensions[-1]["drawn"] = round(shorter, 3)
+        np.save(pictures / dimension_file(dim), curved(seen.positions, shorter**2)[order].astype(np.float32))
+    (pictures / SLIDERS).write_text(json.dumps({"curvatures": curvatures, "dimensions": dimensions}), encoding="utf-8")
+
+
+def curved(places: Places, curvature: float) -> Places:
+    """The same layout with its levels as far apart in a space of curvature -c, drawn in the unit disk: a point at the
+    distance d from the middle is at √c d. Flat is c = 0: the smallest that numbers can still tell apart from it."""
+    radius = np.linalg.norm(places, axis=1, keepdims=True)
+    new = np.tanh(math.sqrt(max(curvature, FLAT)) * np.arctanh(radius))
+    found: Places = places * (new / np.maximum(radius, 1e-300))
+    return found
+
+
+def _figures(found: Reconstruction) -> dict[str, float]:
+    return {"map": round(found.map, 4), "mean_rank": round(found.mean_rank, 2)}
 
 
 def grown(tree: Tree, places: Places, level: float) -> Places:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murp.explorer.encoding import packed
 from murp.explorer.filling import Fill
 from murp.explorer.snapshots import Film, film_fill, shown_frame
 from murp.explorer.tree import Hierarchy
 from murp.graph import KnowledgeGraph
 from murp.models import Model, from_config
 from murp.runs import folder
+from murp.web.encoding import packed
 
 MOST_RECORDS = 600  # epochs of the curves that are sent; of more, evenly chosen ones
 
@@ -54,6 +54,7 @@ class Live:
                 for r in kept
             ],
             "snapshots": snapshots,
+            "sliders": self.film.sliders(),
         }
 
     def still(self) -> dict[str, Any]:
@@ -78,6 +79,10 @@ class Live:
         """The points after an epoch, drawn in the measure of the newest."""
         fill = film_fill(self.model(), self.film.frame(self.film.epochs()[-1]))
         return {"epoch": epoch, "points": packed(self.drawn(epoch, fill), "float32"), "scale": fill.scale}
+
+    def embedding(self, dim: int) -> dict[str, Any]:
+        """The points of a layout's entities in another number of dimensions."""
+        return {"dim": dim, "points": packed(self.film.embedding(dim), "float32")}
 
     def drawn(self, epoch: int, fill: Fill) -> NDArray[np.float64]:
         """The points (P, 2) after an epoch."""

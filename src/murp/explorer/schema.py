@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
+
+from murp.web.schema import Refusal as Refusal
+from murp.web.schema import Strict as Strict
+from murp.web.schema import example
 
 Split = Literal["train", "valid", "test"]
 Side = Literal["tail", "head"]
 ASIA = {"id": "asia.n.01", "name": "asia"}
 INDIA = {"id": "india.n.01", "name": "India"}
 HAS_PART = {"id": "has_part", "name": "has_part"}
-
-
-def _example(**example: Any) -> ConfigDict:
-    return ConfigDict(extra="forbid", json_schema_extra={"examples": [example]})
-
-
-class Strict(BaseModel):
-    """No field that is not named here."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class Refusal(Strict):
-    """Why there is no answer, and what to do."""
-
-    model_config = _example(
-        error="unknown entity 'asai'.", advice="Look it up with /api/search?q=asai.", closest=["asia [asia.n.01]"]
-    )
-    error: str
-    advice: str
-    closest: list[str] = Field(default=[], description="what may have been meant")
 
 
 class Reference(Strict):
@@ -117,7 +100,7 @@ class Found(Reference):
 
 
 class Search(Strict):
-    model_config = _example(query="asi", results=[{**ASIA, "gloss": "the largest continent …", "facts": 52}])
+    model_config = example(query="asi", results=[{**ASIA, "gloss": "the largest continent …", "facts": 52}])
     query: str
     results: list[Found]
 
@@ -128,7 +111,7 @@ class Neighbour(Reference):
 
 
 class Neighbours(Strict):
-    model_config = _example(run=1, entity=ASIA, neighbours=[{"rank": 1, **INDIA, "distance": 0.71}])
+    model_config = example(run=1, entity=ASIA, neighbours=[{"rank": 1, **INDIA, "distance": 0.71}])
     run: int
     entity: Reference
     neighbours: list[Neighbour]
@@ -183,7 +166,7 @@ class Query(Strict):
 
 
 class Predictions(Strict):
-    model_config = _example(
+    model_config = example(
         run=1,
         query={"relation": HAS_PART, "head": ASIA},
         predictions=[{"rank": 1, **INDIA, "score": 1.59, "probability": 0.83, "known": "train"}],
@@ -226,7 +209,7 @@ class Near(Reference):
 
 
 class Projected(Strict):
-    model_config = _example(
+    model_config = example(
         run=1,
         centre=ASIA,
         projection="40 dimensions shown in two: …",
@@ -274,6 +257,26 @@ class TrainingRecord(Strict):
     mrr: float | None = Field(description="on valid, protocol standard, where it was computed")
 
 
+class AtCurvature(Strict):
+    curvature: float = Field(description="c, of a space of curvature -c")
+    map: float = Field(description="mean average precision of a reconstruction")
+    mean_rank: float
+
+
+class InDimensions(Strict):
+    dim: int
+    map: float
+    mean_rank: float
+    drawn: float = Field(description="how long a distance from the middle is drawn, in its own lengths")
+
+
+class Sliders(Strict):
+    """How well a tree can be read from its layout by curvature, and from Poincaré embeddings by dimension."""
+
+    curvatures: list[AtCurvature]
+    dimensions: list[InDimensions]
+
+
 class Training(Strict):
     """A training, going on or done."""
 
@@ -286,6 +289,7 @@ class Training(Strict):
     done: bool
     records: list[TrainingRecord]
     snapshots: list[int] = Field(description="the epochs that /api/training/picture has")
+    sliders: Sliders | None = Field(description="of a layout: what it is compared with")
 
 
 class TrainedPoints(Strict):
@@ -302,6 +306,11 @@ class TrainedPicture(Strict):
     epoch: int
     points: Packed
     scale: float
+
+
+class TrainedEmbedding(Strict):
+    dim: int
+    points: Packed
 
 
 class Difference(Suggestion):

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from murp.errors import MurpError
 from murp.explorer import answers
 from murp.explorer.collection import Collection
-from murp.explorer.encoding import to_json
+from murp.web.encoding import to_json
 
 FIELDS = {"head", "tail", "relation", "k", "run"}
 

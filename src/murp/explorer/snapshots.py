@@ -2,6 +2,8 @@
 
     snapshots/entities.npy        which entities, the most important first
     snapshots/000012.npy          (P, 2) float32: their places in the unit disk after epoch 12
+    snapshots/sliders.json        of a layout: how well spaces of other curvature and dimension show the same tree
+    snapshots/d010.npy            the same tree embedded in 10 dimensions, as it is drawn
 
 They are few and small (at most 160 of 16 KB): when there are more, every second one is dropped and from then on only
 every second one is taken. Taking them may cost training one part in a hundred of its time, and is left out where it
@@ -11,6 +13,7 @@ would cost more.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
 from pathlib import Path
@@ -34,6 +37,7 @@ from murp.training.state import State
 
 FOLDER = "snapshots"
 ENTITIES = "entities.npy"
+SLIDERS = "sliders.json"
 POINTS = 2000
 MOST = 160
 SHARE = 0.01  # of the time of training
@@ -132,6 +136,11 @@ def drawable(model: Model) -> MobiusGeometry:
     return cast(MobiusGeometry, model.geometry)
 
 
+def dimension_file(dim: int) -> str:
+    """The file of the picture of an embedding in so many dimensions."""
+    return f"d{dim:03d}.npy"
+
+
 def epochs_of(path: Path) -> list[int]:
     """The epochs that a run folder has snapshots of, in order."""
     return sorted(int(file.stem) for file in (path / FOLDER).glob("*.npy") if file.stem.isdigit())
@@ -154,6 +163,21 @@ class Film:
     def frame(self, epoch: int) -> NDArray[np.float64]:
         """(P, 2) places in the unit disk, or in the plane of a flat model."""
         return _read(self.path / FOLDER / f"{epoch:06d}.npy").astype(np.float64)
+
+    def sliders(self) -> dict[str, Any] | None:
+        """What a layout is compared with, None for a training: see :func:`murp.explorer.growing.compare`."""
+        file = self.path / FOLDER / SLIDERS
+        try:
+            found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise RunError(f"{file}: cannot be read ({error}).") from None
+        return found
+
+    def embedding(self, dim: int) -> NDArray[np.float64]:
+        """(P, 2) the same entities embedded in ``dim`` dimensions, as they are drawn."""
+        return _read(self.path / FOLDER / dimension_file(dim)).astype(np.float64)
 
     def check(self) -> None:
         """Raise where there is nothing to show."""

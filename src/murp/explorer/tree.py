@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from murp.analysis.depth import Levels, find_levels
 from murp.analysis.relations import relation_edges
 from murp.graph import KnowledgeGraph
+from murp.hierarchy.tree_layout import sector_angles
 from murp.models import Model
 
 DEEP = 3  # levels below the top that make a relation a hierarchy
@@ -94,33 +95,14 @@ class Tree:
         return path
 
     def angles(self) -> NDArray[np.float64]:
-        """(N,) the direction of each entity, in radians: that of the middle of its sector.
+        """(N,) the direction of each entity, in radians: the middle of its sector of the tree.
 
-        A sector is as wide as there are entities below, and the children share it, the largest first. What stands in no
-        hierarchy has none: NaN.
+        What stands in no hierarchy has none: NaN.
         """
-        rank, parent, below = self.hierarchy.rank, self.parent, self.below
-        inside = rank >= 0
-        total = max(int(below[inside & (parent < 0)].sum()), 1)
-        start = np.zeros(len(rank))
-        for level in range(int(rank.max(initial=0)) + 1):
-            members = np.flatnonzero(rank == level)
-            above = parent[members]
-            order = np.lexsort((members, -below[members], above))
-            members, above = members[order], above[order]
-            ends = np.cumsum(below[members])
-            begins = ends - below[members]
-            first = np.searchsorted(above, above)  # of the same parent
-            start[members] = begins - begins[first] + np.where(above < 0, 0, start[above] + 0.5)
-            if level == 0:
-                top = float(ends[-1]) if len(ends) else 0.0
-            elif len(members) and above[0] < 0:
-                # Deeper ones without a chosen parent begin a sector of their own.
-                own = above < 0
-                start[members[own]] += top
-                top += float(below[members[own]].sum())
-        angles = 2 * np.pi * (start + below / 2) / total
-        angles[~inside] = np.nan
+        inside = self.hierarchy.rank >= 0
+        place = np.cumsum(inside) - 1
+        angles = np.full(len(inside), np.nan)
+        angles[inside] = sector_angles(np.where(self.parent < 0, -1, place[self.parent])[inside])
         return angles
 
 

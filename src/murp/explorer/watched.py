@@ -8,11 +8,12 @@ from pathlib import Path
 
 from murp.display import show
 from murp.explorer.live import Live
-from murp.explorer.server import address_of, bind, watching
+from murp.explorer.server import watching
 from murp.explorer.snapshots import Recorder
 from murp.graph import KnowledgeGraph
 from murp.models import Model
 from murp.training.progress import Silent
+from murp.web.server import address_of, bind
 
 
 class Watched(Recorder):

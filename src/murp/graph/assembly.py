@@ -37,11 +37,11 @@ def graph_of(name: str, parts: Sequence[Facts], names: Mapping[str, pa.Table] | 
 def _names(kind: str, parts: Sequence[Facts], given: Mapping[str, pa.Table]) -> pa.Table | None:
     """All names of one kind of thing in one table: the first row of an id counts."""
     tables = [given.get(f"{kind}_names"), *(getattr(part, f"{kind}_names") for part in parts)]
-    found = [_tidied(table) for table in tables if table is not None]
+    found = [tidied_names(table) for table in tables if table is not None]
     return pa.concat_tables(found, promote_options="default") if found else None
 
 
-def _tidied(table: pa.Table) -> pa.Table:
+def tidied_names(table: pa.Table) -> pa.Table:
     """Names by the rule and on one line; an empty one is none."""
     columns = {column: tidy_array(table[column].combine_chunks()) for column in table.column_names}
     for column in ("name", "gloss"):

@@ -22,6 +22,7 @@ import json
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -32,6 +33,7 @@ from murp.errors import DataError
 from murp.files import fields, new_folder, parse_json, private_folder, user_cache, write_text
 from murp.graph.findings import Finding
 from murp.graph.knowledge_graph import KnowledgeGraph
+from murp.graph.large.order import Order
 from murp.graph.storage import read_saved, save
 
 FOLDER = "parsed"
@@ -59,6 +61,35 @@ def coded(files: Sequence[Path], parse: Callable[[], KnowledgeGraph], how: str =
     if _key(files, how) == key:
         _keep(parsed, entry)
     return parsed
+
+
+def coded_large(order: Order) -> KnowledgeGraph:
+    """The graph of files that are read in pieces (:mod:`murp.graph.large`): its coded form is mapped from the cache.
+
+    Where there is no cache it is mapped from a temporary folder, which is removed at once: what is mapped stays.
+    """
+    from murp.graph.large.coding import code  # a compiler, which only large graphs need
+
+    files = [*order.files, *order.names.values()]
+    how = f"{order.seed if order.divided else ''} {order.columns!r} in pieces {[len(part) for part in order.parts]}"
+    root = None if os.environ.get("MURP_CACHE", "").lower() == "off" else user_cache()
+    key = None if root is None else _key(files, how)
+    if root is None or key is None or not private_folder(root / FOLDER):
+        with tempfile.TemporaryDirectory(prefix="murp-") as folder:
+            findings = code(order, Path(folder) / GRAPH)
+            return replace(read_saved(Path(folder) / GRAPH), findings=tuple(findings))
+    entry = root / FOLDER / key
+    with contextlib.suppress(DataError):
+        return _read(entry)
+    made = entry.with_name(f"{key}.graph")
+    for left in (entry, made):
+        shutil.rmtree(left, ignore_errors=True)
+    findings = code(order, made)
+    with new_folder(entry, DataError) as part:
+        made.replace(part / GRAPH)
+        write_text(part / TOLD, json.dumps([asdict(finding) for finding in findings]))
+    _trim(entry.parent)
+    return _read(entry)
 
 
 def _key(files: Sequence[Path], how: str) -> str | None:

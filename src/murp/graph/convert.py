@@ -15,6 +15,7 @@ from murp.files import new_folder
 from murp.graph.formats.text import no_fact
 from murp.graph.indexing import table_of
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph
+from murp.graph.storage import save_mapped
 from murp.graph.streams import COMPRESSIONS, open_output
 from murp.graph.vocabulary import Vocabulary
 
@@ -27,11 +28,17 @@ def convert(graph: KnowledgeGraph, out: Path, format: str = "tsv") -> None:
 
     ``format`` is tsv, csv or parquet, perhaps with a compression: ``tsv.gz``, ``csv.zst``. Csv and Parquet
     carry a header; tsv has none, as is the custom, and cannot hold tabs or line ends. What was
-    written loads as the same triples in the same order.
+    written loads as the same triples in the same order. ``graph`` is murp's own coded form, names and numbers, which
+    is mapped into memory.
     """
+    if format.lower() == "graph":
+        save_mapped(graph, out)
+        return
     form, dot, packed = format.lower().partition(".")
     if form not in ("tsv", "csv", "parquet") or dot + packed not in COMPRESSIONS:
-        raise DataError(f"unknown format {format!r}. Known: tsv, csv and parquet, each also with .gz, .xz or .zst.")
+        raise DataError(
+            f"unknown format {format!r}. Known: tsv, csv and parquet, each also with .gz, .xz or .zst; and graph."
+        )
     with new_folder(out, DataError) as part:
         for split in SPLITS:
             table = table_of(graph, graph.split(split))

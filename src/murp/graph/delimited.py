@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,16 +38,56 @@ def read_columns(
     A DataError names the line that does not fit. ``comments``, where given, gets the comments that were passed over.
     """
     kept = columns if kept is None else kept
+
+    def parsed(passed_over: list[str] | None = None) -> pa.Table:
+        with open_input(path) as stream:
+            return _parsed(stream, columns, delimiter, kept, passed_over=passed_over)
+
     try:
-        table = _parsed(path, columns, delimiter, kept)
+        table = parsed()
     except pa.ArrowInvalid:
         if (fault := _fault(path, columns, delimiter, may_be_empty)) is not None:
             raise fault from None
         try:
-            table = _parsed(path, columns, delimiter, kept, passed_over=[] if comments is None else comments)
+            table = parsed([] if comments is None else comments)
         except pa.ArrowInvalid as error:
             raise DataError(f"{path}: cannot be read: {error}.") from error
-    for column in kept:
+    return _without_empty(path, table, columns, delimiter, may_be_empty)
+
+
+def read_piece(
+    path: Path,
+    piece: bytes,
+    columns: Sequence[str],
+    delimiter: str,
+    *,
+    may_be_empty: Sequence[str],
+    kept: Sequence[str],
+    comments: list[str],
+) -> pa.Table:
+    """The rows of a ``piece`` of ``path``, which begins and ends with whole rows; as :func:`read_columns`."""
+
+    def parsed(passed_over: list[str] | None = None) -> pa.Table:
+        return _parsed(pa.BufferReader(piece), columns, delimiter, kept, passed_over=passed_over)
+
+    try:
+        table = parsed()
+    except pa.ArrowInvalid:
+        found: list[str] = []
+        try:
+            table = parsed(found)
+        except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+            fault = _fault(path, columns, delimiter, may_be_empty)
+            raise fault or DataError(f"{path}: cannot be read: {error}.") from None
+        comments.extend(found)
+    return _without_empty(path, table, columns, delimiter, may_be_empty)
+
+
+def _without_empty(
+    path: Path, table: pa.Table, columns: Sequence[str], delimiter: str, may_be_empty: Sequence[str]
+) -> pa.Table:
+    """The table, unless a field that must not be is empty: then an error says where."""
+    for column in table.column_names:
         if column not in may_be_empty and pc.any(pc.equal(table[column], "")).as_py():
             fault = _fault(path, columns, delimiter, may_be_empty)
             raise fault or DataError(f"{path}: cannot be read: an empty {column}.")
@@ -54,9 +95,9 @@ def read_columns(
 
 
 def _parsed(
-    path: Path, columns: Sequence[str], delimiter: str, kept: Sequence[str], *, passed_over: list[str] | None = None
+    stream: Any, columns: Sequence[str], delimiter: str, kept: Sequence[str], *, passed_over: list[str] | None = None
 ) -> pa.Table:
-    """What the columnar reader makes of the file. It passes over empty lines; lines of blanks and comments cost it a
+    """What the columnar reader makes of the stream. It passes over empty lines; lines of blanks and comments cost it a
     call into Python each, which moreover must not see what is not UTF-8: they are passed over when the first attempt
     has failed."""
     quoted = delimiter == ","
@@ -67,20 +108,19 @@ def _parsed(
             return "skip"
         return "skip" if _is_blank([row.text]) else "error"
 
-    with open_input(path) as stream:
-        return pacsv.read_csv(
-            stream,
-            read_options=pacsv.ReadOptions(column_names=list(columns), block_size=_BLOCK_BYTES),
-            parse_options=pacsv.ParseOptions(
-                delimiter=delimiter,
-                quote_char='"' if quoted else False,
-                newlines_in_values=quoted,
-                invalid_row_handler=None if passed_over is None else unfit,
-            ),
-            convert_options=pacsv.ConvertOptions(
-                column_types={c: pa.large_string() for c in kept}, include_columns=list(kept)
-            ),
-        )
+    return pacsv.read_csv(
+        stream,
+        read_options=pacsv.ReadOptions(column_names=list(columns), block_size=_BLOCK_BYTES),
+        parse_options=pacsv.ParseOptions(
+            delimiter=delimiter,
+            quote_char='"' if quoted else False,
+            newlines_in_values=quoted,
+            invalid_row_handler=None if passed_over is None else unfit,
+        ),
+        convert_options=pacsv.ConvertOptions(
+            column_types={c: pa.large_string() for c in kept}, include_columns=list(kept)
+        ),
+    )
 
 
 def first_row(path: Path, delimiter: str) -> tuple[int, list[str]] | None:

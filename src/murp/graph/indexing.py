@@ -37,8 +37,8 @@ def index(
     coded: list[Triples] = [np.stack([entities[2 * i], relations[i], entities[2 * i + 1]], axis=1) for i in range(3)]
     return KnowledgeGraph(
         name,
-        _vocabulary("entity", entity_ids.ids, entity_names),
-        _vocabulary("relation", relation_ids.ids, relation_names),
+        vocabulary("entity", entity_ids.ids, entity_names),
+        vocabulary("relation", relation_ids.ids, relation_names),
         train=coded[0],
         valid=coded[1],
         test=coded[2],
@@ -68,7 +68,8 @@ def _number(kind: str, columns: Sequence[pa.ChunkedArray]) -> tuple[Tidied, list
     return tidied, np.split(codes, ends[:-1])
 
 
-def _vocabulary(kind: str, ids: pa.Array, names: pa.Table | None) -> Vocabulary:
+def vocabulary(kind: str, ids: pa.Array, names: pa.Table | None) -> Vocabulary:
+    """Ids with the names that a table has for them."""
     if names is None:
         return Vocabulary(kind, ids)
     rows = pc.index_in(ids, value_set=names["id"].combine_chunks())

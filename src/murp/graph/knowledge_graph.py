@@ -17,6 +17,7 @@ from murp.extras import need
 from murp.graph.columns import EACH_BY_TITLE, Columns
 from murp.graph.findings import Finding
 from murp.graph.vocabulary import Vocabulary, counted
+from murp.rows import html_table, pandas
 
 Triples = NDArray[np.int32]
 ColumnChoice = str | Sequence[str | int] | Mapping[str, str | int] | None
@@ -52,7 +53,6 @@ class KnowledgeGraph:
 
     def _repr_html_(self) -> str:
         from murp.graph.indexing import table_of
-        from murp.rows import html_table
 
         first = table_of(self, self.train[:FACTS_SHOWN])
         said = html.escape(f"{self.name}: {counted(self.counts())}; the first facts of train:")
@@ -219,7 +219,7 @@ class KnowledgeGraph:
         table = pa.concat_tables(tables)
         if library == "polars":
             return need("polars", "polars", "a data frame of polars").from_arrow(table)
-        need("pandas", "pandas", "a data frame")
+        pandas()
         return table.to_pandas()
 
     def filter(

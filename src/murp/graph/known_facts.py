@@ -15,6 +15,7 @@ from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph, Split, Triples
 
 Indices = NDArray[np.int64]
 
+_BLOCK = 2**22  # facts that are looked through at a time
 _SPLIT_BITS = 2  # enough for the place of a split in SPLITS
 
 
@@ -57,6 +58,25 @@ class KnownFacts:
         facts = np.concatenate(found)
         facts = facts[:, ::-1] + np.array([0, graph.num_relations, 0], dtype=np.int32) if heads else facts
         return cls(facts, graph.num_relations, places)
+
+    @classmethod
+    def of_questions(cls, graph: KnowledgeGraph, subjects: Indices, relations: Indices) -> KnownFacts:
+        """The facts that answer some questions (Q) alone: block by block, where sorting all would take more memory."""
+        stride = 2 * graph.num_relations
+        asked = np.unique(subjects.astype(np.int64) * stride + relations)
+        about = np.zeros(graph.num_entities, dtype=bool)
+        about[subjects] = True
+        found, places = [np.zeros((0, 3), np.int32)], [np.zeros(0, np.int64)]
+        for place, split in enumerate(SPLITS):
+            facts = graph.split(split)
+            for start in range(0, len(facts), _BLOCK):
+                block = graph.with_reciprocals(facts[start : start + _BLOCK])
+                block = block[about[block[:, 0]]]
+                keys = block[:, 0].astype(np.int64) * stride + block[:, 1]
+                at = np.minimum(np.searchsorted(asked, keys), len(asked) - 1)
+                found.append(block[asked[at] == keys])
+                places.append(np.full(len(found[-1]), place))
+        return cls(np.concatenate(found), graph.num_relations, np.concatenate(places))
 
     def objects_of(self, subjects: ArrayLike, relations: ArrayLike) -> tuple[Indices, Indices]:
         """Every known object of each of B queries, flat: query ``rows[i]`` has the object ``objects[i]``.

@@ -2,7 +2,8 @@
 
 A folder holds train, valid and test, all three, each in any of :mod:`murp.graph.formats`, or is one that
 ``KnowledgeGraph.save``, Hugging Face's ``datasets`` or Neo4j wrote; a single file is split by
-:mod:`murp.graph.splitting`.
+:mod:`murp.graph.splitting`. So are many files that are one set of facts (:mod:`murp.graph.folders.many_files`). Files
+that are large, or many, are read in pieces (:mod:`murp.graph.large`), with the same result.
 ``entity_names.tsv`` and ``relation_names.tsv`` beside the triples (compressed or not) give readable names; an id that
 is named twice is an error, names of ids that the graph does not have are left out with a warning.
 """
@@ -24,18 +25,21 @@ from murp.errors import DataError
 from murp.files import user_cache
 from murp.graph.assembly import graph_of
 from murp.graph.building import divided
-from murp.graph.cache import coded
+from murp.graph.cache import coded, coded_large
 from murp.graph.columns import EACH_BY_TITLE, Columns, not_understood
 from murp.graph.datasets import Dataset, find_dataset, suggest
 from murp.graph.facts import Facts, NoFacts
 from murp.graph.findings import Finding
-from murp.graph.folders import hugging_face, neo4j
+from murp.graph.folders import hugging_face, many_files, neo4j
 from murp.graph.formats import FORMATS_IN_WORDS, read_facts
 from murp.graph.formats.text import alone
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph
+from murp.graph.large import is_large, suits
+from murp.graph.large.order import Order
+from murp.graph.large.pieces import NotInPieces
 from murp.graph.names import check_names
 from murp.graph.reading import find_file, read_names
-from murp.graph.storage import is_saved, read_saved
+from murp.graph.storage import is_saved, read_saved, save_mapped
 from murp.graph.streams import split_endings
 from murp.paths import not_a_file
 
@@ -54,7 +58,7 @@ def load(
     known = find_dataset(source) if isinstance(source, str) else None
     if known is None:
         graph = read(path, seed=seed, columns=columns)
-        whole = path.is_dir() and not hugging_face.is_single(path)
+        whole = path.is_dir() and not hugging_face.is_single(path) and not _is_one_part(path)
         return replace(graph, source=str(path.resolve()), split_seed=0 if whole else seed, columns=columns)
     graph = replace(read(path, columns=columns), name=known.name, source=known.name, columns=columns)
     if differences := _count_differences(known, graph):
@@ -74,6 +78,10 @@ def locate(source: str | os.PathLike[str], *, data_dir: Path | None = None) -> P
     for path in candidates:
         if os.path.exists(path):  # unlike Path.exists, False for a name the system refuses
             return path
+    if many_files.is_pattern(os.fspath(source)):
+        for path in candidates:
+            if many_files.matching(str(path)):
+                return path
     looked = ", ".join(str(path) for path in candidates)
     close = next((near for path in candidates if (near := _close(path)) is not None), None)
     hint = suggest(Path(source).name) if close is None else f"Did you mean {close}?"
@@ -95,11 +103,73 @@ def _close(path: Path) -> Path | None:
 def read(path: Path, *, seed: int = 0, columns: Columns = EACH_BY_TITLE) -> KnowledgeGraph:
     """The graph of a folder, or of one file split by ``seed``; from :mod:`murp.graph.cache` where it is there."""
     try:
-        graph = _read_folder(path, seed, columns) if path.is_dir() else _read_file(path, seed, columns)
+        graph = _read(path, seed, columns)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}. Give a folder or file that you may read.") from error
     _warn(path, graph.findings)
     return graph
+
+
+def _read(path: Path, seed: int, columns: Columns) -> KnowledgeGraph:
+    order = order_of(path, seed=seed, columns=columns)
+    if order is not None and (order.many_files or is_large(order.files)):
+        with contextlib.suppress(NotInPieces):
+            # The entry may have been made under another name of the folder.
+            return replace(coded_large(order), name=order.name)
+    return _read_folder(path, seed, columns) if path.is_dir() else _read_file(path, seed, columns)
+
+
+def order_of(path: Path, *, seed: int = 0, columns: Columns = EACH_BY_TITLE) -> Order | None:
+    """What is to be read in pieces where ``path`` is; None where it is of a kind that is read whole."""
+    if not os.path.lexists(path):
+        files = many_files.matching(str(path))
+        return Order(path.parent.resolve().name, [files], columns, {}, seed, many_files=True) if files else None
+    if not path.is_dir():
+        form, packed = split_endings(path)
+        if not suits([path]) or not_a_file(path) is not None:
+            return None
+        return Order(path.name[: -len(form + packed)], [[path]], columns, _name_files(path.parent), seed)
+    if is_saved(path) or hugging_face.splits(path) is not None:
+        return None
+    name, found = path.resolve().name, [find_file(path, split) for split in SPLITS]
+    present: list[list[Path]] = [[file] for file in found if file is not None]
+    if len(present) == len(SPLITS) and suits([part[0] for part in present]):
+        return Order(name, present, columns, _name_files(path))
+    if present or neo4j.find(path) is not None or (parts := many_files.find(path)) is None:
+        return None
+    return Order(name, parts, columns, _name_files(path), seed, many_files=True)
+
+
+def code_source(
+    source: str | os.PathLike[str],
+    out: Path,
+    *,
+    data_dir: Path | None = None,
+    seed: int = 0,
+    columns: Columns = EACH_BY_TITLE,
+) -> KnowledgeGraph:
+    """Make the new folder ``out`` with the graph of ``source`` in coded form, in pieces where that can be."""
+    from murp.graph.large.coding import code  # a compiler, which only this needs
+
+    path = locate(source, data_dir=data_dir)
+    order = order_of(path, seed=seed, columns=columns)
+    if order is not None:
+        try:
+            _warn(path, code(order, out))
+            return read_saved(out)
+        except OSError as error:
+            raise DataError(f"{path} cannot be read: {error.strerror}. Give files that you may read.") from error
+        except NotInPieces:
+            pass  # read whole
+    graph = load(source, data_dir=data_dir, seed=seed, columns=columns)
+    save_mapped(graph, out)
+    return graph
+
+
+def _is_one_part(folder: Path) -> bool:
+    """Whether a folder holds many files of facts that are split by a seed."""
+    order = order_of(folder)
+    return order is not None and order.divided
 
 
 def _data_folders(data_dir: Path | None) -> list[Path]:

@@ -49,8 +49,11 @@ def row_of(where: str) -> Callable[[int], str]:
     return lambda row: f"{where}, row {row + 1}"
 
 
-def as_strings(table: pa.Table, i: int, where: str) -> pa.ChunkedArray:
-    """Column ``i`` as strings; whole numbers become their decimal digits, other kinds are an error."""
+def as_strings(table: pa.Table, i: int, where: str, first: int = 0) -> pa.ChunkedArray:
+    """Column ``i`` as strings; whole numbers become their decimal digits, other kinds are an error.
+
+    ``first``: the number of the table's first row, where it is a piece of a file.
+    """
     name, column = table.column_names[i], table.column(i)
     if pa.types.is_dictionary(column.type):
         spelled = [chunk.dictionary.cast(_text(chunk.dictionary.type)).take(chunk.indices) for chunk in column.chunks]
@@ -63,7 +66,7 @@ def as_strings(table: pa.Table, i: int, where: str) -> pa.ChunkedArray:
     strings = column.cast(pa.large_string())
     missing = pc.fill_null(pc.equal(strings, ""), True)
     if pc.any(missing).as_py():
-        row = pc.index(missing, True).as_py() + 1
+        row = first + pc.index(missing, True).as_py() + 1
         raise DataError(f"{where}, row {row}: column {name!r} is empty. Fill it in or remove the row.")
     return strings
 

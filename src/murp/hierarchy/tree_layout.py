@@ -1,9 +1,10 @@
-"""A tree laid out in the Poincaré disk: every edge of one length, the neighbours of a node at equal angles.
+"""A tree laid out in the Poincaré disk: with edges of one length (:func:`layout`), or by levels (:func:`by_levels`).
 
-A node stands at the middle of its own view. Its parent is seen in one direction, and its children divide the circle
-with it: of m neighbours each is 2π/m from the next, all at the distance τ. With τ long enough subtrees keep to sectors
-that do not meet, so that no two edges cross. For τ → ∞ the distance of any two nodes over τ times their distance in the
-tree goes to 1: two dimensions hold any tree as exactly as one likes.
+With edges of one length the neighbours of a node are at equal angles: it stands at the middle of its own view, its
+parent is seen in one direction, and its children divide the circle with it. Of m neighbours each is 2π/m from the next,
+all at the distance τ. With τ long enough subtrees keep to sectors that do not meet, so that no two edges cross. For
+τ → ∞ the distance of any two nodes over τ times their distance in the tree goes to 1: two dimensions hold any tree as
+exactly as one likes.
 
 A view is an isometry of the disk, z ↦ (a z + b)/(b̄ z + ā) with |a|² - |b|² = 1. Those of children follow by products,
 which cost no digits. Digits are lost where a position is written down: at the distance r from the middle a float64 puts
@@ -11,6 +12,10 @@ it wrong by about eʳ·10⁻¹⁶. So r is limited to 30, where a distance is ri
 
 Sarkar: Low Distortion Delaunay Embedding of Trees in Hyperbolic Plane, Graph Drawing 2011. De Sa, Gu, Ré, Sala:
 Representation Tradeoffs for Hyperbolic Embeddings, ICML 2018.
+
+By levels, a node stands as far out as it is deep, in the middle of a sector that is as wide as there are nodes below
+it. Edges are longer than the step from level to level, and distances less true; but the layout needs no more room than
+the tree is deep, and a picture of it can be read.
 """
 
 from __future__ import annotations
@@ -69,6 +74,52 @@ def layout(parents: NDArray[np.integer], scale: float = 0.0) -> NDArray[np.float
             turned_a, turned_b = a * turn, b / turn
             stack.append((child, turned_a * cosh + turned_b * sinh, turned_a * sinh + turned_b * cosh))
     return positions
+
+
+def by_levels(parents: NDArray[np.integer], step: float) -> NDArray[np.float64]:
+    """Positions (n, 2) in the disk of the trees that parents make, -1 for a root: each level ``step`` farther out.
+
+    One root is in the middle; several are, all of them: their trees share the circle.
+    """
+    angles = sector_angles(parents)
+    radius = np.tanh(step * _depths(parents) / 2)
+    positions: NDArray[np.float64] = radius[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    return positions
+
+
+def sector_angles(parents: NDArray[np.integer]) -> NDArray[np.float64]:
+    """The direction (n,) of each node in radians: the middle of its sector.
+
+    A sector is as wide as there are nodes in it, and the children share it, the largest first. A node leaves half of
+    its own width free on either side of its children, so that no two nodes of a level have one direction.
+    """
+    depths = _depths(parents)
+    levels = [np.flatnonzero(depths == depth) for depth in range(int(depths.max(initial=0)) + 1)]
+    sizes = np.ones(len(depths), dtype=np.int64)
+    for members in reversed(levels[1:]):
+        np.add.at(sizes, parents[members], sizes[members])
+    start = np.zeros(len(depths))
+    for members in levels:
+        above = parents[members]
+        order = np.lexsort((members, -sizes[members], above))
+        members, above = members[order], above[order]
+        begins = np.cumsum(sizes[members]) - sizes[members]
+        first = np.searchsorted(above, above)  # of the same parent
+        start[members] = begins - begins[first] + np.where(above < 0, 0.0, start[above] + 0.5)
+    angles: NDArray[np.float64] = 2 * np.pi * (start + sizes / 2) / max(1, len(depths))
+    return angles
+
+
+def _depths(parents: NDArray[np.integer]) -> NDArray[np.int64]:
+    """How far each node is below its root; an error where nodes are their own ancestors."""
+    depths = np.where(parents < 0, 0, -1)
+    level = 0
+    while (found := (depths < 0) & (depths[parents] == level)).any():
+        level += 1
+        depths[found] = level
+    if (depths < 0).any():
+        raise DataError(f"{int((depths < 0).sum())} nodes are their own ancestors: the parents make a cycle.")
+    return depths
 
 
 def _children(parents: NDArray[np.integer]) -> list[list[int]]:

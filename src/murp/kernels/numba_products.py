@@ -34,9 +34,9 @@ _POINTS = _points_at_once()
 _ABREAST = 4  # panels that a single point meets at a time
 
 
-def inner_products(points: Tensor, rows: Tensor, out: Tensor) -> None:
-    """See :func:`murp.kernels.products.inner_products`; ``out`` has the shape (B, N)."""
-    panels = packed(rows)
+def inner_products(points: Tensor, rows: Tensor, out: Tensor, panels: Any = None) -> None:
+    """See :func:`murp.kernels.products.inner_products`; ``out`` has the shape (B, N), ``panels`` are rows packed."""
+    panels = packed(rows) if panels is None else panels
     tiles = -(-len(panels) // _PANELS)
     found = np.empty((tiles, _POINTS, _PANELS * panels.shape[2]), panels.dtype)
     work = points.shape[0] * rows.shape[0] * rows.shape[1]

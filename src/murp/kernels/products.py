@@ -9,13 +9,15 @@ not. Here every cell is the same chain of operations that IEEE 754 defines to th
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import Tensor
 
 
-def inner_products(points: Tensor, rows: Tensor, out: Tensor | None = None) -> Tensor:
+def inner_products(points: Tensor, rows: Tensor, out: Tensor | None = None, panels: Any = None) -> Tensor:
     """⟨x,v⟩ of points (B, d) and rows (N, d): (B, N), in the first rows of ``out`` if that is given.
 
-    Not differentiable.
+    ``panels``: on the CPU, the rows as :func:`murp.kernels.numba_products.packed` has packed them. Not differentiable.
     """
     if out is None:
         out = rows.new_empty(len(points), len(rows))
@@ -23,7 +25,7 @@ def inner_products(points: Tensor, rows: Tensor, out: Tensor | None = None) -> T
     if found.numel() and rows.device.type == "cpu":
         from murp.kernels import numba_products
 
-        numba_products.inner_products(points, rows, found)
+        numba_products.inner_products(points, rows, found, panels)
     elif found.numel():
         from murp.kernels import triton_products
 

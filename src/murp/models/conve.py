@@ -13,7 +13,7 @@ from murp.errors import ConfigError
 from murp.models.dot_product import DotProduct
 from murp.models.model import Query, Rows, Table
 from murp.models.normalisation import BatchNorm
-from murp.settings import setting
+from murp.settings import Span, setting
 
 KERNEL = 3
 
@@ -29,9 +29,15 @@ class ConvE(DotProduct):
     """
 
     channels: int = setting(32, "filters of the convolution", least=1)
-    input_dropout: float = setting(0.2, "share of the inputs that a step of training drops", least=0, below=1)
-    picture_dropout: float = setting(0.2, "share of the filters that a step of training drops", least=0, below=1)
-    query_dropout: float = setting(0.3, "share of the query's numbers that a step of training drops", least=0, below=1)
+    input_dropout: float = setting(
+        0.2, "share of the inputs that a step of training drops", least=0, below=1, search=Span(0, 0.5)
+    )
+    picture_dropout: float = setting(
+        0.2, "share of the filters that a step of training drops", least=0, below=1, search=Span(0, 0.5)
+    )
+    query_dropout: float = setting(
+        0.3, "share of the query's numbers that a step of training drops", least=0, below=1, search=Span(0, 0.5)
+    )
     keeps_statistics = True
     usual: ClassVar[Mapping[str, Any]] = {
         "objective": "k-vs-all",

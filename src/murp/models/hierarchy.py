@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -33,9 +34,9 @@ class Distance(Model):
         "validate_every": 0,
     }
 
+    @abstractmethod
     def space(self) -> Geometry:
         """Where the entities live."""
-        raise NotImplementedError
 
     def width(self) -> int:
         """Numbers of a row."""

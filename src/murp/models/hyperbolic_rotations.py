@@ -11,19 +11,9 @@ from torch import Tensor
 from murp.geometry import poincare
 from murp.models.model import Rows, Table
 from murp.models.tangent_distance import TangentDistance, moved_by
-from murp.models.turns import Attention, Reflection, Rotation
+from murp.models.turns import USUAL, Attention, Reflection, Rotation
 
-USUAL = {
-    "objective": "self-adversarial",
-    "temperature": 0.5,
-    "negatives": 250,
-    "optimizer": "adam",
-    "lr": 0.003,
-    "lr_schedule": "linear",
-    "batch_size": 500,
-    "regularizer": "l2",
-    "regularizer_weight": 0.002,
-}
+HYPERBOLIC = {**USUAL, "regularizer": "l2", "regularizer_weight": 0.002}
 
 
 class RotH(Rotation, TangentDistance):
@@ -33,7 +23,7 @@ class RotH(Rotation, TangentDistance):
     in the ball of curvature -c_r. Chami and others, ACL 2020.
     """
 
-    usual = USUAL
+    usual = HYPERBOLIC
 
     def relation_tables(self) -> tuple[Table, ...]:
         return (*super().relation_tables(), Table("first_translation", "relation", (self.dim,)))
@@ -50,7 +40,7 @@ class RefH(Reflection, TangentDistance):
     the ball of curvature -c_r. Chami and others, ACL 2020.
     """
 
-    usual = USUAL
+    usual = HYPERBOLIC
 
     def moved(self, subject: Tensor, relation: Rows, c: Tensor) -> Tensor:
         return moved_by(self.turned(subject, relation), relation["translation"], c)
@@ -63,7 +53,7 @@ class AttH(Attention, TangentDistance):
     Chami and others, ACL 2020.
     """
 
-    usual = USUAL
+    usual = HYPERBOLIC
 
     def moved(self, subject: Tensor, relation: Rows, c: Tensor) -> Tensor:
         return moved_by(self.turned(subject, relation), relation["translation"], c)
@@ -77,7 +67,7 @@ class RotHStretch(Rotation, TangentDistance):
     (Balažević, Allen, Hospedales, NeurIPS 2019).
     """
 
-    usual = USUAL
+    usual = HYPERBOLIC
 
     def relation_tables(self) -> tuple[Table, ...]:
         return (*super().relation_tables(), Table("stretch", "relation", (self.dim,), initial="one"))

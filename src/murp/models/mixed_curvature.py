@@ -10,7 +10,7 @@ from torch import Tensor
 
 from murp.errors import ConfigError
 from murp.geometry import euclidean, poincare, sphere
-from murp.models.hyperbolic_rotations import USUAL
+from murp.models.hyperbolic_rotations import HYPERBOLIC
 from murp.models.model import Candidate, Numbers, Query, Rows, Table, squared_norm
 from murp.models.tangent_distance import TangentDistance, moved_by
 from murp.settings import setting
@@ -35,7 +35,7 @@ class MixedCurvature(TangentDistance):
     flat_dim: int = setting(0, "numbers of the part in Euclidean space; 0: a third of dim", least=0)
     drops_queries = False
     curvature_shape = (2,)
-    usual: ClassVar[Mapping[str, Any]] = USUAL
+    usual: ClassVar[Mapping[str, Any]] = HYPERBOLIC
 
     @classmethod
     def refuse(cls, config: Any) -> None:

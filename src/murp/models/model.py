@@ -147,6 +147,10 @@ class Model(Part):
 
     @classmethod
     def refuse(cls, config: Any) -> None:
+        if cls.products and cls.ending is Model.ending:
+            raise ConfigError(f"model {config.model} has no ending: write one, or products = False and tile.")
+        if not cls.products and cls.tile is Model.tile:
+            raise ConfigError(f"model {config.model} has products = False and no tile: write one.")
         if config.query_dropout and not cls.drops_queries:
             able = registry.models_that(lambda model: model.drops_queries)
             raise ConfigError(

@@ -10,6 +10,7 @@ Balažević, Allen, Hospedales: Multi-relational Poincaré Graph Embeddings, Neu
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import cast
 
 from torch import Tensor
@@ -46,9 +47,9 @@ class MultiRelational(Model):
         """Whether the parts are those of the published model."""
         return self.transformation == "published" and self.bias == "both"
 
+    @abstractmethod
     def space(self) -> MobiusGeometry:
         """Where the entities live."""
-        raise NotImplementedError
 
     @property
     def geometry(self) -> MobiusGeometry:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from murp.geometry import PoincareBall, poincare
 from murp.models.model import Model, Numbers, Query, Rows, Table, squared_norm
-from murp.settings import setting
+from murp.settings import Span, setting
 
 
 class RiemannianTransE(Model):
@@ -25,7 +25,7 @@ class RiemannianTransE(Model):
     and the plain distance are our reading, made without their code.
     """
 
-    gamma: float = setting(3.0, "the score of a perfect match: φ = γ - distance", least=0)
+    gamma: float = setting(3.0, "the score of a perfect match: φ = γ - distance", least=0, search=Span(1, 12, log=True))
     curvature: float = setting(1.0, "curvature c of the ball, whose radius is 1/√c", above=0)
     initial_scale = 0.01
     drops_queries = True

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from murp.models.complex_numbers import Paired, modulus, times
 from murp.models.model import Candidate, Model, Query, Rows, Table
-from murp.settings import setting
+from murp.settings import Span, setting
 
 
 class RotatE(Paired, Model):
@@ -22,7 +22,7 @@ class RotatE(Paired, Model):
     Sun, Deng, Nie, Tang: RotatE: Knowledge Graph Embedding by Relational Rotation in Complex Space, ICLR 2019.
     """
 
-    gamma: float = setting(6.0, "the score of a perfect match: φ = γ - distance", least=0)
+    gamma: float = setting(6.0, "the score of a perfect match: φ = γ - distance", least=0, search=Span(2, 24, log=True))
     initial_scale = 0.1
     drops_queries = True
     products = False

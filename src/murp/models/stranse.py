@@ -10,7 +10,7 @@ from torch import Tensor
 
 from murp.kernels.matrices import applied
 from murp.models.model import Candidate, Model, Query, Rows, Table, inner
-from murp.settings import setting
+from murp.settings import Span, setting
 
 
 class STransE(Model):
@@ -24,7 +24,7 @@ class STransE(Model):
     """
 
     norm: int = setting(1, "which norm measures the distance, L1 or L2", least=1, most=2)
-    gamma: float = setting(6.0, "the score of a perfect match: φ = γ - distance", least=0)
+    gamma: float = setting(6.0, "the score of a perfect match: φ = γ - distance", least=0, search=Span(2, 24, log=True))
     initial_scale = 0.1
     drops_queries = True
     products = False

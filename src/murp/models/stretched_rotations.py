@@ -10,17 +10,7 @@ from torch import Tensor
 
 from murp.models.linear_maps import BallMap, FlatMap
 from murp.models.model import Rows, Table
-from murp.models.turns import Rotation
-
-USUAL = {
-    "objective": "self-adversarial",
-    "temperature": 0.5,
-    "negatives": 250,
-    "optimizer": "adam",
-    "lr": 0.003,
-    "lr_schedule": "linear",
-    "batch_size": 500,
-}
+from murp.models.turns import USUAL, Rotation
 
 
 class StretchedRotation(Rotation):

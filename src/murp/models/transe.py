@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from murp.models.model import Candidate, Model, Numbers, Query, Rows, Table, squared_norm
-from murp.settings import setting
+from murp.settings import Span, setting
 
 
 class TransE(Model):
@@ -22,7 +22,7 @@ class TransE(Model):
     """
 
     norm: int = setting(1, "which norm measures the distance, L1 or L2", least=1, most=2)
-    gamma: float = setting(6.0, "the score of a perfect match: φ = γ - distance", least=0)
+    gamma: float = setting(6.0, "the score of a perfect match: φ = γ - distance", least=0, search=Span(2, 24, log=True))
     initial_scale = 0.1
     drops_queries = True
     usual: ClassVar[Mapping[str, Any]] = {

@@ -12,7 +12,7 @@ from murp.kernels.matrices import applied
 from murp.models.dot_product import DotProduct
 from murp.models.model import Query, Rows, Table
 from murp.models.normalisation import BatchNorm
-from murp.settings import setting
+from murp.settings import Span, setting
 
 
 class TuckER(DotProduct):
@@ -26,12 +26,14 @@ class TuckER(DotProduct):
 
     relation_dim: int = setting(0, "numbers of a relation; 0: as many as of an entity", least=0)
     input_dropout: float = setting(
-        0.3, "share of the subject's numbers that a step of training drops", least=0, below=1
+        0.3, "share of the subject's numbers that a step of training drops", least=0, below=1, search=Span(0, 0.5)
     )
     matrix_dropout: float = setting(
-        0.4, "share of the relation's matrix that a step of training drops", least=0, below=1
+        0.4, "share of the relation's matrix that a step of training drops", least=0, below=1, search=Span(0, 0.5)
     )
-    query_dropout: float = setting(0.5, "share of the query's numbers that a step of training drops", least=0, below=1)
+    query_dropout: float = setting(
+        0.5, "share of the query's numbers that a step of training drops", least=0, below=1, search=Span(0, 0.6)
+    )
     keeps_statistics = True
     usual: ClassVar[Mapping[str, Any]] = {
         "objective": "k-vs-all",

@@ -11,6 +11,17 @@ from torch import Tensor
 from murp.models.complex_numbers import Paired, conjugate, times, unit
 from murp.models.model import Rows, Table
 
+# Settings of a run that suit models with turns on a ball, and with turns and stretches.
+USUAL = {
+    "objective": "self-adversarial",
+    "temperature": 0.5,
+    "negatives": 250,
+    "optimizer": "adam",
+    "lr": 0.003,
+    "lr_schedule": "linear",
+    "batch_size": 500,
+}
+
 
 def rotated(x: Tensor, turn: Tensor) -> Tensor:
     """Each pair of x turned by the angle of the same pair of ``turn``, whose length does not count."""

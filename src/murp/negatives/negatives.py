@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from murp.settings import Part, setting
+from murp.settings import Part, Span, setting
 
 
 @dataclass
@@ -26,7 +26,7 @@ class Drawn:
 class Negatives(Part):
     """Replaces the object of a true triple (s, r, o), since heads are asked for through reciprocal relations."""
 
-    negatives: int = setting(50, "false triples for each true one", least=1)
+    negatives: int = setting(50, "false triples for each true one", least=1, search=Span(10, 250, log=True))
 
     num_entities = 0
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from murp import registry
 from murp.errors import ConfigError
 from murp.models.model import Candidate, Model, Query
 from murp.settings import Part
@@ -54,10 +55,10 @@ class AllEntities(Objective):
     @classmethod
     def refuse(cls, config: Any) -> None:
         if config.corruption != type(config).corruption:
+            drawing = [name for name in registry.OBJECTIVES if registry.find("objective", name).sampled]
             raise ConfigError(
                 f"objective {config.objective} draws no false triples, since every entity is a candidate: leave out "
-                f"corruption = {config.corruption}, or choose an objective that draws some: bernoulli, "
-                "self-adversarial, softmax, margin."
+                f"corruption = {config.corruption}, or choose an objective that draws some: {', '.join(drawing)}."
             )
 
     @abstractmethod

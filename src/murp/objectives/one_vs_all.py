@@ -7,7 +7,7 @@ from torch import Tensor
 from murp.models.model import Candidate, Model, Query
 from murp.objectives.every_score import EveryScore
 from murp.objectives.objective import AllEntities, Labels
-from murp.settings import setting
+from murp.settings import Span, setting
 
 
 class OneVsAll(AllEntities):
@@ -30,7 +30,7 @@ class OneVsAll(AllEntities):
         choices=("cross-entropy", "bernoulli"),
     )
     label_smoothing: float = setting(
-        0.0, "ε: share of the label that is spread over all entities alike", least=0, below=1
+        0.0, "ε: share of the label that is spread over all entities alike", least=0, below=1, search=Span(0, 0.3)
     )
 
     def loss(self, model: Model, query: Query, everything: Candidate, labels: Labels) -> Tensor:

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from murp.objectives.objective import Sampled
-from murp.settings import setting
+from murp.settings import Span, setting
 
 
 class SelfAdversarial(Sampled):
@@ -22,7 +22,10 @@ class SelfAdversarial(Sampled):
     """
 
     temperature: float = setting(
-        0.5, "α: how much more a false triple counts the higher it is scored; 0: all count the same", least=0
+        0.5,
+        "α: how much more a false triple counts the higher it is scored; 0: all count the same",
+        least=0,
+        search=Span(0, 2),
     )
 
     def loss(self, scores: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor
 from murp.geometry import Geometry
 from murp.models.model import Table
 from murp.optimizers.optimizer import Optimizer, State
-from murp.settings import setting
+from murp.settings import Span, again, setting
 
 
 class Adagrad(Optimizer):
@@ -22,7 +22,7 @@ class Adagrad(Optimizer):
     exponential map (Bécigneul and Ganea 2019). A length needs no transport.
     """
 
-    lr = 0.1
+    lr = again(0.1, search=Span(0.01, 1, log=True))
     eps: float = setting(1e-10, "added to the root of the summed squares, which it is divided by", above=0)
 
     def state_shapes(self, table: Table) -> dict[str, tuple[int, ...]]:

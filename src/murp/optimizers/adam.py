@@ -10,7 +10,7 @@ from torch import Tensor
 from murp.geometry import Geometry
 from murp.models.model import Table
 from murp.optimizers.optimizer import Optimizer, State
-from murp.settings import setting
+from murp.settings import Span, again, setting
 
 
 class Adam(Optimizer):
@@ -28,7 +28,7 @@ class Adam(Optimizer):
     parameters; float32 counts to 16 million, where 1 - βᵗ has long been 1.
     """
 
-    lr = 1e-3
+    lr = again(1e-3, search=Span(1e-4, 0.03, log=True))
     beta1: float = setting(0.9, "how much of the mean gradient a step of Adam keeps", least=0, below=1)
     beta2: float = setting(0.999, "how much of the mean squared gradient a step of Adam keeps", least=0, below=1)
     eps: float = setting(1e-8, "added to the root of the mean squared gradient, which it is divided by", above=0)

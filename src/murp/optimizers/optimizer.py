@@ -12,7 +12,7 @@ from torch import Tensor
 
 from murp.geometry import Geometry
 from murp.models.model import Table
-from murp.settings import Part, setting
+from murp.settings import Part, Span, setting
 
 State = dict[str, Tensor]
 TABLES = "optimizer."  # begins the names of an optimizer's tables in a checkpoint
@@ -29,6 +29,7 @@ class Optimizer(Part):
         50.0,
         "learning rate; the paper, with SGD: 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs need less",
         above=0,
+        search=Span(1, 100, log=True),
     )
     clip: float = setting(
         0.0,

@@ -7,7 +7,7 @@ from typing import Any
 from murp.paper.document import Block, Heading, Table, Text
 from murp.paper.evidence import NAMES, Evidence, Spread, counted, decimals, seeds_of, signed
 from murp.paper.experiments import published
-from murp.paper.trials_report import scale_of, trials_of
+from murp.paper.trials_report import adaptive_of, scale_of, trials_of
 
 FAR = 0.02  # an ablation whose MRR is further from the paper's needs an account
 
@@ -80,7 +80,8 @@ def _far(evidence: Evidence, cells: list[dict[str, Any]], paper: dict[str, Any])
         reason = REASONS.get((cell["model"], cell["part"]), "")
         text = f"**{NAMES[cell['model']]} {cell['part']}**: {where}. Rates tried: {_tried(evidence, cell)}."
         found.append(Text(f"{text}{epochs} {reason}".strip()))
-        found += trials_of(evidence, cell, theirs[2 * list(NAMES).index(cell["model"])], FAR)
+        printed = theirs[2 * list(NAMES).index(cell["model"])]
+        found += [*trials_of(evidence, cell, printed, FAR), *adaptive_of(evidence, cell, printed)]
     if not found:
         return [Text(f"Every seed reached its end, and every MRR is within {decimals(FAR)} of the paper's.")]
     return [Text(f"Further than {decimals(FAR)} from the paper's MRR, or with seeds that diverged:"), *found]

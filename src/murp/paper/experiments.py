@@ -86,7 +86,7 @@ class Experiments:
     def results(self, planned: Iterable[PlannedRun]) -> list[dict[str, Any]]:
         """The stored result of each run, in order; what is missing is trained first, one shape side by side."""
         order = list(planned)
-        missing = [run for run in dict.fromkeys(order) if not self._is_stored(run)]
+        missing = [run for run in dict.fromkeys(order) if not self.is_stored(run)]
         for data in dict.fromkeys(run.data for run in missing):
             for run, result, together in self._train([run for run in missing if run.data == data]):
                 self._store_run(run, result, together)
@@ -155,7 +155,7 @@ class Experiments:
     def _file(self, planned: PlannedRun) -> Path:
         return self.out / "runs" / f"{planned.name}.json"
 
-    def _is_stored(self, planned: PlannedRun) -> bool:
+    def is_stored(self, planned: PlannedRun) -> bool:
         """Whether the run's record is there; one of a run with other settings is refused or, with ``again``, not."""
         file = self._file(planned)
         if not file.exists():

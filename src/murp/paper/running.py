@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from murp.config import Config
 from murp.errors import ConfigError
+from murp.paper.cells import run_cell, stored_config
 from murp.paper.done import is_done
 from murp.paper.experiments import Experiments, stored
 from murp.paper.items import ITEMS
@@ -52,12 +54,14 @@ def run(
     seeds: int = 3,
     again: bool = False,
     quick: bool = False,
+    only: str | None = None,
     say: Callable[[str], None] = print,
 ) -> None:
     """Run the experiments of items, or of "all", in the paper's order; what ``out`` holds already is not repeated.
 
     ``seeds``: runs of each cell. ``again`` runs what is stored already, too. ``quick``: a toy of it on the bundled
-    graph. ``say`` is told what is done.
+    graph. ``only``: one cell of one item, as ``DATA/MODEL/DIM`` ("WN18RR/murp/40"): its plan and time are said first,
+    and the item itself is not stored. ``say`` is told what is done.
     """
     unknown = [name for name in items if name not in (*ITEMS, "all")]
     if unknown:
@@ -71,6 +75,9 @@ def run(
     shown = progress.usual()
     experiments = Experiments(folder, device=device, seeds=seeds, quick=quick, again=again, progress=shown, say=say)
     try:
+        if only is not None:
+            run_cell(experiments, _one(items), only)
+            return
         for name, item in ITEMS.items():
             if name not in items and "all" not in items:
                 continue
@@ -80,3 +87,15 @@ def run(
                 item(experiments)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt("stopped; what is done is kept. Give the same command to go on.") from stop
+
+
+def config(name: str, out: str | os.PathLike[str] = RESULTS) -> Config:
+    """The settings of a stored run by its name; ``config(name).to_toml()`` is a file for `murp train --config`."""
+    return stored_config(Path(out), name)
+
+
+def _one(items: Sequence[str]) -> str:
+    """The item that a cell is of."""
+    if len(items) != 1 or items[0] == "all":
+        raise ConfigError("--only is a cell of one item: name that item, and no other.")
+    return items[0]

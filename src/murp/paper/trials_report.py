@@ -6,7 +6,8 @@ from typing import Any
 
 from murp.models import Model
 from murp.paper.document import Block, Table, Text
-from murp.paper.evidence import Evidence, decimals, signed_spread
+from murp.paper.evidence import Evidence, Spread, decimals, signed, signed_spread
+from murp.tables import MISSING
 
 
 def trials_of(evidence: Evidence, cell: dict[str, Any], theirs: float, far: float) -> list[Block]:
@@ -46,6 +47,30 @@ def trials_of(evidence: Evidence, cell: dict[str, Any], theirs: float, far: floa
             " Neither the rate nor the length nor the initial values account for that; why it is so is not known."
         )
     return [Text(text), Table(["", *(f"rate {rate:g}" for rate in rates)], rows), Text(outcome)]
+
+
+def adaptive_of(evidence: Evidence, cell: dict[str, Any], theirs: float) -> list[Block]:
+    """What ``benchmarks/adaptive_ablation.py`` stored of a cell: each optimizer with its best rate; else nothing."""
+    item = evidence.item("adaptive")
+    if item is None or any(cell[name] != value for name, value in item["figures"]["cell"].items()):
+        return []
+    rows, best = [], 0.0
+    for name, found in item["figures"]["optimizers"].items():
+        valid = max((one["valid_mrr"] or 0.0 for one in found["tried"]), default=0.0)
+        if not found["runs"]:
+            rows.append([name, "diverged at every rate", MISSING, MISSING, MISSING])
+            continue
+        test = Spread.of([run["paper"] for run in found["runs"]])
+        best = max(best, test.mean)
+        chosen = found["best"]
+        rows.append([name, f"{chosen['lr']:g}", f"{chosen['initial_scale']:g}", decimals(valid), str(test)])
+    text = (
+        f"With other optimizers, {item['settings']['epochs']:,} epochs, rate and initial scale by MRR on valid "
+        f"(protocol `standard`); on test under protocol `paper`, whose printed figure is {decimals(theirs)}:"
+    )
+    header = ["optimizer", "rate", "initial scale", "valid", "test"]
+    gap = f"The best of them is {signed(best - theirs)} to the paper's." if best else "None of them reached its end."
+    return [Text(text), Table(header, rows), Text(gap)]
 
 
 def scale_of(run: dict[str, Any]) -> float:

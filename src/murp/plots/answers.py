@@ -115,11 +115,16 @@ def known_objects(graph: KnowledgeGraph, subject: int, relation: int) -> NDArray
 
 
 def worth_a_name(probabilities: NDArray[np.float64], known: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The objects known or predicted: the new ones, then those missed, then the rest, each the likeliest first."""
+    """The objects known or predicted: a new, a missed and a known one in turns, each the likeliest first.
+
+    In turns, so that where there is room for few names all three kinds have some.
+    """
     likely = probabilities >= 0.5
-    shown = np.flatnonzero(known | likely)
-    order = np.where(~known, 0, np.where(likely, 2, 1))[shown]
-    return shown[np.lexsort((-probabilities[shown], order))]
+    kinds = [np.flatnonzero(chosen) for chosen in (likely & ~known, known & ~likely, known & likely)]
+    kinds = [one[np.argsort(-probabilities[one], kind="stable")] for one in kinds]
+    turns = np.concatenate([np.arange(len(one)) for one in kinds])
+    shown: NDArray[np.int64] = np.concatenate(kinds)[np.argsort(turns, kind="stable")]
+    return shown
 
 
 def question(models: Mapping[str, Question], *, labels: int = 25) -> Figure:

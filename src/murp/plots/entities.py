@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor
 from murp.errors import ConfigError
 from murp.graph import KnowledgeGraph
 from murp.models import MultiRelational
+from murp.picture_kinds import Colour, Projection
 from murp.plots.answers import SUBJECT
 from murp.plots.arcs import arcs
 from murp.plots.labels import write_names
@@ -23,8 +24,6 @@ from murp.plots.style import BLUE, GREEN, GREY, INK, NORMAL, ORANGE, PURPLE, SKY
 from murp.runs import Run
 from murp.widths import shortened
 
-Colour = Literal["norm", "depth", "relation"]
-Projection = Literal["distances", "paper"]
 MANY = 1000  # from so many on, points and arcs are pixels in vector files too
 _RELATIONS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY)
 

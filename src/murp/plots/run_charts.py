@@ -1,4 +1,4 @@
-"""Charts of one run, or of several side by side: what :mod:`murp.plots.charts` draws, taken from run folders."""
+"""Pictures of one run, or of several side by side, by what a user asks for: names, not numbers of entities."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from murp.commands import command
 from murp.errors import ConfigError, DataError
 from murp.evaluation import Protocol
 from murp.graph import Split
+from murp.picture_kinds import Colour, Projection
 from murp.plots.answers import ask, question
 from murp.plots.charts import Bins, convergence, norms_against_biases, relation_bars, reliability
-from murp.plots.entities import bias, learns_no_bias
+from murp.plots.disk import answers_disk
+from murp.plots.entities import bias, entities_disk, learns_no_bias
 from murp.plots.layout import described, entity_points
+from murp.plots.spheres import spheres
 from murp.plots.style import figure_text
 from murp.prediction.calibration import SHOWN
 from murp.runs import Run
@@ -32,6 +35,33 @@ def named(runs: Sequence[Run]) -> dict[str, Run]:
         title if titles.count(title) == 1 else f"{title}, {run.path}": run
         for title, run in zip(titles, runs, strict=True)
     }
+
+
+def disk_of(
+    runs: Sequence[Run],
+    head: str | None = None,
+    relation: str | None = None,
+    centre: str | None = None,
+    edges: str | None = None,
+    colour: Colour = "norm",
+    projection: Projection = "distances",
+) -> Figure:
+    """All entities in the disk, or the answers to the question (head, relation, ?) around its head."""
+    (run,) = runs
+    entities, relations = run.graph.entities, run.graph.relations
+    if head is not None and relation is not None:
+        if projection == "paper":
+            return question_of(runs, head, relation)
+        return answers_disk(run, entities.find(head), relations.find(relation))
+    middle = None if centre is None else entities.find(centre)
+    drawn = None if edges is None else relations.find(edges)
+    return entities_disk(run, centre=middle, edges=drawn, colour=colour, projection=projection)
+
+
+def spheres_of(runs: Sequence[Run], centre: str | None = None) -> Figure:
+    """Spheres of influence around an entity."""
+    (run,) = runs
+    return spheres(run, centre=None if centre is None else run.graph.entities.find(centre))
 
 
 def convergence_of(runs: Sequence[Run]) -> Figure:
@@ -93,8 +123,9 @@ def relations_of(runs: Sequence[Run], split: Split = "test", protocol: Protocol 
     )
 
 
-def reliability_of(run: Run) -> Figure:
+def reliability_of(runs: Sequence[Run]) -> Figure:
     """What probabilities are worth on test, before and after the calibration that the run folder keeps."""
+    (run,) = runs
     found = run.calibration
     if found is None:
         raise DataError(

@@ -15,12 +15,17 @@ import torch
 from numpy.typing import NDArray
 
 from murp.errors import ConfigError, NotFiniteError
-from murp.graph import Indices, KnowledgeGraph, KnownFacts, Split, relations_with_loops, split_names
+from murp.graph import Indices, KnowledgeGraph, KnownFacts, relations_with_loops, split_names
+from murp.graph.types import Types
 from murp.models import Model
+from murp.prediction.approximate import Index
 from murp.prediction.calibration import Calibration
 from murp.prediction.candidates import places_among_new
-from murp.prediction.search import Best, Scores, count, top_objects
+from murp.prediction.search import Best, Scores, count, not_finite, top_objects
 from murp.rows import Rows
+from murp.shapes import Prediction as Prediction
+
+MANY = 2**20  # entities: among more, one question is answered by the loops that answer many
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +44,21 @@ class Answers:
     """What a model answers to questions about a graph.
 
     The entity asked about is no answer unless the relation has facts of an entity with itself. ``known`` saves
-    preparing the facts again. ``ready`` keeps what single questions share, for who asks many one after the other
-    (:class:`murp.prediction.search.Scores`).
+    preparing the facts again. What ``types`` refuse is no answer. ``ready`` keeps what single questions share, for who
+    asks many one after the other (:class:`murp.prediction.search.Scores`). With an ``index`` answers are approximate.
     """
 
     def __init__(
-        self, model: Model, graph: KnowledgeGraph, known: KnownFacts | None = None, *, ready: bool = False
+        self,
+        model: Model,
+        graph: KnowledgeGraph,
+        known: KnownFacts | None = None,
+        *,
+        types: Types | None = None,
+        ready: bool = False,
+        index: Index | None = None,
     ) -> None:
-        self.model, self.graph = model, graph
+        self.model, self.graph, self.types, self.index = model, graph, types, index
         self.known = KnownFacts.of(graph) if known is None else known
         self.scores = Scores(model, ready=ready)
         self._without_loops = ~relations_with_loops(graph)
@@ -60,9 +72,20 @@ class Answers:
         self, subjects: Indices, relations: Indices, k: int, *, new_only: bool = False, memory: int | None = None
     ) -> Ranking:
         """The ``k`` best answers to each of many questions: (Q), (Q) → (Q, k); see :func:`top_objects`."""
+        if self.index is not None:
+            return self._one_by_one(subjects, relations, k, new_only=new_only)
         without = self.known if new_only else None
         apart = self._without_loops[relations]
-        found = top_objects(self.model, subjects, relations, k, without=without, without_subject=apart, memory=memory)
+        found = top_objects(
+            self.model,
+            subjects,
+            relations,
+            k,
+            without=without,
+            without_subject=apart,
+            types=self.types,
+            memory=memory,
+        )
         if new_only:
             return Ranking(found.entities, found.scores, np.full(found.entities.shape, -1, np.int8))
         return Ranking(found.entities, found.scores, self.known.split_of(subjects, relations, found.entities))
@@ -73,26 +96,42 @@ class Answers:
         left_out = np.array(apart, np.int32)
         if new_only:
             left_out = np.union1d(left_out, self.known.objects_of([subject], [relation])[1]).astype(np.int32)
-        entities, scores = self.scores.best(
-            subject, relation, min(k, self.model.num_entities - len(left_out)), left_out
-        )
+        if self.types is not None:
+            left_out = np.union1d(left_out, self.types.refused(subject, relation)).astype(np.int32)
+        k = min(k, self.model.num_entities - len(left_out))
+        if self.index is not None:
+            entities, scores = self.index.best(self.model, subject, relation, k, left_out.astype(np.int64))
+        elif self.model.num_entities > MANY and k > 0:
+            many = self.best(np.array([subject]), np.array([relation]), k, new_only=new_only)
+            return Ranking(many.entities[0], many.scores[0], many.splits[0])
+        else:
+            entities, scores = self.scores.best(subject, relation, k, left_out)
         return Ranking(entities, scores, self.known.splits_of(subject, relation, entities))
 
+    def _one_by_one(self, subjects: Indices, relations: Indices, k: int, *, new_only: bool) -> Ranking:
+        """Many approximate answers; where fewer than k are left, entity -1 and score -∞."""
+        k = min(k, self.model.num_entities)
+        entities, scores = np.full((len(subjects), k), -1, np.int64), np.full((len(subjects), k), -np.inf)
+        splits = np.full((len(subjects), k), -1, np.int8)
+        for row, (subject, relation) in enumerate(zip(subjects.tolist(), relations.tolist(), strict=True)):
+            found = self.to_one(subject, relation, k, new_only=new_only)
+            there = slice(len(found.entities))
+            entities[row, there], scores[row, there], splits[row, there] = found.entities, found.scores, found.splits
+        return Ranking(entities, scores, splits)
 
-@dataclass(frozen=True)
-class Prediction:
-    """One answer: the entity, its score φ, the probability σ(φ), and the split that already states the fact.
+    def among(self, subject: int, relation: int, candidates: Indices, k: int, *, new_only: bool = False) -> Ranking:
+        """The ``k`` best of the entities ``candidates``, each once, or as many as there are; of equals the first.
 
-    ``calibrated`` is the probability by the run's calibration, where it has one.
-    """
-
-    rank: int
-    id: str
-    name: str
-    score: float
-    probability: float
-    known: Split | None
-    calibrated: float | None = None
+        Who names candidates wants them ranked: the entity asked about may be among them.
+        """
+        chosen = np.unique(candidates)
+        scores = self.scores(subject, relation)[chosen]
+        splits = self.known.splits_of(subject, relation, chosen)
+        if not np.isfinite(scores).all():
+            raise not_finite()
+        kept = np.flatnonzero(splits < 0) if new_only else np.arange(len(chosen))
+        order = kept[np.argsort(-scores[kept], kind="stable")[:k]]
+        return Ranking(chosen[order], scores[order], splits[order])
 
 
 def predict(
@@ -104,12 +143,15 @@ def predict(
     tail: str | None = None,
     k: int = 10,
     new_only: bool = False,
+    types: Types | None = None,
     calibration: Calibration | None = None,
+    index: Index | None = None,
 ) -> Rows[Prediction]:
     """The ``k`` best-scored entities for the open place, best first; names or ids are looked up in the graph.
 
     With ``new_only`` those of facts that the graph states are left out, and always the given entity itself unless the
-    relation has facts of an entity with itself.
+    relation has facts of an entity with itself. With ``types`` those are left out that these refuse. With an ``index``
+    (:mod:`murp.prediction.approximate`) some of the best may be missing.
     """
     if head is None and tail is None:
         raise ConfigError("give a head or a tail: the other one is what is predicted.")
@@ -119,7 +161,7 @@ def predict(
     r = graph.relations.find(identifier("relation", relation))
     given = graph.entities.find(identifier("tail", tail) if head is None else identifier("head", head))
     row = r if head is not None else r + graph.num_relations
-    answers = Answers(model, graph, KnownFacts.of_question(graph, given, row))
+    answers = Answers(model, graph, KnownFacts.of_question(graph, given, row), types=types, index=index)
     try:
         found = answers.to_one(given, row, k, new_only=new_only)
     except NotFiniteError:

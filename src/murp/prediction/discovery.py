@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from murp.errors import ConfigError
 from murp.graph import Indices, KnowledgeGraph, KnownFacts
+from murp.graph.types import Types
 from murp.graph.vocabulary import counted
 from murp.models import Model
 from murp.prediction.answers import Answers
@@ -52,6 +53,7 @@ def discover(
     k: int = 100,
     *,
     heads: Heads = "seen",
+    types: Types | None = None,
     known: KnownFacts | None = None,
     memory: int | None = None,
     advance: Callable[[int], None] = lambda done: None,
@@ -59,13 +61,13 @@ def discover(
     """The ``k`` best-scored facts (s, relation, o) that no split states, over the chosen heads and all tails.
 
     A fact of an entity with itself is left out unless the relation has such facts. All pairs are scored, a batch at a
-    time, and only the best so far are kept. ``known`` saves preparing the facts again, ``advance`` is told how many
-    more heads are done.
+    time, and only the best so far are kept. What ``types`` refuse is left out. ``known`` saves preparing the facts
+    again, ``advance`` is told how many more heads are done.
     """
     k = count("k", k)
     if heads not in ("seen", "all"):
         raise ConfigError(f"heads must be one of seen, all, not {heads!r}.")
-    answers = Answers(model, graph, known)
+    answers = Answers(model, graph, known, types=types)
     asked = heads_of(graph, relation, heads)
     size = max(1, _CELLS_AT_ONCE // min(k, graph.num_entities))
     found_heads, tails, places, scores = *np.zeros((3, 0), np.int64), np.zeros(0)
@@ -141,6 +143,7 @@ def discover_all(
     k: int = 100,
     *,
     heads: Heads = "seen",
+    types: Types | None = None,
     calibration: Calibration | None = None,
     memory: int | None = None,
     advance: Callable[[int], None] = lambda done: None,
@@ -148,7 +151,7 @@ def discover_all(
     """:func:`discover` for one relation, by id or name, or for every one."""
     known = KnownFacts.of(graph)
     found = [
-        discover(model, graph, r, k, heads=heads, known=known, memory=memory, advance=advance)
+        discover(model, graph, r, k, heads=heads, types=types, known=known, memory=memory, advance=advance)
         for r in relations_asked(graph, relation)
     ]
     return NewFacts(graph, found, calibration)

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from murp.errors import NotFiniteError
 from murp.graph import KnowledgeGraph
-from murp.models import MultiRelational
+from murp.models import Model
 from murp.models.blocks import by_row
 from murp.prediction.answers import identifier
+from murp.prediction.approximate import Index
 from murp.prediction.search import count
 from murp.rows import Rows
 
@@ -27,14 +28,14 @@ class Neighbour:
 
 
 @torch.no_grad()
-def distances_from(model: MultiRelational, entity: int) -> Tensor:
+def distances_from(model: Model, entity: int) -> Tensor:
     """Of every entity (N), float64; equal entities are equally far."""
-    points = model.parameters["entity"]
+    points = model.parameters[model.point]
     return by_row(lambda rows: model.geometry.distance(points[entity], rows), points).double()
 
 
 @torch.no_grad()
-def nearest_to(model: MultiRelational, entity: int, k: int) -> list[tuple[int, float]]:
+def nearest_to(model: Model, entity: int, k: int) -> list[tuple[int, float]]:
     """The ``k`` entities at the smallest distance, itself left out, or all there are: each with its distance."""
     distances = distances_from(model, entity)
     if not distances.isfinite().all():
@@ -47,12 +48,19 @@ def nearest_to(model: MultiRelational, entity: int, k: int) -> list[tuple[int, f
     return list(zip(best.indices.tolist(), best.values.tolist(), strict=True))
 
 
-def nearest(model: MultiRelational, graph: KnowledgeGraph, entity: str, k: int = 10) -> Rows[Neighbour]:
-    """The ``k`` entities at the smallest distance from ``entity``, itself left out."""
+def _by_index(index: Index, model: Model, entity: int, k: int) -> list[tuple[int, float]]:
+    found, distances = index.nearest(model, entity, min(k, model.num_entities - 1))
+    return list(zip(found.tolist(), distances.tolist(), strict=True))
+
+
+def nearest(
+    model: Model, graph: KnowledgeGraph, entity: str, k: int = 10, *, index: Index | None = None
+) -> Rows[Neighbour]:
+    """The ``k`` entities at the smallest distance from ``entity``, itself left out; with an ``index`` approximately."""
     k = count("k", k)
     centre = graph.entities.find(identifier("entity", entity))
     try:
-        found = nearest_to(model, centre, k)
+        found = nearest_to(model, centre, k) if index is None else _by_index(index, model, centre, k)
     except NotFiniteError as error:
         raise NotFiniteError(f"{graph.entities.label(centre)}: {error}") from None
     return Rows(

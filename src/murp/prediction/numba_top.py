@@ -30,10 +30,15 @@ class Top:
     """A kernel of :mod:`murp.evaluation.fused` whose answer is (B, k, 2), float64: entity and score, best first.
 
     It makes nothing of the target. A place that no candidate is left for holds the entity -1 with the score -∞; the
-    entities of a query with a NaN score are all -2.
+    entities of a query with a NaN score are all -2. Where objects come in parts, ``first`` is the number of the first
+    one, ``best`` (B, k, 2) what the parts before it gave, and ``positions`` (B) how far they are in the known objects;
+    both are brought up to date. What the loop did not come to is NaN.
     """
 
     k: int
+    first: int = 0
+    best: Any = None
+    positions: Any = None
 
     def ball(
         self,
@@ -54,34 +59,43 @@ class Top:
         return self._best_of(Asked.in_the_plane(yv, yy, entities), queries, objects)
 
     def _best_of(self, asked: Asked, queries: Tensor, objects: Tensor) -> Tensor:
-        best = torch.full((len(asked.points), self.k, 2), torch.nan, dtype=torch.float64)
-        threads.share(_best, asked, queries.numpy(), objects.numpy(), best.numpy(), work=asked.work())
-        return best
+        best, positions = self.best, self.positions
+        if best is None:
+            best = np.full((len(asked.points), self.k, 2), np.nan)
+            positions = queries[2].numpy().copy()
+        done = np.zeros(len(best), np.bool_)
+        arguments = queries.numpy(), objects.numpy(), best, positions, self.first, done
+        threads.share(_best, asked, *arguments, work=asked.work())
+        best[~done] = np.nan
+        return torch.from_numpy(best)
 
 
 @allocating_kernel
-def _best(counters: Any, asked: Any, queries: Any, objects: Any, best: Any) -> None:
-    """Take blocks of queries until none is left, and keep the best objects of each."""
+def _best(
+    counters: Any, asked: Any, queries: Any, objects: Any, best: Any, positions: Any, begin: int, done: Any
+) -> None:
+    """Take blocks of queries until none is left, and keep the best objects of each; ``begin`` is the first object."""
     count, width = asked.entities.shape[1], asked.panels.shape[2]
     tile = TILE_PANELS * width
     found, scratch = np.empty((QUERIES, tile), asked.points.dtype), np.empty((3, tile), asked.points.dtype)
     bits = scratch.view(asked.form.dtype)
-    position = np.empty(QUERIES, np.int64)
     while True:
         first = take(counters, 0, QUERIES)
         if first >= len(best):
             return
         last = min(first + QUERIES, len(best))
-        for q in range(last - first):
-            clear(best[first + q])
-            position[q] = queries[2, first + q]
+        for q in range(first, last):
+            if begin == 0:
+                clear(best[q])
         for panel in range(0, len(asked.panels), TILE_PANELS):
             start = panel * width
             stop = min(start + tile, count)
             block_scores(asked, first, last, panel, min(panel + TILE_PANELS, len(asked.panels)), found, scratch, bits)
             for q in range(last - first):
-                row, query = found[q, : stop - start], queries[:, first + q]
-                position[q] = keep_best(row, start, query, objects, position[q], best[first + q])
+                row, query, place = found[q, : stop - start], queries[:, first + q], first + q
+                positions[place] = keep_best(row, begin + start, query, objects, positions[place], best[place])
+        for q in range(first, last):
+            done[q] = True
 
 
 @kernel

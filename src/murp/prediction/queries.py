@@ -86,18 +86,33 @@ def read_queries(path: Path, graph: KnowledgeGraph, block: int = BLOCK) -> Itera
     """The questions of a file, ``block`` at a time: (head, relation) or (relation, tail), one place open."""
     entities, relations = Numbers(graph.entities), Numbers(graph.relations)
     for lines, rows in _blocks(path, block):
-        for line, (head, _, tail) in zip(lines, rows, strict=True):
-            if (head is None) == (tail is None):
-                sides = "neither" if head is None else "both"
-                raise DataError(
-                    f"{place(path, line)}: a question gives a head or a tail, and this row has {sides}."
-                    " Leave the place that is asked for empty, or put ? there."
-                )
-        given = [head or tail or "" for head, _, tail in rows]
-        where = _places(path, lines)
-        asked = relations.find([relation for _, relation, _ in rows], where)
-        asked += graph.num_relations * np.array([head is None for head, _, _ in rows])
-        yield Queries(entities.find(given, where), asked)
+        yield _questions(rows, _places(path, lines), entities, relations)
+
+
+def given_queries(rows: Sequence[Row], graph: KnowledgeGraph) -> Queries:
+    """Questions as (head, relation, tail) by id or name, None in the place that is asked for."""
+    numbers = Numbers(graph.entities), Numbers(graph.relations)
+    for number, row in enumerate(rows, start=1):
+        if isinstance(row, str) or not hasattr(row, "__len__") or len(row) != len(COLUMNS) or not row[1]:
+            raise DataError(
+                f"question {number} is {row!r}: a question is (head, relation, tail), one of the ends None."
+            )
+    return _questions(rows, lambda row: f"question {row + 1}", *numbers)
+
+
+def _questions(rows: Sequence[Row], where: Callable[[int], str], entities: Numbers, relations: Numbers) -> Queries:
+    """Rows in numbers; ``where`` says where one stands."""
+    for number, (head, _, tail) in enumerate(rows):
+        if (head is None) == (tail is None):
+            sides = "neither" if head is None else "both"
+            raise DataError(
+                f"{where(number)}: a question gives a head or a tail, and this row has {sides}."
+                " Leave the place that is asked for empty, or put ? there."
+            )
+    given = [head or tail or "" for head, _, tail in rows]
+    asked = relations.find([relation for _, relation, _ in rows], where)
+    asked += len(relations.vocabulary) * np.array([head is None for head, _, _ in rows], dtype=np.int64)
+    return Queries(entities.find(given, where), asked)
 
 
 def read_triples(path: Path, graph: KnowledgeGraph, block: int = BLOCK) -> Iterator[Indices]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,11 +21,13 @@ import pyarrow.parquet as pq
 from murp.errors import MurpError
 from murp.files import replacing
 from murp.graph import SPLITS, Indices, KnowledgeGraph, Vocabulary
+from murp.graph.types import Types
 from murp.models import Model
 from murp.prediction.answers import Answers, Ranking
+from murp.prediction.approximate import Index
 from murp.prediction.calibration import Calibration
 from murp.prediction.probability import sigmoid
-from murp.prediction.queries import Queries, read_queries
+from murp.prediction.queries import Queries, Row, given_queries, read_queries
 
 Advance = Callable[[int], None]
 
@@ -41,38 +43,48 @@ def count_queries(path: Path, graph: KnowledgeGraph) -> int:
 def predict_file(
     model: Model,
     graph: KnowledgeGraph,
-    queries: Path,
+    queries: Path | Sequence[Row],
     out: Path,
     *,
     k: int = 10,
     new_only: bool = False,
+    types: Types | None = None,
     calibration: Calibration | None = None,
     force: bool = False,
     memory: int | None = None,
+    index: Index | None = None,
     advance: Advance = lambda done: None,
 ) -> int:
     """Write the ``k`` best answers to every question of a file; how many rows that were.
 
-    ``queries`` is a file :mod:`murp.prediction.queries` can read, ``out`` ends in .parquet, .csv or .jsonl and must not
-    exist unless ``force``. With ``new_only`` answers that the graph states are left out; the entity asked about is no
+    ``queries`` is a file :mod:`murp.prediction.queries` can read, or a list of (head, relation, tail) with None for
+    what is asked; ``out`` ends in .parquet, .csv or .jsonl and must not exist unless ``force``. With ``new_only``
+    answers that the graph states are left out; the entity asked about is no
     answer unless the relation has facts of an entity with itself. A row is one answer, best first: query (from 1, in
     the order of the file), head, relation and tail by id, which of them was asked for, the name of the answer, rank,
     score φ, probability σ(φ), the calibrated probability where there is a ``calibration``, and the split that states
-    the fact, if one does. Memory does not grow with the number of questions. ``advance`` is told how many more have
-    been answered.
+    the fact, if one does. With an ``index`` answers are approximate. Memory does not grow with the number of questions.
+    ``advance`` is told how many more have been answered.
     """
     check_output(out, force=force)
-    answers = Answers(model, graph)
+    answers = Answers(model, graph, types=types, index=index)
     block = max(1, _CELLS_AT_ONCE // min(k, graph.num_entities))
     first, rows = 1, 0
     with writing(out, schema(calibrated=calibration is not None)) as write:
-        for asked in read_queries(queries, graph, block=min(block, 2**15)):
+        for asked in _asked(queries, graph, min(block, 2**15)):
             best = answers.best(asked.subjects, asked.relations, k, new_only=new_only, memory=memory)
             table = table_of(graph, asked, best, calibration, first)
             write(table)
             first, rows = first + len(asked), rows + len(table)
             advance(len(asked))
     return rows
+
+
+def _asked(queries: Path | Sequence[Row], graph: KnowledgeGraph, block: int) -> Iterator[Queries]:
+    """Questions in numbers, ``block`` at a time."""
+    if isinstance(queries, Path):
+        return read_queries(queries, graph, block=block)
+    return (given_queries(queries[start : start + block], graph) for start in range(0, len(queries), block))
 
 
 def schema(*, calibrated: bool) -> pa.Schema:

@@ -22,12 +22,15 @@ from murp.evaluation import fused
 from murp.evaluation.ranks import batch_size, default_memory
 from murp.geometry.poincare import set_back_radius
 from murp.graph import Indices, KnownFacts
+from murp.graph.types import Types
 from murp.models import Model, MultiRelational
 from murp.threads import torch_alone
 
 # The compiled loop sorts by insertion: beyond so many it would be slower than a partial sort.
 MOST_KEPT = 128
 _TRIPLES = 2**14  # scored at once
+OBJECTS = 2**20  # that meet queries at a time: packed, and with the numbers of a query's relation, they fit into memory
+MOST_QUERIES = 96  # at a time: enough for several threads
 READY = 256 * 2**20  # bytes of products that single questions keep ready
 
 Floats = NDArray[np.float64]
@@ -61,12 +64,14 @@ def top_objects(
     *,
     without: KnownFacts | None = None,
     without_subject: bool | NDArray[np.bool_] = False,
+    types: Types | None = None,
     memory: int | None = None,
 ) -> Best:
     """The ``k`` best-scored objects of Q queries (subject, relation), relations 0 … 2R-1; (Q), (Q) → (Q, k).
 
     Left out are the objects of the facts in ``without`` and, if ``without_subject`` (of all, or of each), the subject
-    itself. ``memory`` bounds the bytes of batch × entities work, as in :func:`murp.evaluation.ranks.rank`.
+    itself, and what ``types`` refuse. ``memory`` bounds the bytes of batch × entities work, as in
+    :func:`murp.evaluation.ranks.rank`.
     """
     k = min(count("k", k), model.num_entities)
     if memory is None:
@@ -76,20 +81,19 @@ def top_objects(
     entities, scores = np.empty((len(subjects), k), np.int64), np.empty((len(subjects), k), np.float64)
     # Queries of one relation stand together, so that a batch of the fused path needs few products.
     order = np.argsort(relations, kind="stable")
-    rows: fused.Rows | None = None
-    if model.device.type == "cpu" and fused.kernel_for(model) is not None and k <= MOST_KEPT:
-        from murp.prediction.numba_top import Top
-
-        assert isinstance(model, MultiRelational)
-        size = fused.batch_size(model, memory)
-        rows = fused.Rows(Top(k), model, min(size, len(order)))
+    query = subjects[order], relations[order], apart[order]
+    fits = types is None and model.device.type == "cpu" and k <= MOST_KEPT
     with torch_alone():
-        for start in range(0, len(order), size):
-            places = order[start : start + size]
-            query = (subjects[places], relations[places], apart[places])
-            best = _scored(model, *query, k, without) if rows is None else _fused(rows, *query, without)
-            _refuse_unsought(best)
-            entities[places], scores[places] = best[..., 0], best[..., 1]
+        if fits and fused.kernel_for(model) is not None:
+            assert isinstance(model, MultiRelational)
+            best = _fused(model, *query, k, without, memory)
+        else:
+            best = np.empty((len(order), k, 2))
+            for start in range(0, len(order), size):
+                of = slice(start, start + size)
+                best[of] = _scored(model, query[0][of], query[1][of], query[2][of], k, without, types)
+    _refuse_unsought(best)
+    entities[order], scores[order] = best[..., 0], best[..., 1]
     unordered = (entities == -2) | ((entities >= 0) & ~np.isfinite(scores))
     if unordered.any():
         row = int(unordered.any(1).argmax())
@@ -110,19 +114,45 @@ def _refuse_unsought(best: Floats) -> None:
 
 
 def _fused(
-    rows: fused.Rows, subjects: Indices, relations: Indices, apart: Indices, without: KnownFacts | None
+    model: MultiRelational,
+    subjects: Indices,
+    relations: Indices,
+    apart: Indices,
+    k: int,
+    without: KnownFacts | None,
+    memory: int,
 ) -> Floats:
-    """(B, k, 2) of B queries by the compiled loop; it leaves out the subject's bias, which a row shares."""
+    """(Q, k, 2) of Q queries by the compiled loop, a part of the objects after the other.
+
+    A part is packed once for all queries, and memory does not grow with the number of entities. The loop leaves out the
+    subject's bias, which a row shares.
+    """
+    from murp.prediction.numba_top import Top
+
     starts, ends = without.ranges(subjects, relations) if without else (np.zeros_like(subjects),) * 2
-    objects = without.objects if without else np.zeros(0, np.int32)
+    objects = torch.from_numpy(without.objects if without else np.zeros(0, np.int32))
     table = torch.from_numpy(np.stack([subjects, relations, apart, apart, starts, ends]))
-    best: Floats = rows.through_kernel(table, relations, torch.from_numpy(objects)).numpy()
-    best[..., 1] += rows.model.parameters["subject_bias"].numpy()[subjects][:, None]
+    best, positions = np.full((len(subjects), k, 2), np.nan), starts.copy()
+    part = min(OBJECTS, model.num_entities)
+    size = max(1, min(memory // (part * fused.MATRICES * model.dtype.itemsize), MOST_QUERIES))
+    for first in range(0, model.num_entities, part):
+        rows = fused.Rows(Top(k), model, size, slice(first, first + part))
+        for start in range(0, len(subjects), size):
+            of = slice(start, start + size)
+            rows.kernel = Top(k, first, best[of], positions[of])
+            rows.through_kernel(table[:, of], relations[of], objects)
+    best[..., 1] += model.parameters["subject_bias"].numpy()[subjects][:, None]
     return best
 
 
 def _scored(
-    model: Model, subjects: Indices, relations: Indices, apart: Indices, k: int, without: KnownFacts | None
+    model: Model,
+    subjects: Indices,
+    relations: Indices,
+    apart: Indices,
+    k: int,
+    without: KnownFacts | None,
+    types: Types | None,
 ) -> Floats:
     """The same by the model's own scores, for any model on any device."""
     query = (torch.from_numpy(of).to(model.device) for of in (subjects, relations))
@@ -134,6 +164,8 @@ def _scored(
     for cells in left_out:
         row, entity = (torch.from_numpy(of).to(model.device) for of in cells)
         scores[row, entity] = -torch.inf
+    if types is not None:
+        scores[torch.from_numpy(~types.masks(subjects, relations)).to(model.device)] = -torch.inf
     found = torch.topk(scores, k)
     entities: Tensor = torch.where(found.values == -torch.inf, -1, found.indices)
     entities[unordered] = -2

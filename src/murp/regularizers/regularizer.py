@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from murp.models.model import Model, Query, Rows
 from murp.objectives.objective import Labels
-from murp.settings import Part, setting
+from murp.settings import Part, Span, setting
 
 
 @dataclass
@@ -46,12 +47,14 @@ class Regularizer(Part):
     reads_rows: ClassVar[bool] = True  # whether it has a term at all
     reads_relations: ClassVar[bool] = False  # whether it reads the rows of all relations
 
+    @abstractmethod
     def term(self, model: Model, batch: Batch) -> Tensor | None:
         """The mean over the batch, its weight included; None: nothing is added."""
-        raise NotImplementedError
 
 
 class Weighted(Regularizer):
     """λ times the mean of something over the true triples of a batch."""
 
-    regularizer_weight: float = setting(0.01, "λ: how much the regularizer counts beside the loss", above=0)
+    regularizer_weight: float = setting(
+        0.01, "λ: how much the regularizer counts beside the loss", above=0, search=Span(1e-4, 0.3, log=True)
+    )

@@ -28,6 +28,7 @@ from murp.runs.tensor_file import DamagedError, MissingError, verify
 SUFFIX = ".safetensors"
 # A writer is between its two renames for microseconds: a reader that finds no file looks again at once.
 LOOKS = 8
+LARGE = 256 * 2**20  # bytes: smaller files are read in a moment, and compared with their checksums
 Contents = tuple[dict[str, Tensor], dict[str, Any]]
 
 
@@ -78,9 +79,24 @@ def vanished(folder: Path) -> RunError:
     )
 
 
-def load(path: Path) -> Contents:
-    """Tables and state of a checkpoint; of the one before, with a warning, where the newest is damaged or missing."""
-    return _newest(path, read)[1]
+def load(path: Path, *, map_large: bool = False) -> Contents:
+    """Tables and state of a checkpoint; of the one before, with a warning, where the newest is damaged or missing.
+
+    ``map_large``: a large file is mapped into memory, see :func:`murp.runs.tensor_file.mapped`.
+    """
+    return _newest(path, _map_or_read if map_large else read)[1]
+
+
+def is_large(path: Path) -> bool:
+    """Whether a checkpoint is mapped rather than read where it is only asked."""
+    try:
+        return path.stat().st_size >= LARGE
+    except OSError:
+        return False
+
+
+def _map_or_read(path: Path) -> Contents:
+    return tensor_file.mapped(path) if is_large(path) else read(path)
 
 
 def recover(path: Path) -> None:

@@ -12,6 +12,7 @@ last.previous.safetensors, best.previous.safetensors
 lock               held by the process that trains; see :mod:`murp.runs.lock`
 snapshots/         where points were, epoch by epoch, if the training was watched; see :mod:`murp.explorer.snapshots`
 calibration.json   calibrated probabilities, where `murp calibrate` made them
+index/             for approximate answers, where `murp index` made it; see :mod:`murp.runs.index`
 
 The format is 1. It grows when this version could not read a folder of the next, or read it wrongly; files that may be
 missing do not count. A run of every format is kept in the tests. (The first versions that write format 1 open and
@@ -47,8 +48,9 @@ from murp.runs.settings import bind
 
 CONFIG, ENVIRONMENT, GRAPH, METRICS = "config.toml", "environment.json", "graph", "metrics.jsonl"
 LAST, BEST, CALIBRATION, LOCK = "last.safetensors", "best.safetensors", "calibration.json", "lock"
+INDEX = "index"
 FORMAT = 1
-IMPORTED = "imported"  # in place of an engine
+IMPORTED, EXTENDED = "imported", "extended"  # in place of an engine
 KNOWN = {"device": str, "torch": str, "murp": str, "started": str}  # of every environment
 MAKE_ONE = " `murp train --out` makes one."
 
@@ -64,23 +66,21 @@ def create(
     like: Path | None = None,
     trained: dict[str, Any] | None = None,
     recipe: str | None = None,
+    extended: dict[str, Any] | None = None,
 ) -> None:
     """Make a new run folder with its first checkpoint, whole or not at all; one that exists is refused.
 
     ``like``: a run folder of the same graph, whose files are copied, which is quicker than coding them again.
     ``trained``: of an imported run, the environment it was trained in, where that is known. ``recipe``: why its
-    settings are what they are, where recipe auto decided.
+    settings are what they are, where recipe auto decided. ``extended``: what was added to which run.
     """
-    if os.path.isfile(path / CONFIG):  # unlike Path.exists, False for a name the system refuses
-        raise RunError(
-            f"{path} exists already. Choose another folder, continue that run (`{command('train', '--resume', path)}`, "
-            "murp.resume in Python), or remove it."
-        )
+    refuse_existing(path)
     with new_folder(path, RunError) as part:
         write_text(part / CONFIG, config.to_toml())
         about = {"format": FORMAT, **environment(model.device), "engine": engine}
         about |= {} if trained is None else {"trained": trained}
         about |= {} if recipe is None else {"recipe": recipe}
+        about |= {} if extended is None else {"extended": extended}
         write_text(part / ENVIRONMENT, json.dumps(about, indent=2) + "\n")
         if like is None:
             graph.save(part / GRAPH)
@@ -88,6 +88,15 @@ def create(
             shutil.copytree(like / GRAPH, part / GRAPH)
         checkpoint.write(part / LAST, model.parameters, bind(state, config))
         (part / METRICS).touch()
+
+
+def refuse_existing(path: Path) -> None:
+    """Raise where ``path`` holds a run already."""
+    if os.path.isfile(path / CONFIG):  # unlike Path.exists, False for a name the system refuses
+        raise RunError(
+            f"{path} exists already. Choose another folder, continue that run (`{command('train', '--resume', path)}`, "
+            "murp.resume in Python), or remove it."
+        )
 
 
 def check(path: Path) -> None:

@@ -67,6 +67,9 @@ class Info:
         }
         if isinstance(self.environment.get("recipe"), str):
             lines["recipe auto"] = printable(self.environment["recipe"])
+        if isinstance(found := self.environment.get("extended"), dict):
+            added = counted({name: found[name] for name in ("entities", "relations", "facts") if found.get(name)})
+            lines["extended"] = printable(f"by {added}; before that {found.get('from')}")
         if folder.imported(self.path):
             lines["imported"] = f"{self.environment['started']} by murp {self.environment['murp']}"
         return lines

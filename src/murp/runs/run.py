@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -20,6 +20,7 @@ from murp.evaluation import Comparison, Protocol, Report, evaluate
 from murp.evaluation.comparison import SAMPLES
 from murp.files import write_text
 from murp.graph import KnowledgeGraph, Split
+from murp.graph.types import Types
 from murp.graph.vocabulary import counted
 from murp.models import Model
 from murp.optimizers.optimizer import TABLES
@@ -34,13 +35,15 @@ from murp.prediction import (
     predict,
     predict_file,
 )
+from murp.prediction.approximate import RECALL, Index, build
 from murp.prediction.calibration import Method
 from murp.prediction.classification import Verdict, verdicts
 from murp.prediction.discovery import Heads, NewFacts, discover_all
 from murp.prediction.search import score
 from murp.prediction.triples import given_triples
 from murp.rows import Records, Rows, html_table
-from murp.runs import checkpoint, folder
+from murp.runs import checkpoint, folder, tensor_file
+from murp.runs import index as kept_index
 from murp.runs.comparing import compare
 from murp.runs.settings import checked
 
@@ -50,8 +53,17 @@ Checkpoint = Literal["best", "last"]
 class Run:
     """A run folder with its graph, its weights and what can be asked of them."""
 
-    def __init__(self, path: Path, config: Config, graph: KnowledgeGraph, model: Model, state: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        config: Config,
+        graph: KnowledgeGraph,
+        model: Model,
+        state: dict[str, Any],
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
         self.path = path
+        self.checkpoint = checkpoint  # which of them the weights are, where they come from one
         self.config = config
         self.graph = graph
         self.model: Any = model
@@ -73,9 +85,20 @@ class Run:
         what = f"{self.config.model} d={self.config.dim} on {self.graph.name}"
         return f"Run({str(self.path)!r}, {what}, epoch {self.state['epoch']})"
 
-    def evaluate(self, split: Split = "test", protocol: Protocol = "standard", *, memory: int | None = None) -> Report:
-        """Filtered ranking of both directions on one split."""
-        return evaluate(self.model, self.graph, split, protocol, memory=memory)
+    def evaluate(
+        self,
+        split: Split = "test",
+        protocol: Protocol = "standard",
+        *,
+        candidates: int | None = None,
+        seed: int = 0,
+        memory: int | None = None,
+    ) -> Report:
+        """Filtered ranking of both directions on one split.
+
+        Protocol "sampled" ranks each answer among ``candidates`` drawn by ``seed``, and not among all entities.
+        """
+        return evaluate(self.model, self.graph, split, protocol, candidates=candidates, seed=seed, memory=memory)
 
     def compare(
         self,
@@ -90,10 +113,59 @@ class Run:
         """Whether the MRR of this run and that of another on the same facts differ, over everything and by relation."""
         return compare(self, other, split, protocol, samples=samples, seed=seed, memory=memory)
 
+    def index(
+        self,
+        *,
+        recall: float = RECALL,
+        cells: int | None = None,
+        seed: int = 0,
+        say: Callable[[str], None] = lambda line: None,
+    ) -> Index:
+        """Make an index for approximate answers and keep it in the run folder; see :mod:`murp.prediction.approximate`.
+
+        ``recall``: the share of the ten best answers that are to be found. ``cells``: how many groups of near entities
+        there are; None: four times the square root of the number of entities. ``seed`` draws where clustering begins
+        and the questions that recall is measured by. ``say`` is told what is being done.
+        """
+        weights, epoch = self._weights()
+        found = build(self.model, self.graph, recall=recall, cells=cells, seed=seed, say=say)
+        kept_index.write(self.path, found, weights, epoch)
+        self.__dict__.pop("_index", None)
+        return found
+
+    @cached_property
+    def _index(self) -> Index:
+        if self.model.device.type != "cpu":
+            raise ConfigError("approximate answers are found on the CPU: open the run with device cpu (--device cpu).")
+        return kept_index.read(self.path, self.model, self._weights()[0])
+
+    def _weights(self) -> tuple[str, int]:
+        """Checksum and epoch of the checkpoint that this run was opened from."""
+        name = self.checkpoint or ("best" if _was_validated(self.path) else "last")
+        weights, epoch = tensor_file.digest(self.path / f"{name}.safetensors")
+        if epoch != self.state["epoch"]:
+            raise RunError(
+                f"{self.path} has other weights now (epoch {epoch}) than those that were opened (epoch "
+                f"{self.state['epoch']}). Open it again."
+            )
+        return weights, epoch
+
     def predict(
-        self, *, relation: str, head: str | None = None, tail: str | None = None, k: int = 10, new_only: bool = False
+        self,
+        *,
+        relation: str,
+        head: str | None = None,
+        tail: str | None = None,
+        k: int = 10,
+        new_only: bool = False,
+        types: bool = False,
+        approximate: bool = False,
     ) -> Rows[Prediction]:
-        """The ``k`` most probable tails of (head, relation, ?) or heads of (?, relation, tail)."""
+        """The ``k`` most probable tails of (head, relation, ?) or heads of (?, relation, tail).
+
+        ``new_only`` leaves out what the graph states, ``types`` what the :attr:`types` of the relation refuse.
+        ``approximate``: by the index that :meth:`index` made, which may miss some and is faster among millions.
+        """
         return predict(
             self.model,
             self.graph,
@@ -102,8 +174,15 @@ class Run:
             tail=tail,
             k=k,
             new_only=new_only,
+            types=self.types if types else None,
             calibration=self.calibration,
+            index=self._index if approximate else None,
         )
+
+    @cached_property
+    def types(self) -> Types:
+        """Which entities may stand where, by train (:mod:`murp.graph.types`): a table, a row a relation."""
+        return Types(self.graph)
 
     @cached_property
     def calibration(self) -> Calibration | None:
@@ -122,36 +201,45 @@ class Run:
         self.calibration = found
         return found
 
-    def nearest(self, entity: str, k: int = 10) -> Rows[Neighbour]:
-        """The ``k`` entities nearest to ``entity`` by the distance of the model's geometry."""
-        return nearest(self.model, self.graph, entity, k)
+    def nearest(self, entity: str, k: int = 10, *, approximate: bool = False) -> Rows[Neighbour]:
+        """The ``k`` entities nearest to ``entity`` by the distance of the model's geometry.
+
+        ``approximate``: by the index that :meth:`index` made.
+        """
+        return nearest(self.model, self.graph, entity, k, index=self._index if approximate else None)
 
     def predict_file(
         self,
-        queries: str | os.PathLike[str],
+        queries: str | os.PathLike[str] | Sequence[tuple[str | None, str, str | None]],
         out: str | os.PathLike[str],
         *,
         k: int = 10,
         new_only: bool = False,
+        types: bool = False,
         force: bool = False,
         memory: int | None = None,
+        approximate: bool = False,
         advance: Callable[[int], None] = lambda done: None,
     ) -> int:
         """Answer a file of questions (.tsv, .csv, .jsonl or .parquet) into a file; how many rows were written.
 
+        ``queries`` may be a list of questions as well, (head, relation, tail) with None for what is asked.
         ``out`` ends in .parquet, .csv or .jsonl; ``force`` replaces one that exists. ``memory`` bounds the bytes of the
-        scores. ``advance`` is told how many more questions have been answered.
+        scores. ``approximate``: by the index that :meth:`index` made. ``advance`` is told how many more questions have
+        been answered.
         """
         return predict_file(
             self.model,
             self.graph,
-            Path(queries),
+            Path(queries) if isinstance(queries, str | os.PathLike) else queries,
             Path(out),
             k=k,
             new_only=new_only,
+            types=self.types if types else None,
             calibration=self.calibration,
             force=force,
             memory=memory,
+            index=self._index if approximate else None,
             advance=advance,
         )
 
@@ -161,12 +249,14 @@ class Run:
         k: int = 100,
         *,
         heads: Heads = "seen",
+        types: bool = False,
         memory: int | None = None,
         advance: Callable[[int], None] = lambda done: None,
     ) -> NewFacts:
         """The ``k`` most probable new facts of a relation, or of every one.
 
         ``heads``: ask about the heads that some fact of the relation states ("seen"), or about every entity ("all").
+        ``types`` leaves out what the :attr:`types` of the relation refuse.
         ``advance`` is told how many more questions have been answered.
         """
         return discover_all(
@@ -175,6 +265,7 @@ class Run:
             relation,
             k,
             heads=heads,
+            types=self.types if types else None,
             calibration=self.calibration,
             memory=memory,
             advance=advance,
@@ -228,24 +319,31 @@ def load(
         graph = folder.read_graph(path)
     if checkpoint is None:
         checkpoint = "best" if _was_validated(path) else "last"
-    model, state = load_model(path / f"{checkpoint}.safetensors", config, graph)
+    model, state = load_model(path / f"{checkpoint}.safetensors", config, graph, map_large=True)
     model.to(resolve_device(device))
-    return Run(path, config, graph, model, state)
+    return Run(path, config, graph, model, state, checkpoint)
 
 
 def _was_validated(path: Path) -> bool:
     return checkpoint.exists(path / folder.BEST)
 
 
-def load_model(path: Path, config: Config, graph: KnowledgeGraph) -> tuple[Model, dict[str, Any]]:
-    """The model of a checkpoint on the CPU, and the state of its training."""
-    model, state, _ = load_trained(path, config, graph)
+def load_model(
+    path: Path, config: Config, graph: KnowledgeGraph, *, map_large: bool = False
+) -> tuple[Model, dict[str, Any]]:
+    """The model of a checkpoint on the CPU, and the state of its training.
+
+    ``map_large``: large tables are mapped into memory and not looked through; who asks them is told of NaN then.
+    """
+    model, state, _ = load_trained(path, config, graph, map_large=map_large)
     return model, state
 
 
-def load_trained(path: Path, config: Config, graph: KnowledgeGraph) -> tuple[Model, dict[str, Any], dict[str, Tensor]]:
+def load_trained(
+    path: Path, config: Config, graph: KnowledgeGraph, *, map_large: bool = False
+) -> tuple[Model, dict[str, Any], dict[str, Tensor]]:
     """The same with the optimizer's tables."""
-    stored, state = checkpoint.load(path)
+    stored, state = checkpoint.load(path, map_large=map_large)
     optimizer = {name: values for name, values in stored.items() if name.startswith(TABLES)}
     tables = {name: values for name, values in stored.items() if name not in optimizer}
     state = checked(state, config, path, path.with_name(folder.CONFIG))
@@ -258,6 +356,8 @@ def load_trained(path: Path, config: Config, graph: KnowledgeGraph) -> tuple[Mod
         if values.dtype != model.dtype:
             raise RunError(f"{path}: table {name} is {values.dtype}, the run's settings say {model.dtype}.")
     model.parameters = tables
+    if map_large and checkpoint.is_large(path):
+        return model, state, optimizer
     if broken := model.broken():
         raise NotFiniteError(
             f"{path} holds NaN, infinity or points outside the ball in {', '.join(broken)}. Use the other checkpoint, "

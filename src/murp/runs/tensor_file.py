@@ -106,6 +106,30 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         return tables, checked_state(path, metadata, checksum(tables))
 
 
+def mapped(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Tables that are mapped into memory and not read, and the state; in seconds, whatever the size.
+
+    Where everything stands is checked, and the state; the tables' checksum is not, which needs all of them (see
+    :func:`verify`). Pages are copied where they are written to. A checkpoint in its place is never changed, only
+    replaced by another file, so that what is mapped stays as it was.
+    """
+    with _opened(path) as file:
+        metadata, found = _contents(file)
+        tables = {}
+        for name, table in found.items():
+            numbers = np.dtype(str(table.dtype).removeprefix("torch."))
+            values = np.memmap(file, numbers, "c", table.begin, tuple(table.shape)) if table.end > table.begin else None
+            tables[name] = torch.empty(table.shape, dtype=table.dtype) if values is None else torch.from_numpy(values)
+        return tables, checked_state(path, metadata, metadata.get("checksum", ""))
+
+
+def digest(path: Path) -> tuple[str, int]:
+    """The checksum of a checkpoint's tables as its header has it, and the epoch."""
+    with _opened(path) as file:
+        metadata, _ = _contents(file)
+        return str(metadata.get("checksum", "")), checked_state(path, metadata, metadata.get("checksum", ""))["epoch"]
+
+
 def checked_state(path: Path, metadata: dict[str, str], tables: str) -> dict[str, Any]:
     """The state in a checkpoint's metadata; ``tables`` is the checksum of the tables found beside them."""
     state_text = metadata["state"]

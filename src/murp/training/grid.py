@@ -76,6 +76,7 @@ def try_all(
     """
     if not settings:
         raise ConfigError("a sweep needs at least one combination of settings.")
+    _check_one_graph(settings)
     loaded, config = configure(graph, settings[0], "sweep")
     configs = [config, *(configure(loaded, chosen, "sweep")[1] for chosen in settings[1:])]
     names = run_names(settings)
@@ -86,6 +87,13 @@ def try_all(
     ordered = [results[path] for path in paths]
     _write_summary(home, names, settings, ordered)
     return ranked(home, names, settings, ordered)
+
+
+def _check_one_graph(settings: Sequence[dict[str, Any]]) -> None:
+    """Raise where settings say different things of the data: it is read once."""
+    for name in ("data", "data_dir", "split_seed", "columns", "no_header"):
+        if len({chosen.get(name) for chosen in settings}) > 1:
+            raise ConfigError(f"a sweep has one graph: give {name} one value, and each graph a sweep of its own.")
 
 
 def _own_place(

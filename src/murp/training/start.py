@@ -24,6 +24,7 @@ from murp.runs.lock import locked
 from murp.runs.places import difference, free_place, own_place
 from murp.runs.run import load, load_trained, resolve_device
 from murp.runs.settings import checked
+from murp.training.carrying import carry, refuse_other
 from murp.training.job import Job
 from murp.training.loop import finished, fit, stopped_early
 from murp.training.progress import Silent, usual
@@ -214,6 +215,8 @@ def configure(
         # As absolute paths, so that the run can be repeated from anywhere.
         data_dir = str(Path(config.data_dir).resolve()) if config.data_dir else ""
         config = config.replace(data=graph.source, data_dir=data_dir)
+    if config.init_from:
+        config = config.replace(init_from=str(Path(config.init_from).resolve()))
     check_usable(graph, config)
     return graph, config
 
@@ -259,4 +262,23 @@ def new_model(config: Config, graph: KnowledgeGraph) -> Model:
             f"initial_scale = {config.initial_scale:g} draws points outside the ball of radius {radius:.3g}: choose "
             f"{0.9 * config.initial_scale * radius / farthest:.1e} or less."
         )
+    if config.init_from:
+        start_from(config, model, graph)
     return model
+
+
+def start_from(config: Config, model: Model, graph: KnowledgeGraph) -> None:
+    """Give a new model the weights of the run that ``init_from`` names, for what both graphs have."""
+    source = load(config.init_from, device="cpu")
+    refuse_other(source, config)
+    carried = carry(source, model, graph)
+    entities, relations = int(carried.entities.sum()), int(carried.relations.sum()) // 2
+    if not entities:
+        raise ConfigError(
+            f"{config.init_from} has no entity of {graph.name}: there is nothing to start from. Ids are compared, not "
+            "names."
+        )
+    display.aside(
+        f"murp: starts from {config.init_from}: {entities:,} of {graph.num_entities:,} entities and {relations:,} of "
+        f"{graph.num_relations:,} relations have its weights, the others fresh ones."
+    )

@@ -2,11 +2,11 @@
 
 import { startControls } from "./controls.js";
 import { correct } from "./corrections.js";
-import { Disk } from "./disk.js";
 import { $, announce, count, element } from "./dom.js";
+import { figureOf } from "./figure.js";
 import { Hover } from "./hover.js";
 import { writeNote } from "./legends.js";
-import { isView, packDrag, packZoom, readLink, writeLink } from "./link.js";
+import { isView, packDrag, packZoom, readLink, undrag, writeLink } from "./link.js";
 import { showMap } from "./map.js";
 import { Minimap } from "./minimap.js";
 import { nameRuns } from "./names.js";
@@ -14,6 +14,7 @@ import { nearMiddle } from "./near.js";
 import { showAnswers, showDifferences, showMetrics, showNear, showTrouble } from "./panels.js";
 import { showCard, showWelcome } from "./card.js";
 import { startPointer } from "./pointer.js";
+import { startPresenting } from "./presenting.js";
 import { allowMoments, showQuestion, startMoments } from "./question.js";
 import { startSearch } from "./search.js";
 import { select, startSelection } from "./selection.js";
@@ -30,12 +31,9 @@ let good = null; // the last {state, isometries} that could be shown
 // A picture with a caption; number: of the run, from 1
 function makeFigure(id, caption, label, space, number) {
   const { entities } = shared;
-  const dots = element("canvas", { class: "dots", "aria-hidden": "true" });
-  const overlay = element("canvas", { class: "overlay", tabindex: "0", role: "application", "aria-roledescription": "hyperbolic map", "aria-label": label });
   const tip = element("div", { class: "tip", hidden: true });
   const small = element("canvas", { class: "minimap", "aria-hidden": "true", hidden: true });
-  $("disks").append(element("figure", { id }, element("figcaption", {}, ...caption), element("div", { class: "disk" }, dots, overlay, small), tip));
-  const disk = new Disk({ dots, overlay }, space, entities, () => shared.look);
+  const disk = figureOf({ id, caption, label, space, entities, look: () => shared.look, parts: [small], beside: [tip] });
   disk.minimap = new Minimap(small, disk, () => shared.look, (x, y) => {
     disk.goTo(x, y);
     remember();
@@ -118,7 +116,7 @@ async function refresh(glide = true) {
   const mine = shared.turn;
   quiet();
   delete document.body.dataset.ready;
-  if (glide) state.drag1 = state.drag2 = state.zoom1 = state.zoom2 = "";
+  if (glide) undrag(state);
   reflect();
   allowMoments(false);
   try {
@@ -162,6 +160,16 @@ function ask({ entity, relation, direction }) {
   refresh();
 }
 
+// The questions to begin with, one after the other: the slides of a lecture.
+let slide = -1;
+
+function step(by) {
+  const { suggestions: slides } = shared.about;
+  slide = Math.max(-1, Math.min(slides.length - 1, slide + by));
+  if (slide >= 0) ask(slides[slide]);
+  else choose("");
+}
+
 function undo() {
   const address = takeBack();
   if (address === null) return;
@@ -186,15 +194,16 @@ async function follow() {
 }
 
 const start = guarded(async () => {
-  startTheme(() => {
+  const redraw = () => {
     shared.look = colours();
     for (const disk of [...shared.disks, ...shared.trees]) disk.render();
-  });
+  };
+  startTheme(redraw);
   if (isStored()) for (const part of document.querySelectorAll("[data-server]")) part.hidden = true;
   const [about, entities] = await Promise.all([source.about(), source.entities()]);
   nameRuns(about.runs);
   Object.assign(shared, { about, entities, place: new Map(entities.ids.map((id, i) => [id, i])) });
-  $("about").textContent = $("about").title = `${about.graph.name} · ${about.runs.map((run) => run.title).join(" and ")}`;
+  $("about").textContent = $("about").title = `${about.graph.name} · ${about.runs.map((run) => run.title).join(", ")}`;
   $("relation").append(...about.relations.map((r) => element("option", { value: r.id }, `${r.name} (${count(r.facts)})`)));
   for (const name of ["colour", "size"]) $(name).append(...about.columns.map((column) => element("option", { value: column.name }, column.name)));
   $("tree").disabled = about.hierarchy === null;
@@ -205,6 +214,7 @@ const start = guarded(async () => {
   $("disks").classList.toggle("pair", about.runs.length > 1);
   document.querySelector("main").classList.toggle("two", about.runs.length > 1);
   shared.disks = about.runs.map(makeDisk);
+  startPresenting({ step, redraw });
   startControls({ refresh, choose, remember, undo });
   startSelection(choose, mark);
   startMoments(remember);

@@ -24,15 +24,9 @@ export function startControls(on) {
   $("farther").addEventListener("click", zoom(1 / 1.5));
   const title = (i) => `${shared.about.graph.name} · ${shared.about.runs[i].title}`;
   const name = () => [shared.about.graph.name, state.entity, state.view].filter(Boolean).join("-").replace(/[^\w.-]+/g, "_");
-  $("png").addEventListener("click", () => shared.disks.forEach((disk, i) => savePng(disk, title(i), shared.look, `${name()}${i ? "-2" : ""}`)));
-  $("svg").addEventListener("click", () => shared.disks.forEach((disk, i) => saveSvg(disk, title(i), shared.look, `${name()}${i ? "-2" : ""}`)));
-  $("full").addEventListener("click", guarded(async () => {
-    if (document.fullscreenElement) await document.exitFullscreen();
-    else await $("stage").requestFullscreen();
-  }));
-  document.addEventListener("fullscreenchange", () => { $("full").textContent = document.fullscreenElement ? "Leave full screen" : "Full screen"; });
+  $("png").addEventListener("click", () => shared.disks.forEach((disk, i) => savePng(disk, title(i), shared.look, `${name()}${i ? `-${i + 1}` : ""}`)));
+  $("svg").addEventListener("click", () => shared.disks.forEach((disk, i) => saveSvg(disk, title(i), shared.look, `${name()}${i ? `-${i + 1}` : ""}`)));
   document.addEventListener("keydown", (event) => {
-    if (event.key === "f" && !event.ctrlKey && !event.metaKey && !["INPUT", "SELECT"].includes(document.activeElement.tagName)) $("full").click();
     if ((event.ctrlKey || event.metaKey) && event.key === "z" && !["INPUT", "TEXTAREA"].includes(document.activeElement.tagName)) {
       event.preventDefault();
       on.undo();
@@ -54,10 +48,4 @@ export function startControls(on) {
     on.remember();
     await copyLink();
   }));
-  // An address of its own would be a view of its own.
-  $("skip").addEventListener("click", (event) => {
-    event.preventDefault();
-    $("panel").focus();
-    $("panel").scrollIntoView();
-  });
 }

@@ -1,5 +1,6 @@
 // A link may come from another graph, or from before: what is not there is replaced, and that is said.
 
+import { undrag } from "./link.js";
 import { shared, source } from "./shared.js";
 import { isStored } from "./sources.js";
 
@@ -20,7 +21,7 @@ export async function correct(link) {
       if (error.status !== 404) throw error;
       closest = error.closest;
       said.push(`“${link.entity}” names no single entity of ${about.graph.name}: the origin is shown.`);
-      Object.assign(link, { entity: "", drag1: "", drag2: "", zoom1: "", zoom2: "" });
+      undrag(link).entity = "";
     }
   }
   return { said, closest };

@@ -5,7 +5,7 @@ import { labelling } from "./labels.js";
 import { drawOverlay, touching } from "./overlay.js";
 import { Pace, still } from "./pace.js";
 import { Raster } from "./raster.js";
-import { alignment, moved } from "./spaces.js";
+import { alignment } from "./spaces.js";
 import { DONE, drawUnderlay } from "./underlay.js";
 import { bounded, draggedBy, reachOf, zoomedAt } from "./view.js";
 
@@ -44,7 +44,7 @@ export class Disk {
     this.render();
   }
 
-  // A new picture {points, classes, kinds}: at once, or gliding there from what is seen now.
+  // A new picture {points, classes, kinds}, perhaps with a zoom that is its own: at once, or gliding there from what is seen now.
   show(picture, { isometry = null, flip = false, zoom = 1, glide = false } = {}) {
     this.stop();
     const before = this.moved;
@@ -125,7 +125,7 @@ export class Disk {
     const { before, after } = this.subject;
     const t = this.moment ?? 1;
     const y = (this.flip ? -1 : 1) * (before[1] + t * (after[1] - before[1]));
-    return this.space.drawn(...moved(this.space, this.isometry, before[0] + t * (after[0] - before[0]), y));
+    return this.space.drawn(...this.space.image(this.isometry, before[0] + t * (after[0] - before[0]), y));
   }
 
   // Moves what is seen at (px, py) to (qx, qy), positions in the unit disk, as far as something is left to see.
@@ -216,6 +216,11 @@ export class Disk {
     this.isometry = isometry;
     this.place();
     this.settle();
+  }
+
+  // How much larger the picture is than it was made for.
+  magnified() {
+    return Math.max(1, this.zoom / (this.picture.zoom ?? 1));
   }
 
   isMagnified() {

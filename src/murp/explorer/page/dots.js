@@ -28,9 +28,12 @@ export function coloursOf(picture, look) {
   return picture.colouring?.isCategory ? { numbers: look.groups, texts: look.groupTexts } : { numbers: look.levels, texts: look.levelTexts };
 }
 
+// A radius in steps of a twelfth: a stamp for each is kept, and a zoom would need others at every frame.
+const stepped = (radius) => 2 ** (Math.round(8 * Math.log2(radius)) / 8);
+
 export function styles(disk, look, width) {
   const crowd = Math.min(2.2, Math.sqrt(9000 / Math.max(disk.classes.length, 1)));
-  const small = Math.max(width * 0.0021 * crowd * Math.min(2.4, disk.zoom ** 0.3), 0.7);
+  const small = stepped(Math.max(width * 0.0021 * crowd * Math.min(2.4, disk.magnified() ** 0.3), 0.7));
   const { numbers } = coloursOf(disk.picture, look);
   if (!disk.picture.kinds) {
     return Array.from({ length: CLASSES }, (_, c) => ({

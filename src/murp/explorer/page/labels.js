@@ -75,6 +75,7 @@ export function placed(disk, measure, height) {
   const written = [];
   for (let i = subject ? 0 : 1; i < places.length && written.length < most; i += 1) {
     const [x, y] = places[i];
+    if (disk.moving && i && !disk.atRest?.has(points[i - 1])) continue;
     if ((x - half) ** 2 + (y - half) ** 2 > half * half) continue;
     const width = measure(disk.texts[i]);
     const spot = spots(x, y, width, height, gap).find(([left, middle]) => {
@@ -83,8 +84,9 @@ export function placed(disk, measure, height) {
     });
     if (!spot) continue;
     const box = [spot[0] - 1, spot[1] - height * 0.6, width + 2, height * 1.2];
-    written.push({ text: disk.texts[i], left: spot[0], middle: spot[1], box, line: spot[2] ? [x, y, spot[3], spot[4]] : null });
+    written.push({ point: i ? points[i - 1] : -1, text: disk.texts[i], left: spot[0], middle: spot[1], box, line: spot[2] ? [x, y, spot[3], spot[4]] : null });
   }
+  if (!disk.moving) disk.atRest = new Set(written.map(({ point }) => point)); // in motion no other names are tried
   return written;
 }
 

@@ -2,14 +2,21 @@
 
 import { CLOSEST } from "./view.js";
 
+const MOST_RUNS = 4;
+const ofRuns = (name) => Array.from({ length: MOST_RUNS }, (_, i) => `${name}${i + 1}`);
+const WINDOWS = Object.fromEntries([...ofRuns("drag"), ...ofRuns("zoom")].map((name) => [name, ""]));
+
 const DEFAULTS = {
   entity: "", relation: "", direction: "tail", view: "map", edges: "1", projection: "distances", moment: "100",
-  drag1: "", drag2: "", zoom1: "", zoom2: "", colour: "norm", size: "", tree: "0",
+  ...WINDOWS, colour: "norm", size: "", tree: "0",
 };
 const STEPS_BACK = ["entity", "relation", "direction", "view"]; // what the browser's Back undoes
 const ROUNDED = 2e-5; // what rounding may make of |a|² - |b|², a unit of |a| + |b|
 
 const fields = () => new URLSearchParams(location.hash.slice(1));
+
+// Forgets drags and zooms.
+export const undrag = (link) => Object.assign(link, WINDOWS);
 
 // Whether the address is one of ours: "#panel" is not, an empty one is the beginning.
 export const isView = () => location.hash.length < 2 || Object.keys(DEFAULTS).some((name) => fields().has(name));
@@ -21,7 +28,7 @@ export function readLink() {
   if (!["tail", "head"].includes(link.direction)) link.direction = "tail";
   if (!["map", "question"].includes(link.view)) link.view = "map";
   if (!["distances", "paper"].includes(link.projection)) link.projection = "distances";
-  for (const name of ["zoom1", "zoom2"]) link[name] = packZoom(Number(link[name]) || 1);
+  for (const name of ofRuns("zoom")) link[name] = packZoom(Number(link[name]) || 1);
   link.tree = link.tree === "1" ? "1" : "0";
   link.moment = String(Math.min(100, Math.max(0, Number.parseInt(link.moment, 10) || 0)));
   return link;

@@ -3,6 +3,7 @@
 import { coloursOf } from "./dots.js";
 import { traceEdges } from "./geodesics.js";
 import { placed } from "./labels.js";
+import { letters } from "./presenting.js";
 
 const EDGES_OF_ONE = 300; // drawn in full; a hub has more
 const LETTERS = 12; // CSS pixels
@@ -75,7 +76,7 @@ function drawLasso(context, lasso, half, unit, look, sharpness) {
 // The points that have names, or would have with more room, stand out from the crowd.
 function drawProminent(disk, look, half, unit) {
   const { context, seen, classes, sharpness } = disk;
-  const dot = Math.min(3, 1.9 + 0.3 * Math.log2(disk.zoom)) * sharpness;
+  const dot = Math.min(3, 1.9 + 0.3 * Math.log2(disk.magnified())) * sharpness;
   const { texts } = coloursOf(disk.picture, look);
   context.strokeStyle = look.halo;
   context.lineWidth = sharpness;
@@ -112,7 +113,7 @@ function star(context, x, y, radius, width, look) {
 
 function writeNames(disk, look) {
   const { context, sharpness } = disk;
-  const height = LETTERS * sharpness * (disk.letters ?? 1);
+  const height = LETTERS * sharpness * letters();
   context.font = `${height}px system-ui, sans-serif`;
   context.textBaseline = "middle";
   context.lineJoin = "round";

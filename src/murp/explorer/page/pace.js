@@ -5,7 +5,7 @@ export const still = matchMedia("(prefers-reduced-motion: reduce)"); // the read
 const EDGES = [200, 1500, 3000]; // those nearest to the middle: at least, to begin with, at most
 const POINTS = [4000, 45000, 100000]; // the most important ones
 const SLOW = 20; // ms from frame to frame; a screen shows one every 17
-const WORK = 8; // ms of a frame that the page's own work may take: the browser paints in the rest
+const WORK = 6; // ms of a frame that the page's own work may take: the browser paints in the rest
 const PATIENCE = 3; // slow frames before the picture is drawn coarser
 
 const between = ([least, , most], value) => Math.min(Math.max(Math.round(value), least), most);

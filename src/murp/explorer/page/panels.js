@@ -118,7 +118,7 @@ export function showMetrics(runs, reports) {
   );
 }
 
-// Questions that two runs answer differently, to be asked with a click. ask({entity, relation, direction})
+// Questions that the runs answer differently, to be asked with a click. ask({entity, relation, direction})
 export function showDifferences(runs, { split, asked, questions }, ask) {
   const rows = questions.map((one) => {
     const text = one.direction === "tail" ? `(${one.entity.name}, ${one.relation.name}, ?)` : `(?, ${one.relation.name}, ${one.entity.name})`;

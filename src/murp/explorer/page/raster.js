@@ -146,7 +146,7 @@ export class Raster {
     const [red, green, blue] = style.colour;
     const key = `${style.radius.toFixed(2)} ${style.alpha} ${style.colour} ${size}`;
     if (!this.stamps.has(key)) {
-      if (this.stamps.size > 60) this.stamps.clear();
+      if (this.stamps.size > 300) this.stamps.clear();
       const { reach, all } = stamps(style.radius);
       const flat = all.map((cells) => {
         const numbers = new Int32Array(4 * cells.length);

@@ -175,8 +175,9 @@ export function openTraining() {
       about: () => server.get("/api/training"),
       points: () => server.once("/api/training/points"),
       picture: (epoch) => server.get("/api/training/picture", { epoch }),
+      embedding: (dim) => server.once("/api/training/embedding", { dim }),
     };
   }
   const stored = JSON.parse(data.textContent);
-  return { isStored: true, about: async () => stored.training, points: async () => stored.points, picture: async (epoch) => stored.pictures[epoch] };
+  return { isStored: true, about: async () => stored.training, points: async () => stored.points, picture: async (epoch) => stored.pictures[epoch], embedding: async (dim) => stored.embeddings[dim] };
 }

@@ -1,6 +1,6 @@
 // What of the picture is in the window: a magnification after an isometry. Geodesics stay geodesics under both.
 
-import { carry, inside, moved } from "./spaces.js";
+import { carry, inside } from "./spaces.js";
 
 export const CLOSEST = 64; // times
 const KEPT = 0.5; // share of the window that stays on the side where the points are
@@ -18,7 +18,7 @@ export function reachOf(space, points) {
 
 // Where the middle of the window lies in the picture as it came, and how far from its middle.
 export function middleOf(space, isometry) {
-  const at = moved(space, space.inverse(isometry), 0, 0);
+  const at = space.image(space.inverse(isometry), 0, 0);
   return { at, away: space.fromMiddle(...at) };
 }
 
@@ -28,7 +28,7 @@ export function bounded(space, isometry, reach, zoom, before) {
   const window = Math.min(reach, space.fromMiddle(...space.undrawn(Math.min(1 / zoom, 0.999), 0)));
   const most = Math.max(reach - KEPT * window, before);
   if (!(away > most)) return isometry;
-  const held = moved(space, isometry, ...space.share(...at, most / away));
+  const held = space.image(isometry, ...space.share(...at, most / away));
   return space.compose(space.toMiddle(...held), isometry);
 }
 

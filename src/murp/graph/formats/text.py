@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,8 +25,46 @@ _FEW, _MANY = 3, 8  # rows that tell nothing of the first, and that tell somethi
 _WORDS = re.compile(r"[^\W\d][\w .:()-]*")
 
 
-def read(path: Path, columns: Columns) -> Facts:
-    """The rows; names are taken as they stand, and further columns are left out."""
+@dataclass(frozen=True)
+class Plan:
+    """How the rows of a file are read: by what separates them, with which columns, after a header or without."""
+
+    path: Path
+    columns: Columns
+    delimiter: str
+    line: int  # of the first row
+    first: Sequence[str]
+    titles: Sequence[str]  # of the columns: the three roles, and numbers of the others
+    has_header: bool
+    left_out: Sequence[str]
+
+    @property
+    def unused(self) -> list[str]:
+        return [title for title in self.titles if title not in COLUMNS]
+
+    def facts(self, table: pa.Table) -> pa.Table:
+        """The rows without the header; an error where the first row is none and no fact either."""
+        if self.has_header:
+            return table.slice(1)
+        if self.columns.header and (why := no_fact(table)) is not None:
+            raise not_understood(f"{self.path}, line {self.line}", self.first, why)
+        return table
+
+    def told(self, comments: Sequence[str]) -> list[Finding]:
+        """What was left out."""
+        return [
+            *further(self.path.name, self.left_out),
+            *noticed("comment_lines", self.path.name, len(comments), "comment line{s} (#) passed over", comments),
+        ]
+
+    def place_of(self, row: int) -> str:
+        """Where row ``row`` stands, counted from 0."""
+        lines = rows(self.path, self.delimiter, len(self.titles))
+        return f"{self.path}, line {next(itertools.islice(lines, row + int(self.has_header), None))[0]}"
+
+
+def plan(path: Path, columns: Columns) -> Plan | None:
+    """How to read ``path``; None where it is an export of APOC, which has a reader of its own."""
     delimiter = "," if split_endings(path)[0] == ".csv" else "\t"
     opening = first_row(path, delimiter)
     if opening is None:
@@ -33,7 +72,7 @@ def read(path: Path, columns: Columns) -> Facts:
     line, first = opening
     where = f"{path}, line {line}"
     if columns.header and apoc.is_export(first) and not columns.chosen:
-        return apoc.read(path, first, delimiter)
+        return None
     roles = columns.find(first, where) if columns.header and _has_titles(columns, first) else None
     places = roles or columns.numbers() or (0, 1, 2)
     if roles is None:
@@ -41,21 +80,23 @@ def read(path: Path, columns: Columns) -> Facts:
     titles = [f"column {i + 1}" for i in range(max(len(first), 3))]
     for place, role in zip(places, COLUMNS, strict=True):
         titles[place] = role
+    without = left_out(first, places) if roles else [title for title in titles if title not in COLUMNS]
+    return Plan(path, columns, delimiter, line, first, titles, roles is not None, without)
+
+
+def read(path: Path, columns: Columns) -> Facts:
+    """The rows; names are taken as they stand, and further columns are left out."""
+    how = plan(path, columns)
+    if how is None:
+        delimiter = "," if split_endings(path)[0] == ".csv" else "\t"
+        opening = first_row(path, delimiter)
+        assert opening is not None
+        return apoc.read(path, opening[1], delimiter)
     comments: list[str] = []
-    unused = [title for title in titles if title not in COLUMNS]
-    table = read_columns(path, titles, delimiter, may_be_empty=unused, kept=COLUMNS, comments=comments)
-    findings = _told(path, left_out(first, places) if roles else unused, comments)
-    if roles is not None:
-        table = table.slice(1)
-    elif columns.header and (why := no_fact(table)) is not None:
-        raise not_understood(where, first, why)
-    width, skipped = len(titles), int(roles is not None)
-
-    def place_of(row: int) -> str:
-        number = next(itertools.islice(rows(path, delimiter, width), row + skipped, None))[0]
-        return f"{path}, line {number}"
-
-    return Facts(table, place_of, findings=findings, doubtful=roles is None and columns.header)
+    table = read_columns(path, how.titles, how.delimiter, may_be_empty=how.unused, kept=COLUMNS, comments=comments)
+    findings = how.told(comments)
+    doubtful = not how.has_header and columns.header
+    return Facts(how.facts(table), how.place_of, findings=findings, doubtful=doubtful)
 
 
 def _has_titles(columns: Columns, first: Sequence[str]) -> bool:
@@ -123,10 +164,3 @@ def _again(table: pa.Table, first: Sequence[str]) -> bool:
     """Whether an end of the first row is an end of another one."""
     ends, rest = pa.array([first[0], first[2]], pa.large_string()), table.slice(1)
     return any(pc.any(pc.is_in(rest[role], value_set=ends)).as_py() for role in ("head", "tail"))
-
-
-def _told(path: Path, columns: Sequence[str], comments: Sequence[str]) -> list[Finding]:
-    return [
-        *further(path.name, columns),
-        *noticed("comment_lines", path.name, len(comments), "comment line{s} (#) passed over", comments),
-    ]

@@ -8,8 +8,8 @@ from collections import deque
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from murp.explorer.refusals import refusal
-from murp.explorer.security import HEADERS
+from murp.web.refusals import refusal
+from murp.web.security import HEADERS
 
 LONGEST_HEAD = 64 * 2**10  # bytes of a request's line and headers
 MOST_ASKED = 64  # requests of one connection without their answers
@@ -49,10 +49,10 @@ class Protocol(HttpToolsProtocol):
     @property
     def idle(self) -> float:
         """Seconds for which the client has neither asked nor read; ``ALLOWANCE`` less while it waits for an answer."""
-        return self.loop.time() - self._since - ALLOWANCE * self._answering
+        return self.loop.time() - self._since - ALLOWANCE * self.answering
 
     @property
-    def _answering(self) -> bool:
+    def answering(self) -> bool:
         """Whether it is we who are slow."""
         return self.cycle is not None and not self.cycle.response_complete and not self.flow.write_paused
 
@@ -69,7 +69,7 @@ class Protocol(HttpToolsProtocol):
         unread = self.transport.get_write_buffer_size()
         if unread < self._unread:
             self._since = self.loop.time()
-        elif not self._asked and not self._answering:
+        elif not self._asked and not self.answering:
             self.hang_up()
             return
         self._asked, self._unread = False, unread
@@ -120,7 +120,7 @@ class Protocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self._give_up()
-        answer = refusal(400, msg, "Ask by GET or HEAD in HTTP/1.1; the interface is at /openapi.json.")
+        answer = refusal(400, msg, "Ask in HTTP/1.1; the interface is at /openapi.json.")
         answer.headers.update({**HEADERS, "connection": "close"})
         fields = [*self.server_state.default_headers, *answer.raw_headers]
         head = [b"HTTP/1.1 400 Bad Request", *(name + b": " + value for name, value in fields)]

@@ -8,7 +8,7 @@ import socket
 
 import uvicorn
 
-from murp.explorer.protocol import Protocol
+from murp.web.protocol import Protocol
 
 CONNECTIONS = 128  # at a time
 COURTESY = 0.1  # seconds that a client may keep its place for nothing while others wait at the door
@@ -25,6 +25,7 @@ class Server(uvicorn.Server):
     stop asking do. uvicorn would let in as many as come, until the process may open no more files.
     """
 
+    grace: float = 0.0  # seconds that requests may still take when the server is to end
     _doors: tuple[asyncio.Task[None], ...] = ()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -32,10 +33,17 @@ class Server(uvicorn.Server):
         self._doors = tuple(asyncio.create_task(self._let_in(bound)) for bound in sockets or ())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop at once: a client that does not read, or waits for what takes minutes, would hold up the end."""
+        """Let nobody in, and hang up, on those who are being answered after ``grace`` seconds at most.
+
+        A client that does not read, or waits for what takes minutes, would hold up the end.
+        """
         for door in self._doors:
             door.cancel()
         await asyncio.gather(*self._doors, return_exceptions=True)
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self.grace
+        while loop.time() < end and any(connection.answering for connection in self._inside()):
+            await asyncio.sleep(AGAIN)
         for connection in self._inside():
             connection.hang_up()
         await super().shutdown(sockets=sockets)

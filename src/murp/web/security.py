@@ -12,7 +12,7 @@ import socket
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from murp.explorer.refusals import refusal
+from murp.web.refusals import refusal
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -84,12 +84,14 @@ def _name(header: str) -> str | None:
 class Guard:
     """Refuses foreign hosts and gives every answer its security headers.
 
-    ``framed``: pages of this machine, a notebook's for one, may show the explorer in a frame.
+    ``framed``: pages of this machine, a notebook's for one, may show the explorer in a frame. ``any_host``: every host
+    name is answered, for servers that ask for a key.
     """
 
-    def __init__(self, app: ASGIApp, bound: str, *, framed: bool = False) -> None:
+    def __init__(self, app: ASGIApp, bound: str, *, framed: bool = False, any_host: bool = False) -> None:
         self.app = app
         self.bound = bound
+        self.any_host = any_host
         headers = FRAMED_HEADERS if framed else HEADERS
         self.headers = [(name.encode(), value.encode()) for name, value in headers.items()]
 
@@ -104,12 +106,23 @@ class Guard:
             await send(message)
 
         hosts = [value for name, value in scope["headers"] if name == b"host"]
-        if len(hosts) == 1 and allowed(hosts[0].decode("latin-1"), self.bound):
+        if len(hosts) == 1 and (self.any_host or allowed(hosts[0].decode("latin-1"), self.bound)):
             await self.app(scope, receive, guarded)
             return
         foreign = refusal(
             421,
             "this server does not answer to the host name of the request.",
-            "Open the address that `murp explore` printed; for another name start it with --host.",
+            "Use the address that was printed at the start; for another name start it with --host.",
         )
         await foreign(scope, receive, guarded)
+
+
+def with_head(app: ASGIApp) -> ASGIApp:
+    """``app``, answering HEAD wherever it answers GET; that the body is not sent is the server's part."""
+
+    async def answered(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "HEAD":
+            scope = {**scope, "method": "GET"}
+        await app(scope, receive, send)
+
+    return answered

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -12,25 +13,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from murp.errors import UnknownNameError
 from murp.graph import Vocabulary
+from murp.web.refusals import Refused
+
+SHOWN = 10  # of those that share a name
 
 
-class Names:
-    """A vocabulary held ready for many questions.
+class Index:
+    """A vocabulary held ready for many questions by id or name."""
 
-    ``weights`` (n) says how often each thing occurs; of equal matches the more frequent is offered first.
-    """
-
-    def __init__(self, vocabulary: Vocabulary, weights: NDArray[np.int64]) -> None:
+    def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        self.weights = weights
         self.ids: list[str] = vocabulary.ids.to_pylist()
-        readable = vocabulary.ids if vocabulary.names is None else pc.coalesce(vocabulary.names, vocabulary.ids)
-        self.names: list[str] = readable.to_pylist()
-        self._columns: list[pa.Array] = [pc.utf8_lower(readable)]
-        if vocabulary.names is not None:
-            self._columns.append(pc.utf8_lower(vocabulary.ids))
-        self._glosses = None if vocabulary.glosses is None else pc.utf8_lower(vocabulary.glosses)
+        self.names: list[str] = _readable(vocabulary).to_pylist()
         self._index = {name: i for i, name in enumerate(self.names)}
         self.shared: dict[str, list[int]] = {name: [] for name, count in Counter(self.names).items() if count > 1}
         for index, name in enumerate(self.names):
@@ -50,6 +46,21 @@ class Names:
     def reference(self, index: int) -> dict[str, str]:
         """How an answer speaks of it."""
         return {"id": self.ids[index], "name": self.names[index]}
+
+
+class Names(Index):
+    """A vocabulary that can be searched too.
+
+    ``weights`` (n) says how often each thing occurs; of equal matches the more frequent is offered first.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, weights: NDArray[np.int64]) -> None:
+        super().__init__(vocabulary)
+        self.weights = weights
+        self._columns: list[pa.Array] = [pc.utf8_lower(_readable(vocabulary))]
+        if vocabulary.names is not None:
+            self._columns.append(pc.utf8_lower(vocabulary.ids))
+        self._glosses = None if vocabulary.glosses is None else pc.utf8_lower(vocabulary.glosses)
 
     def search(self, text: str, k: int) -> list[int]:
         """Up to ``k`` things whose name, id or gloss contains ``text``, whatever the case.
@@ -72,6 +83,11 @@ class Names:
         return [int(i) for i in found[order[:k]]]
 
 
+def _readable(vocabulary: Vocabulary) -> pa.Array:
+    """The name of each thing, its id where it has none."""
+    return vocabulary.ids if vocabulary.names is None else pc.coalesce(vocabulary.names, vocabulary.ids)
+
+
 class Suggestions:
     """What misspelt names may have meant: slow to find, so one at a time, in a thread."""
 
@@ -90,3 +106,23 @@ class Suggestions:
 
 
 SUGGESTIONS = Suggestions()
+
+
+async def find(names: Index, text: str, advice: Mapping[str, str], where: str = "") -> int:
+    """The index of a name or id; an unknown one is refused with what may have been meant.
+
+    ``advice`` says of an entity and of a relation how to look one up; ``where`` is put before the error.
+    """
+    index = names.known(text)
+    if index is not None:
+        return index
+    vocabulary = names.vocabulary
+    if text in names.shared:
+        try:
+            return vocabulary.find(text)
+        except UnknownNameError as error:
+            closest = [vocabulary.label(index) for index in names.shared[text][:SHOWN]]
+            raise Refused(404, f"{where}{error}", "Ask by one of the ids.", closest) from None
+    closest = await SUGGESTIONS.closest(vocabulary, text)
+    hint = f" Closest: {', '.join(closest)}." if closest else ""
+    raise Refused(404, f"{where}unknown {vocabulary.kind} {text!r}.{hint}", advice[vocabulary.kind], closest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -10,21 +11,13 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from murp.errors import MurpError
-from murp.explorer import schema
-from murp.explorer.encoding import to_json
+from murp.web.encoding import to_json
+from murp.web.schema import Refusal
 
-# What every route documents.
-REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": schema.Refusal, "description": why}
-    for status, why in {
-        400: "not HTTP, or a head without end",
-        404: "unknown entity, relation or run",
-        405: "a method other than GET and HEAD",
-        421: "a foreign host name",
-        422: "a parameter is missing, malformed or out of bounds",
-        500: "the run cannot answer this, or a mistake of murp's own",
-    }.items()
-}
+
+def documented(refusals: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
+    """What a route documents of the refusals by their status, each with its reason."""
+    return {status: {"model": Refusal, "description": why} for status, why in refusals.items()}
 
 
 class Refused(Exception):
@@ -40,8 +33,8 @@ def refusal(status: int, error: str, advice: str, closest: list[str] | None = No
     return Response(to_json(body), status, media_type="application/json")
 
 
-def add_refusals(app: FastAPI) -> None:
-    """Errors as refusals."""
+def add_refusals(app: FastAPI, start: str) -> None:
+    """Errors as refusals; ``start`` is the path of the page that a lost reader is sent to."""
 
     @app.exception_handler(Refused)
     async def refused(_: Request, error: Refused) -> Response:
@@ -65,8 +58,8 @@ def add_refusals(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def missing(request: Request, error: HTTPException) -> Response:
         what = f"{request.method} {request.scope['path']}: {error.detail}."
-        response = refusal(error.status_code, what, "The page is at /, the interface at /openapi.json.")
+        response = refusal(error.status_code, what, f"The page is at {start}, the interface at /openapi.json.")
         response.headers.update(error.headers or {})
-        if error.status_code == 405:
+        if response.headers.get("allow") == "GET":
             response.headers["allow"] = "GET, HEAD"  # the routes do not know that HEAD is answered for them
         return response

@@ -1,0 +1,223 @@
+"""New entities without training again: how good they are placed, and how long it takes.
+
+    MURP_DATA=… python benchmarks/extending.py --device cuda --data WN18RR FB15k-237 --out results/gpu_extending.json
+
+Of a graph's entities a share (5 %) is held out: a run is trained without any fact that mentions them, and extended by
+their facts of train. Another run is trained on all of train. Both rank the facts of valid and of test that mention a
+held-out entity, among the same entities and filtered by the same facts (protocol standard). Facts of valid and test
+with entities that train does not have are dropped before, so that all runs know the same entities. An entity whose
+every fact mentions a held-out one is new to the extended run as well.
+
+A third run starts from the extended one and trains everything for 1 % of the epochs (``murp train --init-from``).
+
+Seconds of the whole training are those that its run states, validation included; seconds of the extension are those of
+its placing, from the trained model to the last step. With ``--device cuda`` the extension is also timed on the
+processor, against what an epoch takes there times the epochs. What was tried while the method was made was judged on
+valid.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import murp
+from measure import parser, result, store, toy_graph
+from murp.evaluation import KnownFacts, rank
+from murp.graph import SPLITS, KnowledgeGraph, Triples
+from murp.graph.indexing import table_of
+from murp.models import Model
+from murp.runs import folder
+from murp.training.progress import Silent
+
+MATRICES = {
+    "model": "rescal", "objective": "one-vs-all", "optimizer": "adagrad", "lr": 0.1, "batch_size": 1024,
+    "regularizer": "dura", "regularizer_weight": 0.03, "query_dropout": 0.1, "epochs": 80, "validate_every": 20,
+}  # fmt: skip
+TRAININGS: dict[str, dict[str, Any]] = {
+    "MuRP": {"model": "murp", "lr": 50.0, "epochs": 500, "validate_every": 100},
+    "RESCAL": MATRICES,
+}
+ON_A_GRAPH: dict[tuple[str, str], dict[str, Any]] = {
+    ("MuRP", "FB15k-237"): {"lr": 10.0},
+    ("RESCAL", "WN18RR"): {"regularizer_weight": 0.1, "query_dropout": 0.0, "epochs": 150},
+}
+SHARE = 0.05
+BAR = {"share_of_mrr": 0.9, "share_of_seconds": 0.01}
+
+
+@dataclass(frozen=True, eq=False)
+class Divided:
+    """``whole``; ``base`` without what mentions held-out entities; and of whole the facts that do, by split."""
+
+    whole: KnowledgeGraph
+    base: KnowledgeGraph
+    about: dict[str, Triples]
+    held: int
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = parser(__doc__)
+    options.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    options.add_argument("--data", nargs="+", default=["WN18RR", "FB15k-237"], help="graphs to train on")
+    options.add_argument("--only", nargs="+", choices=TRAININGS, default=list(TRAININGS), help="of the trainings")
+    options.add_argument("--dim", type=int, default=40)
+    options.add_argument("--epochs", type=int, help="of every training, in place of its own number")
+    options.add_argument("--seed", type=int, default=0, help="of the held-out entities and of every training")
+    options.add_argument("--runs", type=Path, help="keep the run folders here, and use those that are there")
+    chosen = options.parse_args(arguments)
+    changes: dict[str, Any] = {"device": chosen.device, "dim": chosen.dim, "seed": chosen.seed}
+    if chosen.epochs:
+        changes["epochs"] = chosen.epochs
+    if chosen.quick:
+        changes |= {"dim": 4, "epochs": 2, "validate_every": 1, "batch_size": 64}
+    figures = []
+    with tempfile.TemporaryDirectory() as temporary:
+        home = chosen.runs or Path(temporary)
+        if not chosen.quick:
+            warm_up(Path(temporary) / "warm", chosen.only, chosen.device)
+        for graph in [toy_graph()] if chosen.quick else [KnowledgeGraph.load(name) for name in chosen.data]:
+            divided = held_out(graph, 0.2 if chosen.quick else SHARE, chosen.seed)
+            for name in chosen.only:
+                own = {**TRAININGS[name], **ON_A_GRAPH.get((name, graph.name), {}), **changes}
+                figures.append({"model": name, "data": graph.name, **measured(divided, own, home / graph.name / name)})
+                print(figures[-1])
+    settings = {"share": SHARE, "seed": chosen.seed, "dim": chosen.dim, "bar": BAR, "protocol": "standard"}
+    what = "5 % of the entities held out: extended runs against whole trainings, on the facts about those entities"
+    store(result(what, settings, figures, torch.device(chosen.device)), chosen.out)
+
+
+def held_out(graph: KnowledgeGraph, share: float, seed: int) -> Divided:
+    """Draw the held-out entities and part the facts."""
+    seen = _mentioned(graph.train, graph.num_entities)
+    parts = [graph.train, *(_within(graph.split(split), seen) for split in SPLITS[1:])]
+    whole = KnowledgeGraph.from_tables(graph.name, *(table_of(graph, part) for part in parts))
+    held = np.zeros(whole.num_entities, bool)
+    number = round(share * whole.num_entities)
+    held[np.random.default_rng(seed).choice(whole.num_entities, number, replace=False)] = True
+    about = {split: (facts := whole.split(split))[held[facts[:, 0]] | held[facts[:, 2]]] for split in SPLITS}
+    train = _within(whole.train, ~held)
+    kept = _mentioned(train, whole.num_entities)
+    others = [_within(whole.split(split), kept) for split in SPLITS[1:]]
+    base = KnowledgeGraph.from_tables(graph.name, *(table_of(whole, part) for part in (train, *others)))
+    return Divided(whole, base, about, number)
+
+
+def _mentioned(facts: Triples, entities: int) -> NDArray[np.bool_]:
+    found = np.zeros(entities, bool)
+    found[facts[:, [0, 2]].ravel()] = True
+    return found
+
+
+def _within(facts: Triples, entities: NDArray[np.bool_]) -> Triples:
+    return facts[entities[facts[:, 0]] & entities[facts[:, 2]]]
+
+
+def measured(divided: Divided, settings: dict[str, Any], home: Path) -> dict[str, Any]:
+    """Both trainings and the extension, and what they rank."""
+    full = murp.train(divided.whole, out=home / "full", progress=Silent(), **settings)
+    base = murp.train(divided.base, out=home / "base", progress=Silent(), **settings)
+    shutil.rmtree(home / "extended", ignore_errors=True)
+    facts = table_of(divided.whole, divided.about["train"])
+    made = base.extend(facts, home / "extended")
+    shutil.rmtree(home / "trained on", ignore_errors=True)
+    few = max(1, round(full.config.epochs / 100))
+    further = {**settings, "epochs": few, "validate_every": 0, "init_from": str(made.path)}
+    on = murp.train(made.path / folder.GRAPH, out=home / "trained on", progress=Silent(), **further)
+    seconds = {
+        "whole training": full.metrics()[-1]["seconds"],
+        "extension": placing_seconds(made),
+        "extension and 1 % of the epochs": placing_seconds(made) + on.metrics()[-1]["seconds"],
+    }
+    if settings["device"] == "cuda":
+        seconds |= on_the_processor(divided, settings, base.path, home)
+    others = {split: _others(divided, split) for split in ("valid", "test")}
+    found = {
+        name: {
+            "new entities": {split: mrr(run, divided, divided.about[split]) for split in ("valid", "test")},
+            "other facts": {split: mrr(run, divided, others[split]) for split in ("valid", "test")},
+        }
+        for name, run in (("whole training", full), ("extended", made), ("extended, then 1 % of the epochs", on))
+    }
+    ours, theirs = (found[name]["new entities"]["test"] for name in ("extended", "whole training"))
+    shares = {
+        "share_of_mrr": ours / theirs if ours and theirs else None,
+        "share_of_seconds": seconds["extension"] / seconds["whole training"],
+    }
+    if "extension, processor" in seconds:
+        whole = seconds["whole training, processor"]
+        shares["share_of_seconds_on_the_processor"] = seconds["extension, processor"] / whole
+    counts = {
+        "held_out": divided.held,
+        "new_to_the_run": made.graph.num_entities - base.graph.num_entities,
+        **{f"facts_{split}": len(facts) for split, facts in divided.about.items()},
+    }
+    return {"settings": full.config.to_dict(), **counts, "mrr": found, "seconds": seconds, **shares}
+
+
+def placing_seconds(run: murp.Run) -> float:
+    """What the placing of an extended run took."""
+    found: float = folder.read_environment(run.path)["extended"]["seconds"]
+    return found
+
+
+def on_the_processor(divided: Divided, settings: dict[str, Any], base: Path, home: Path) -> dict[str, float]:
+    """The extension on the processor, and a whole training there: its second epoch times the epochs."""
+    for name in ("extended, processor", "two epochs, processor"):
+        shutil.rmtree(home / name, ignore_errors=True)
+    facts = table_of(divided.whole, divided.about["train"])
+    made = murp.load(base, device="cpu").extend(facts, home / "extended, processor")
+    short = {**settings, "device": "cpu", "epochs": 2, "validate_every": 0}
+    lines = murp.train(divided.whole, out=home / "two epochs, processor", progress=Silent(), **short).metrics()
+    an_epoch = lines[1]["seconds"] - lines[0]["seconds"]
+    return {"extension, processor": placing_seconds(made), "whole training, processor": an_epoch * settings["epochs"]}
+
+
+def _others(divided: Divided, split: Any) -> Triples:
+    """The facts of a split that mention entities of the base alone."""
+    return divided.whole.split(split)[~np.isin(_rows(divided.whole.split(split)), _rows(divided.about[split]))]
+
+
+def _rows(facts: Triples) -> NDArray[Any]:
+    return np.ascontiguousarray(facts).view([("", facts.dtype)] * 3).ravel()
+
+
+def mrr(run: murp.Run, divided: Divided, facts: Triples) -> float | None:
+    """Of facts of the whole graph, both directions, filtered by all that it states."""
+    if len(facts) == 0:
+        return None
+    whole = divided.whole
+    model = in_the_order_of(run, whole)
+    ranks = rank(model, facts, KnownFacts.of(whole), num_relations=whole.num_relations)
+    return float(np.mean(1 / np.concatenate([ranks.tail, ranks.head])))
+
+
+def in_the_order_of(run: murp.Run, graph: KnowledgeGraph) -> Model:
+    """The run's model with its rows numbered as in ``graph``."""
+    from murp import models
+    from murp.training.carrying import carry
+
+    model = models.from_config(run.config, graph.num_entities, graph.num_relations)
+    model.initialise(0).to(run.model.device)
+    carried = carry(run, model, graph)
+    assert bool(carried.entities.all()), "the run lacks an entity of the graph"
+    return model
+
+
+def warm_up(home: Path, names: Sequence[str], device: str) -> None:
+    """Imports and compiled loops, so that no measurement waits for them."""
+    divided = held_out(toy_graph(), 0.2, 0)
+    for name in names:
+        measured(divided, {**TRAININGS[name], "epochs": 1, "validate_every": 1, "device": device}, home / name)
+
+
+if __name__ == "__main__":
+    main()

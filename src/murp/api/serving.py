@@ -1,0 +1,37 @@
+"""A run as a service: ``murp.serve``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from murp.runs.run import Checkpoint
+from murp.serving.limits import Limits
+from murp.serving.server import Service
+
+__all__ = ["serve"]
+
+
+def serve(
+    path: str | os.PathLike[str],
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    keys: str | os.PathLike[str] | Sequence[str] | None = None,
+    rate: float = Limits.rate,
+    most_questions: int = Limits.questions,
+    most_bytes: int = Limits.bytes,
+    timeout: float = Limits.seconds,
+    checkpoint: Checkpoint | None = None,
+    device: str = "cpu",
+) -> Service:
+    """Answer questions about a run folder over HTTP, from this process, until ``close()`` or the end of a ``with``.
+
+    ``port`` 0 takes a free one; ``address`` of what is given says which. ``keys``: a file with an API key a line, or a
+    list of keys; None: everyone who reaches ``host`` may ask. ``rate``: questions a second of one client, 0: any
+    number. A request has at most ``most_questions`` and ``most_bytes``, and takes at most ``timeout`` seconds. When the
+    folder is replaced by another run, that one is served, and no request fails. :class:`murp.Client` asks.
+    """
+    limits = Limits(most_questions, most_bytes, timeout, rate)
+    given = keys if keys is None or isinstance(keys, str | os.PathLike) else list(keys)
+    return Service(path, host=host, port=port, keys=given, limits=limits, checkpoint=checkpoint, device=device)

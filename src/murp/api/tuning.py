@@ -1,0 +1,73 @@
+"""A search for settings: ``murp.tune``."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Unpack
+
+from murp.api.settings import Settings
+from murp.api.training import with_settings
+from murp.config import Config
+from murp.errors import ConfigError
+from murp.graph import KnowledgeGraph
+from murp.recipes import completed
+from murp.runs.places import HOME, data_name
+from murp.training.start import configure, decided
+from murp.tuning import report, results
+from murp.tuning.results import Tuning
+from murp.tuning.search import Task, search
+from murp.tuning.space import Space, given
+from murp.tuning.study import FACTOR, RUNGS, about, alone, check_same, opened, optuna
+
+__all__ = ["tune"]
+
+
+def tune(
+    graph: KnowledgeGraph | str | os.PathLike[str],
+    *,
+    trials: int = 50,
+    storage: str | os.PathLike[str] | None = None,
+    space: Mapping[str, Any] | None = None,
+    workers: int = 1,
+    timeout: float | None = None,
+    **settings: Unpack[Settings],
+) -> Tuning:
+    """Search for settings with a better MRR on valid: TPE proposes them, ASHA stops trials that fall behind.
+
+    ``trials``: how many there are to be in all; the first has the default settings. ``storage``: the file that keeps
+    them, by default one under ``runs/``. The same call again goes on where the last one stopped, also with a trial that
+    was interrupted. ``space``: what is searched, by setting: a list of values, a text like ``"1..50"``, or a
+    :class:`murp.settings.Span`; other settings are searched as they declare it, unless they are given a value.
+    ``workers``: trials at the same time, each in a process of its own, which share the cores or the GPU; then the call
+    must stand under ``if __name__ == "__main__"``. ``timeout``: seconds after which the search stops.
+
+    The trials come back in their order; ``best_run`` is the run folder of the best, ``report`` a folder with a report.
+
+    The settings, one value each, that all trials have:
+    """
+    if trials < 0 or workers < 1 or (timeout is not None and not timeout > 0):
+        raise ConfigError("trials must be at least 0, workers at least 1, and timeout above 0.")
+    optuna()  # told before anything is loaded, where it is not installed
+    graph, fixed, _ = decided(graph, dict(settings))
+    fixed = {name: value for name, value in fixed.items() if name != "data"}
+    searched = Space.of(fixed, given(space or {}))
+    graph, config = configure(graph, {**fixed, **next(searched.combinations())}, "tune")
+    file = Path(storage) if storage is not None else HOME / f"{data_name(config)}-tune.db"
+    epochs = completed(fixed).get("epochs", Config.epochs)
+    first = max(1, epochs // FACTOR**RUNGS)
+    common = {"epochs": epochs, "validate_every": first, "data": config.data, "data_dir": config.data_dir}
+    ends = None if timeout is None else time.monotonic() + timeout
+    with alone(file):
+        study = opened(file, seed=config.seed, make=True)
+        check_same(study, file, about(graph, config.data, searched, epochs))
+        rung = fixed.get("validate_every", first)
+        search(Task(file, searched, common, config.seed, rung, ends), graph, trials, workers)
+        found = results.read(file)
+        report.write(found)
+    return found
+
+
+with_settings(tune, Settings)

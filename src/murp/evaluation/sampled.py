@@ -1,0 +1,175 @@
+"""Ranks among candidates that are drawn: the protocol ``sampled``, for graphs where ranking all entities is too dear.
+
+Of each question (s, r, ?) with the answer o, n candidates are drawn without replacement from the entities that are
+neither o nor another known answer, and o is ranked among them: 1 + better + equal / 2. Where no more than n are left
+all of them are candidates; then the rank is that of ``standard``.
+
+The figures are **no estimates of** ``standard``. Among n candidates of N an answer passes about (N - n)/N of those that
+are better than it, so that ranks are lower and figures higher, and the order of two models may change (Krichene and
+Rendle, On Sampled Metrics for Item Recommendation, KDD 2020). They compare models that were ranked among equally many
+candidates, on the same facts. So n is named wherever they are.
+
+What is stored is the seed. The candidates of a question are a function of the seed, the question, its answer, n and the
+graph (:mod:`murp.kernels.numba_candidates`), in whole numbers: whoever has these has the candidates.
+
+The interval is one for the mean over all facts of the kind that the split is a sample of, and over all draws of
+candidates: a fact, with its two questions, is one observation, and every question has candidates of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from murp.evaluation.comparison import bootstrap
+from murp.evaluation.ranks import Ranks, Sample, queries_of, refuse_nan
+from murp.graph import Indices, KnownFacts, Triples
+from murp.models import Model
+from murp.models.blocks import QUERIES
+from murp.models.model import Query
+from murp.threads import torch_alone
+
+CELLS = 2**24  # candidates that are drawn at a time
+BYTES_A_NUMBER = 8 * 4  # of a candidate on a GPU: float64, and what its score is made of
+CUDA_MEMORY = 2**31
+FEW = 2000  # facts: of more, the quantile of the bootstrap is that of the normal distribution
+RESAMPLES = 2000
+NORMAL = 1.959964
+
+Interval = tuple[float, float]
+
+
+@torch.no_grad()
+def sampled_ranks(
+    model: Model, triples: Triples, known: KnownFacts, *, num_relations: int, candidates: int, seed: int = 0
+) -> Ranks:
+    """The rank of every triple (s, r, o) among ``candidates`` drawn by ``seed``, as (s, r, ?) and as (o, r + R, ?)."""
+    subjects, asked, targets = queries_of(triples, num_relations)
+    better_or_half = np.empty(len(subjects))
+    with torch_alone():
+        for batch, drawn in _drawn(model, known, subjects, asked, targets, candidates, seed):
+            scored = _one_by_one if model.device.type == "cpu" else _together
+            better_or_half[batch] = scored(model, subjects[batch], asked[batch], targets[batch], drawn)
+    refuse_nan(np.isnan(better_or_half), subjects, asked)
+    tail, head = np.split(1 + better_or_half, 2)
+    return Ranks("sampled", triples, tail, head, Sample(candidates, seed))
+
+
+def candidates_of(
+    known: KnownFacts,
+    subjects: Indices,
+    relations: Indices,
+    targets: Indices,
+    entities: int,
+    candidates: int,
+    seed: int,
+) -> NDArray[np.int32]:
+    """The candidates (Q, n) of Q questions; -1 where fewer are left."""
+    from murp.kernels import numba_candidates
+
+    rows, objects = known.objects_of(subjects, relations)
+    taken = np.unique(
+        np.concatenate([rows, np.arange(len(targets))]) * entities + np.concatenate([objects, targets])
+    )  # the answer too, where it is no known fact
+    row, entity = np.divmod(taken, entities)
+    starts = np.searchsorted(row, np.arange(len(subjects) + 1))
+    keys = np.empty(len(subjects), np.uint64)
+    numba_candidates.question_keys(np.uint64(seed), subjects, relations, targets, keys)
+    drawn: NDArray[np.int32] = numba_candidates.draw(keys, starts, entity, entities, min(candidates, entities))
+    return drawn
+
+
+def _drawn(
+    model: Model,
+    known: KnownFacts,
+    subjects: Indices,
+    relations: Indices,
+    targets: Indices,
+    candidates: int,
+    seed: int,
+) -> Iterator[tuple[slice, NDArray[np.int32]]]:
+    """Parts of the questions, each with its candidates."""
+    count = min(candidates, model.num_entities)
+    size = max(1, CELLS // count)
+    if model.device.type != "cpu":
+        size = max(1, min(size, CUDA_MEMORY // (count * model.dim * BYTES_A_NUMBER)))
+    for start in range(0, len(subjects), size):
+        batch = slice(start, start + size)
+        query = subjects[batch], relations[batch], targets[batch]
+        yield batch, candidates_of(known, *query, model.num_entities, count, seed)
+
+
+def _one_by_one(
+    model: Model, subjects: Indices, relations: Indices, targets: Indices, drawn: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """Better + equal / 2 (Q) on the CPU.
+
+    Queries in blocks of one shape and candidates as rows that one query meets: then a score is a function of its query
+    and its object alone (:mod:`murp.models.blocks`), and equal entities tie as they do under ``standard``.
+    """
+    counts, shared = np.empty(len(subjects)), model.rows("shared")
+    for start in range(0, len(subjects), QUERIES):
+        block = slice(start, start + QUERIES)
+        rows = model.query_rows(torch.from_numpy(subjects[block]), torch.from_numpy(relations[block]))
+        asked = model.query(*rows, shared)
+        for b in range(len(subjects[block])):
+            alone = Query(
+                tuple(vector[b : b + 1] for vector in asked.vectors),
+                {name: values[b : b + 1] for name, values in asked.numbers.items()},
+            )
+            chosen = drawn[start + b]
+            entities = np.append(targets[start + b], chosen[chosen >= 0]).astype(np.int64)
+            objects = model.rows("object", torch.from_numpy(entities))
+            scores = model.meet(alone, model.candidate(objects, shared))
+            counts[start + b] = float(_counted(scores, torch.ones_like(scores, dtype=torch.bool))[0])
+    return counts
+
+
+def _together(
+    model: Model, subjects: Indices, relations: Indices, targets: Indices, drawn: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """The same on a GPU, where a score does not depend on the place of its row."""
+    entities = torch.from_numpy(np.concatenate([targets[:, None], drawn], axis=1)).to(model.device).long()
+    subject, relation = (torch.from_numpy(of).to(model.device) for of in (subjects, relations))
+    objects = model.rows("object", entities.clamp(min=0))
+    scores = model.score_rows(model.rows("subject", subject), model.rows("relation", relation), objects)
+    found: NDArray[np.float64] = _counted(scores, entities >= 0).cpu().numpy()
+    return found
+
+
+def _counted(scores: Tensor, there: Tensor) -> Tensor:
+    """(B, 1 + n), the answer first → (B): better + equal / 2 among those that are there; NaN where a score is NaN."""
+    own, others, there = scores[:, :1], scores[:, 1:], there[:, 1:]
+    better = ((others > own) & there).sum(1).double()
+    equal = ((others == own) & there).sum(1).double()
+    unordered = own.isnan()[:, 0] | (others.isnan() & there).any(1)
+    return torch.where(unordered, torch.nan, better + equal / 2)
+
+
+def intervals(ranks: Ranks, hits: tuple[int, ...]) -> dict[str, Interval | None]:
+    """95 % intervals of the MRR and of each Hits@k; None where one fact, or equal ones, leave nothing to judge by.
+
+    The studentized bootstrap of :mod:`murp.evaluation.comparison`; of many facts mean ± 1.96 standard errors, which is
+    what that becomes.
+    """
+    both = np.stack([ranks.tail, ranks.head], axis=1)
+    values = {"mrr": 1 / both, **{f"hits@{k}": (both <= k).astype(np.float64) for k in hits}}
+    return {name: _interval(of_query.mean(axis=1)) for name, of_query in values.items()}
+
+
+def _interval(values: NDArray[np.float64]) -> Interval | None:
+    if len(values) > FEW:
+        error = float(values.std(ddof=1)) / len(values) ** 0.5
+        low, high = float(values.mean()) - NORMAL * error, float(values.mean()) + NORMAL * error
+    elif values.any():
+        found = bootstrap(values, RESAMPLES, np.random.default_rng(0))
+        if found[0] is None or found[1] is None:
+            return None
+        low, high = found[0], found[1]
+    else:
+        return None
+    return max(low, 0.0), min(high, 1.0)

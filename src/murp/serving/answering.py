@@ -1,0 +1,114 @@
+"""From questions in numbers to answers: few are answered in place, a millisecond each; many in a thread, together."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from murp.prediction import Ranking
+from murp.serving.asking import Asked, Indices
+from murp.serving.loaded import BATCH, Loaded
+from murp.web.encoding import to_json
+from murp.web.refusals import Refused
+
+SLICE = 64  # questions between two looks at the clock
+
+
+class LateError(Exception):
+    """The time of a request is over."""
+
+
+class Desk:
+    """Answers requests, each within ``seconds``. A thread has the long ones, one after the other."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._thread = ThreadPoolExecutor(1, "murp-answers")
+
+    async def predict(self, loaded: Loaded, asked: Sequence[Asked]) -> bytes:
+        """The answers, in the order of the questions, as JSON."""
+        if len(asked) < BATCH:
+            return to_json({"answers": [_said(loaded, one, _alone(loaded, one)) for one in asked]})
+        return await self._within(lambda late: to_json({"answers": _answered(loaded, asked, late)}))
+
+    async def score(self, loaded: Loaded, triples: Indices) -> bytes:
+        """The scores, in the order of the triples, as JSON."""
+        if len(triples) < BATCH:
+            return to_json({"scores": loaded.scores(triples)})
+        return await self._within(lambda late: to_json({"scores": loaded.scores(triples)}))
+
+    async def _within(self, work: Callable[[float], bytes]) -> bytes:
+        """What ``work``, which is told when it is late, gives in the thread; a refusal where it takes too long."""
+        late = time.monotonic() + self.seconds
+        try:
+            async with asyncio.timeout(self.seconds):
+                return await asyncio.get_running_loop().run_in_executor(self._thread, work, late)
+        except (TimeoutError, LateError):
+            raise Refused(
+                503, f"the answer would take longer than {self.seconds:g} s.", "Ask less at a time, or later."
+            ) from None
+
+
+def _answered(loaded: Loaded, asked: Sequence[Asked], late: float) -> list[dict[str, Any]]:
+    """Questions that want the same number of answers are answered together; those with candidates one by one."""
+    rankings: dict[int, Ranking] = {}
+    groups: dict[tuple[int, bool], list[int]] = {}
+    for at, one in enumerate(asked):
+        if one.candidates is None:
+            groups.setdefault((one.k, one.new_only), []).append(at)
+        else:
+            _check(late)
+            rankings[at] = _alone(loaded, one)
+    for (k, new_only), places in groups.items():
+        for start in range(0, len(places), SLICE):
+            _check(late)
+            some = places[start : start + SLICE]
+            subjects, rows = (np.array([of(asked[at]) for at in some], np.int64) for of in (_given, _row))
+            best = loaded.answers.best(subjects, rows, k, new_only=new_only)
+            for place, at in enumerate(some):
+                found = best.entities[place] >= 0  # fewer than k where fewer are left
+                columns = (of[place][found] for of in (best.entities, best.scores, best.splits))
+                rankings[at] = Ranking(*columns)
+    said = []
+    for at, one in enumerate(asked):
+        if at % SLICE == 0:
+            _check(late)
+        said.append(_said(loaded, one, rankings[at]))
+    return said
+
+
+def _given(one: Asked) -> int:
+    return one.given
+
+
+def _row(one: Asked) -> int:
+    return one.row
+
+
+def _check(late: float) -> None:
+    if time.monotonic() > late:
+        raise LateError
+
+
+def _alone(loaded: Loaded, one: Asked) -> Ranking:
+    if one.candidates is None:
+        return loaded.answers.to_one(one.given, one.row, one.k, new_only=one.new_only)
+    return loaded.answers.among(one.given, one.row, one.candidates, one.k, new_only=one.new_only)
+
+
+def _said(loaded: Loaded, one: Asked, ranking: Ranking) -> dict[str, Any]:
+    """A question with its answers. A calibration knows the place among all entities, which a list does not have."""
+    relations = len(loaded.relations)
+    given = loaded.entities.reference(one.given)
+    heads = one.heads(relations)
+    return {
+        "relation": loaded.relations.reference(one.row % relations),
+        "head": None if heads else given,
+        "tail": given if heads else None,
+        "predictions": loaded.listed(ranking, calibrated=one.candidates is None),
+    }

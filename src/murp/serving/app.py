@@ -1,0 +1,179 @@
+"""The routes of ``murp serve``."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from importlib.resources import files
+from typing import Any
+
+from fastapi import FastAPI, Request
+from pydantic import BaseModel
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+import murp
+from murp.serving import asking, schema
+from murp.serving.access import Rates
+from murp.serving.answering import Desk
+from murp.serving.current import Current
+from murp.serving.documentation import page
+from murp.serving.gate import Gate
+from murp.serving.limits import Limits
+from murp.serving.metrics import CONTENT_TYPE, Metrics
+from murp.shapes import Health
+from murp.web.encoding import to_json
+from murp.web.refusals import Refused, add_refusals, documented
+from murp.web.security import Guard, with_head
+
+REFUSALS = documented(
+    {
+        400: "not HTTP, or no JSON",
+        401: "no API key, or a wrong one",
+        404: "unknown entity or relation",
+        408: "the body did not arrive in time",
+        413: "too many bytes or questions",
+        421: "a foreign host name",
+        422: "a question or triple is not as it should be",
+        429: "more questions a second than this client may ask; Retry-After says when",
+        500: "the run cannot answer this, or a mistake of murp's own",
+        503: "the answer would take too long",
+    }
+)
+SENDING = 10.0  # seconds for the body of a request to arrive
+
+
+def create_app(current: Current, limits: Limits, keys: frozenset[bytes], bound: str) -> ASGIApp:
+    """The application that answers from ``current``, to be served at the address ``bound``.
+
+    Where there are keys every host name is answered: a page of another site, which a foreign name made to point here
+    would let in, has none.
+    """
+    app = FastAPI(
+        title="murp serve",
+        version=murp.__version__,
+        description="Questions to a trained run, in batches. Every answer but /metrics is JSON; HEAD is answered "
+        "wherever GET is. Names are ids or names of the run's graph.",
+        docs_url=None,  # their scripts would come from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    metrics = Metrics(frozenset({"/predict", "/score", "/relations", "/health", "/metrics", "/docs", "/openapi.json"}))
+    add_refusals(app, "/docs")
+    _add_questions(app, current, limits, metrics)
+    _add_state(app, current, metrics)
+    _add_documentation(app, limits)
+    return Guard(Gate(with_head(app), metrics, keys), bound, any_host=bool(keys))
+
+
+def _add_questions(app: FastAPI, current: Current, limits: Limits, metrics: Metrics) -> None:
+    desk, rates = Desk(limits.seconds), Rates(limits.rate)
+
+    @app.post("/predict", summary="answers to questions", **_takes(schema.Questions, schema.Answers))
+    async def predict(request: Request) -> Response:
+        body = asking.parsed(await _body(request, limits))
+        loaded = current.loaded  # this one to the end, whatever takes its place meanwhile
+        questions = await asking.questions(body, loaded, limits)
+        _spend(rates, request, len(questions))
+        answers = await desk.predict(loaded, questions)
+        metrics.questions += len(questions)
+        return Response(answers, media_type="application/json")
+
+    @app.post("/score", summary="scores of triples", **_takes(schema.Triples, schema.Scores))
+    async def score(request: Request) -> Response:
+        body = asking.parsed(await _body(request, limits))
+        loaded = current.loaded
+        triples = await asking.triples(body, loaded, limits)
+        _spend(rates, request, len(triples))
+        scores = await desk.score(loaded, triples)
+        metrics.triples += len(triples)
+        return Response(scores, media_type="application/json")
+
+
+def _add_state(app: FastAPI, current: Current, metrics: Metrics) -> None:
+    @app.get("/relations", summary="the relations of the run's graph", **_gives(schema.Relations))
+    async def relations() -> Response:
+        return Response(current.loaded.relations_json(), media_type="application/json")
+
+    @app.get("/health", summary="what is served; needs no key", **_gives(Health))
+    async def health() -> Response:
+        return _json(dataclasses.asdict(current.loaded.health(current.reloads, current.error)))
+
+    @app.get(
+        "/metrics",
+        summary="counters for Prometheus",
+        response_class=Response,
+        responses={200: {"description": "the counters", "content": {"text/plain": {}}}, **REFUSALS},
+    )
+    async def counters() -> Response:
+        return Response(metrics.text(current), headers={"content-type": CONTENT_TYPE})
+
+
+def _add_documentation(app: FastAPI, limits: Limits) -> None:
+    style = files("murp.serving").joinpath("style.css").read_bytes()
+
+    async def documentation() -> Response:
+        return Response(page(app.openapi(), limits), media_type="text/html")
+
+    async def stylesheet() -> Response:
+        return Response(style, media_type="text/css")
+
+    for path, answer in (("/docs", documentation), ("/", documentation), ("/docs/style.css", stylesheet)):
+        app.get(path, include_in_schema=False)(answer)
+
+
+async def _body(request: Request, limits: Limits) -> bytes:
+    """The body of a request, which must be short enough and must not drip."""
+    if request.headers.get("content-encoding", "identity") != "identity":
+        raise Refused(422, "the body is compressed.", "Send it as it is.")
+    pieces, size = [], 0
+    try:
+        async with asyncio.timeout(SENDING):
+            async for piece in request.stream():
+                size += len(piece)
+                if size > limits.bytes:
+                    raise Refused(413, f"the body has more than {limits.bytes:,} bytes.", "Ask less at a time.")
+                pieces.append(piece)
+    except TimeoutError:
+        raise Refused(408, f"the body did not arrive within {SENDING:g} s.", "Send it at once.") from None
+    return b"".join(pieces)
+
+
+def _spend(rates: Rates, request: Request, questions: int) -> None:
+    """Count questions against what the client may ask."""
+    seconds = rates.wait(request.scope["murp.client"], questions)
+    if seconds:
+        refused = Refused(429, f"more than {rates.rate:g} questions a second.", f"Ask again in {seconds} s.")
+        refused.response.headers["retry-after"] = str(seconds)
+        raise refused
+
+
+def _json(answer: Any) -> Response:
+    return Response(to_json(answer), media_type="application/json")
+
+
+def _gives(answer: type) -> dict[str, Any]:
+    """What a route documents: the shape of its answer and of its refusals."""
+    return {"response_model": None, "responses": {200: {"model": answer, "description": "the answer"}, **REFUSALS}}
+
+
+def _takes(request: type[BaseModel], answer: type) -> dict[str, Any]:
+    """The same, and the shape of the request's body."""
+    body = {"required": True, "content": {"application/json": {"schema": _whole(request)}}}
+    return {**_gives(answer), "openapi_extra": {"requestBody": body}}
+
+
+def _whole(shape: type[BaseModel]) -> dict[str, Any]:
+    """The schema of a shape with those it refers to in their places."""
+    schema = shape.model_json_schema()
+    parts = schema.pop("$defs", {})
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, dict):
+            if "$ref" in value:
+                return filled(parts[value["$ref"].rpartition("/")[2]])
+            return {name: filled(inner) for name, inner in value.items()}
+        return [filled(inner) for inner in value] if isinstance(value, list) else value
+
+    whole: dict[str, Any] = filled(schema)
+    return whole

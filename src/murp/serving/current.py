@@ -1,0 +1,97 @@
+"""The run that is served, and the one that takes its place when the folder is replaced.
+
+The folder is looked at once a second. What lies there is loaded beside the run that is served, and takes its place only
+when it is ready: requests that are being answered keep the run they began with. What cannot be loaded, since it is half
+copied or damaged, changes nothing; :attr:`Current.error` says so.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+from pathlib import Path
+
+from murp.display import show
+from murp.errors import MurpError
+from murp.runs import folder, load
+from murp.runs.run import Checkpoint
+from murp.serving.loaded import Loaded
+
+EVERY = 1.0  # seconds between two looks
+AGAIN = 10.0  # seconds until what could not be loaded is tried again, unless it changes before
+Look = tuple[tuple[str, int, int, int], ...]
+
+
+class Current:
+    """``loaded`` is what is served now. :meth:`watch` begins to look for another, :meth:`close` ends that."""
+
+    def __init__(self, path: Path, checkpoint: Checkpoint | None, device: str) -> None:
+        self.path, self.checkpoint, self.device = path, checkpoint, device
+        self.reloads = self.failures = 0
+        self.error: str | None = None
+        self._seen = look(path, checkpoint)
+        self.loaded = self._load()
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="murp-reload", daemon=True)
+
+    def watch(self) -> None:
+        """Look for another run from now on."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Look no more."""
+        self._closed.set()
+        if self._thread.is_alive():
+            self._thread.join(EVERY)
+
+    def _load(self) -> Loaded:
+        return Loaded(load(self.path, checkpoint=self.checkpoint, device=self.device))
+
+    def _watch(self) -> None:
+        before, tried, waited = self._seen, self._seen, 0.0
+        while not self._closed.wait(EVERY):
+            now = look(self.path, self.checkpoint)
+            still, before = now == before, now
+            waited += EVERY
+            # What changes from look to look is still being written.
+            if not now or not still or now == self._seen or (now == tried and waited < AGAIN):
+                continue
+            tried, waited = now, 0.0
+            self.renew()
+
+    def renew(self) -> None:
+        """Load what lies in the folder, and serve it from now on."""
+        began = look(self.path, self.checkpoint)
+        try:
+            loaded = self._load()
+            if look(self.path, self.checkpoint) != began:
+                return  # it was replaced meanwhile: the next look sees that
+        except (MurpError, OSError) as error:
+            self.failures += 1
+            self.error = str(error)
+            show(f"murp: the run in {self.path} cannot be served, the one before it still is: {error}", sys.stderr)
+            return
+        self._seen = began
+        self.loaded = loaded
+        self.reloads += 1
+        self.error = None
+        del loaded
+        gc.collect()  # the run before has references to itself, and may be large
+        show(f"serving the new run in {self.path}, epoch {self.loaded.run.state['epoch']}", sys.stderr)
+
+
+def look(path: Path, checkpoint: Checkpoint | None = None) -> Look:
+    """What tells one state of a run folder from another: the files that are served; empty where they are not there.
+
+    A training in the folder writes its newest weights often: where the best are served, these do not count.
+    """
+    weights = [path / f"{name}.safetensors" for name in ((checkpoint,) if checkpoint else ("best", "last"))]
+    try:
+        chosen = next((file for file in weights if file.exists()), weights[0])
+        files = [path / folder.CONFIG, chosen, *sorted((path / folder.GRAPH).iterdir())]
+        calibration = path / folder.CALIBRATION
+        stats = [(file, file.stat()) for file in [*files, *([calibration] if calibration.exists() else [])]]
+    except OSError:
+        return ()
+    return tuple((str(file), stat.st_ino, stat.st_mtime_ns, stat.st_size) for file, stat in stats)

@@ -1,0 +1,31 @@
+"""How much a client may ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from murp.errors import ConfigError
+
+MOST_ANSWERS = 1000  # to one question
+LONGEST_NAME = 500  # characters
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of one request: its ``questions`` (or triples), its ``bytes``, and the ``seconds`` it may take.
+
+    ``rate``: questions a second of one client, over time; 0: any number. A client is an API key where there are keys,
+    an address where there are none.
+    """
+
+    questions: int = 1000
+    bytes: int = 4 * 2**20
+    seconds: float = 10.0
+    rate: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("questions", "bytes", "seconds"):
+            if getattr(self, name) <= 0:
+                raise ConfigError(f"the limit of {name} must be above 0, not {getattr(self, name)!r}.")
+        if not 0 <= self.rate < float("inf"):
+            raise ConfigError(f"the rate must be 0 (no limit) or above, not {self.rate!r}.")

@@ -1,0 +1,71 @@
+"""A run held ready for many questions."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import numpy as np
+import torch
+
+import murp
+from murp.graph import KnownFacts, split_names
+from murp.prediction import Answers
+from murp.prediction.search import score
+from murp.runs import Run
+from murp.shapes import Health
+from murp.web.encoding import to_json
+from murp.web.names import Index
+from murp.web.predictions import listed
+
+BATCH = 16  # questions of one kind from which on they are answered together
+
+
+class Loaded:
+    """A run, its names by index, and what its answers share; ready means that what is compiled has been compiled."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.graph = graph = run.graph
+        self.entities, self.relations = Index(graph.entities), Index(graph.relations)
+        self.known = KnownFacts.of(graph)
+        self.calibration = run.calibration
+        self.answers = Answers(run.model, graph, self.known, ready=True)
+        self.since = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        self.answers.to_one(0, 0, 1)
+        self.answers.best(np.zeros(BATCH, np.int64), np.zeros(BATCH, np.int64), 1)
+
+    def health(self, reloads: int, error: str | None) -> Health:
+        """What is served."""
+        config, state = self.run.config, self.run.state
+        return Health(
+            status="ok",
+            murp=murp.__version__,
+            run=self.run.path.resolve().name,
+            model=config.model,
+            dim=config.dim,
+            graph=self.graph.name,
+            entities=self.graph.num_entities,
+            relations=self.graph.num_relations,
+            epoch=state["epoch"],
+            best_mrr=state.get("best_mrr"),
+            loaded=self.since,
+            reloads=reloads,
+            reload_error=error,
+        )
+
+    def relations_json(self) -> bytes:
+        """Every relation with its id and name."""
+        return to_json({"relations": [self.relations.reference(r) for r in range(len(self.relations))]})
+
+    def scores(self, triples: np.ndarray[Any, np.dtype[np.int64]]) -> list[dict[str, Any]]:
+        """Triples (n, 3) in numbers, each with its score, its probability and the split that states it."""
+        values = score(self.run.model, triples)
+        probabilities = torch.sigmoid(torch.from_numpy(values)).tolist()
+        splits = self.known.split_of(triples[:, 0], triples[:, 1], triples[:, 2:])[:, 0]
+        columns = zip(values.tolist(), probabilities, split_names(splits), strict=True)
+        return [{"score": value, "probability": p, "known": split} for value, p, split in columns]
+
+    def listed(self, ranking: Any, *, calibrated: bool) -> list[dict[str, Any]]:
+        """The answers to one question as JSON has them."""
+        return listed(ranking, self.entities, self.calibration if calibrated else None)

@@ -1,0 +1,85 @@
+"""What questions and answers look like, for who asks a model here and for who asks a server (``murp serve``).
+
+The server's documentation is made of these classes, and its client (:mod:`murp.client`) gives them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NotRequired, TypedDict
+
+Split = Literal["train", "valid", "test"]
+
+
+class Question(TypedDict):
+    """(head, relation, ?) or (?, relation, tail), with what is wanted of its answers."""
+
+    relation: str
+    head: NotRequired[str]
+    tail: NotRequired[str]
+    k: NotRequired[int]
+    new_only: NotRequired[bool]
+    candidates: NotRequired[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """An entity or a relation."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One answer: the entity, its score φ, the probability σ(φ), and the split that already states the fact.
+
+    ``calibrated`` is the probability by the run's calibration, where it has one.
+    """
+
+    rank: int
+    id: str
+    name: str
+    score: float
+    probability: float
+    known: Split | None
+    calibrated: float | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question with its answers, best first; ``head`` or ``tail`` is None: the one that was asked for."""
+
+    relation: Reference
+    head: Reference | None
+    tail: Reference | None
+    predictions: list[Prediction]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A triple's score φ, the probability σ(φ), and the split that states it."""
+
+    score: float
+    probability: float
+    known: Split | None
+
+
+@dataclass(frozen=True)
+class Health:
+    """What is served. ``reload_error``: why the run that lies in the folder now is not, where it cannot be read."""
+
+    status: Literal["ok"]
+    murp: str
+    run: str
+    model: str
+    dim: int
+    graph: str
+    entities: int
+    relations: int
+    epoch: int
+    best_mrr: float | None
+    loaded: str
+    reloads: int
+    reload_error: str | None = None

@@ -1,0 +1,69 @@
+"""Weights of one run in the model of another, names matched: what `murp extend` and ``init_from`` begin with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from torch import Tensor
+
+from murp.config import Config
+from murp.errors import ConfigError, RunError
+from murp.graph import Indices, KnowledgeGraph, Vocabulary
+from murp.models import Model
+from murp.runs import Run
+
+# Settings of a model that say how it is trained, not what its numbers mean.
+OF_TRAINING = ("initial_scale", "query_dropout", "entity_dropout")
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """Which rows have another run's values: entities (N) and relations with their reciprocals (2R)."""
+
+    entities: Tensor
+    relations: Tensor
+
+
+def refuse_other(source: Run, config: Config) -> None:
+    """Raise where the numbers of ``source`` would mean something else in a model of these settings."""
+    there, here = (
+        {"model": one.model, "dtype": one.dtype, **one.settings_of("model")} for one in (source.config, config)
+    )
+    other = [name for name in {**here, **there} if name not in OF_TRAINING and there.get(name) != here.get(name)]
+    if other:
+        shown = ", ".join(f"{name}: {there.get(name, 'none')} there, {here.get(name, 'none')} here" for name in other)
+        raise ConfigError(
+            f"the weights of {source.path} do not fit this run ({shown}). Give the same model and settings of it, or "
+            "start from another run."
+        )
+
+
+def carry(source: Run, model: Model, graph: KnowledgeGraph) -> Carried:
+    """Copy into ``model`` the rows of all entities and relations that ``source`` has too, by id, and what is shared.
+
+    The other rows keep their values.
+    """
+    entities, relations = _rows(graph.entities, source.graph.entities), _rows(graph.relations, source.graph.relations)
+    both = np.where(relations < 0, -1, relations + source.graph.num_relations)
+    where = {"entity": entities, "relation": np.concatenate([relations, both]), "shared": np.zeros(1, np.int64)}
+    for table in model.tables:
+        values, own = source.model.parameters[table.name], model.parameters[table.name]
+        if values.shape[1:] != own.shape[1:]:
+            raise RunError(
+                f"{source.path}: the table {table.name} has rows of {tuple(values.shape[1:])} numbers, and this run's "
+                f"have {tuple(own.shape[1:])}: they do not fit."
+            )
+        rows = torch.from_numpy(where[table.of])
+        known = rows >= 0
+        own[known.to(own.device)] = values[rows[known].to(values.device)].to(own.device)
+    return Carried(torch.from_numpy(entities >= 0), torch.from_numpy(where["relation"] >= 0))
+
+
+def _rows(ours: Vocabulary, theirs: Vocabulary) -> Indices:
+    """The number in ``theirs`` of each thing of ``ours``; -1 where it is not there."""
+    found = pc.fill_null(pc.index_in(ours.ids, value_set=theirs.ids), -1)
+    return np.array(found.cast(pa.int64()).to_numpy(False))

@@ -1,0 +1,75 @@
+"""A trained run with more entities and relations: a new run folder, the old rows bit for bit as they were."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from murp import display, models
+from murp.commands import command
+from murp.errors import ConfigError, DataError
+from murp.graph.growing import New, given_facts, grow
+from murp.graph.vocabulary import counted
+from murp.runs import Run, folder
+from murp.runs.run import load
+from murp.training.carrying import carry
+from murp.training.placing import place
+
+SHOWN = 5  # new relations that are named
+
+
+def extend(
+    run: Run,
+    facts: Any,
+    out: str | os.PathLike[str] | None = None,
+    *,
+    new: New = "all",
+    epochs: int | None = None,
+    seed: int = 0,
+    advance: Callable[[int], None] = lambda done: None,
+) -> Run:
+    """Place what is new in ``facts`` and write the run folder ``out``; :meth:`murp.Run.extend` says it all."""
+    if epochs is not None and epochs < 1:
+        raise ConfigError(f"epochs must be at least 1, not {epochs}.")
+    path = Path(f"{run.path}-extended" if out is None else out)
+    folder.refuse_existing(path)
+    growth = grow(run.graph, given_facts(facts), new=new)
+    graph = growth.graph
+    if not growth.entities and not growth.relations:
+        again = command("train", "--data", "FOLDER", "--init-from", run.path)
+        raise DataError(
+            f"{run.path} has every entity and relation of these facts, so there is nothing to place. To train it on "
+            f"more facts, put them beside the old ones and run `{again}`."
+        )
+    _say(run, growth)
+    model = models.from_config(run.config, graph.num_entities, graph.num_relations)
+    model.initialise(run.config.seed, run.config.initial_scale).to(run.model.device)
+    carry(run, model, graph)
+    began = time.monotonic()
+    place(model, growth, run.config, epochs=epochs, seed=seed, advance=advance)
+    added = {"entities": growth.entities, "relations": growth.relations, "facts": len(growth.facts)}
+    about = {"from": str(run.path.resolve()), **added, "seconds": round(time.monotonic() - began, 3)}
+    # What repeats the run with `murp train --config` is the graph that it has now.
+    source = {"data": str((path / folder.GRAPH).resolve()), "data_dir": "", "columns": "", "no_header": False}
+    folder.create(path, run.config.replace(**source), graph, model, run.state, folder.EXTENDED, extended=about)
+    if (run.path / folder.METRICS).is_file():
+        shutil.copyfile(run.path / folder.METRICS, path / folder.METRICS)
+    return load(path, device=run.model.device.type)
+
+
+def _say(run: Run, growth: Any) -> None:
+    """What is new, and what is left out."""
+    graph = growth.graph
+    names = [graph.relations.id(i) for i in range(graph.num_relations - growth.relations, graph.num_relations)]
+    shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+    added = {"entities": growth.entities, "relations": growth.relations, "facts": len(growth.facts)}
+    display.aside(f"murp: new to {run.path}: {counted(added)}" + (f" (relations: {shown})" if names else ""))
+    for split, count in growth.left_out.items():
+        if count:
+            why = "" if split == "train" else ", where they are to be predicted"
+            facts = "1 fact is" if count == 1 else f"{count:,} facts are"
+            display.aside(f"murp: {facts} left out: {split} states {'it' if count == 1 else 'them'} already{why}.")

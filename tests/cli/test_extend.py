@@ -1,0 +1,213 @@
+"""New entities and relations in a trained run: the old rows stay, the new ones mean something, the folder is whole."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from typed import ok
+from typed import refused as said_no
+
+import murp
+from api_runs import QUICK, trained
+from murp.cli.main import parser
+from murp.errors import ConfigError, DataError, RunError, UnknownNameError
+from murp.graph.growing import given_facts, grow
+from murp.runs import folder
+from runs_of_parts import settings
+from trees import tree
+
+NEW = [("x", "parent", "n3"), ("n3", "next", "x"), ("y", "parent", "x"), ("y", "likes", "n4"), ("n5", "likes", "x")]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> murp.Run:
+    return trained(tmp_path_factory.mktemp("extend"), epochs=6)
+
+
+def rows(run: murp.Run) -> dict[str, torch.Tensor]:
+    return {name: values.clone() for name, values in run.model.parameters.items()}
+
+
+# Of each kind of objective, optimizer and space one; with shared tables, batch statistics and tiles among them.
+PARTS: list[dict[str, Any]] = [
+    {},
+    {"model": "mure", "engine": "torch", "corruption": "shared"},
+    {"model": "rescal", "objective": "one-vs-all", "optimizer": "adagrad", "lr": 0.1, "regularizer": "dura"},
+    {"model": "conve", "dim": 8, "objective": "k-vs-all", "optimizer": "adam", "lr": 0.01},
+    {"model": "hybonet", "objective": "bernoulli", "optimizer": "adam", "lr": 0.01, "corruption": "both-sides"},
+    {"model": "mixed-curvature", "dim": 6, "optimizer": "row-adagrad", "lr": 0.1},
+    {"model": "tucker", "objective": "self-adversarial", "optimizer": "adam", "lr": 0.01},
+    {"model": "poincare", "corruption": "unrelated", "objective": "softmax", "lr": 0.3},
+]
+
+
+@pytest.mark.parametrize("parts", PARTS, ids=lambda parts: parts.get("model", "murp"))
+def test_old_rows_stay_bit_for_bit_and_new_ones_are_placed(parts: dict[str, Any], tmp_path: Path) -> None:
+    murp.train(tree(), out=tmp_path / "run", **settings(**{"dim": 4, "epochs": 2, **parts}))
+    run = murp.load(tmp_path / "run", device="cpu")
+    before = rows(run)
+    made = run.extend(NEW, tmp_path / "more", epochs=2)
+    assert (made.graph.num_entities, made.graph.num_relations) == (65, 3)
+    half = run.graph.num_relations
+    for table in made.model.tables:
+        old, new = before[table.name], made.model.parameters[table.name]
+        if table.of == "relation":
+            assert torch.equal(old, new[[*range(half), *range(half + 1, 2 * half + 1)]])
+        else:
+            assert torch.equal(old, new[: len(old)])
+    assert not made.model.broken()
+    assert all(torch.equal(before[name], values) for name, values in run.model.parameters.items())
+    assert made.evaluate("valid").mrr > 0
+    assert murp.load(made.path).predict(head="x", relation="likes", k=2)
+
+
+def test_a_new_entity_answers_the_questions_it_was_placed_by(tmp_path: Path) -> None:
+    matrices = {"model": "rescal", "objective": "one-vs-all", "optimizer": "adagrad", "lr": 0.1, "epochs": 20}
+    run = murp.train(tree(), out=tmp_path / "run", **settings(dim=10, **matrices))
+    leaves = [f"new{i}" for i in range(8)]
+    facts = [(leaf, "parent", f"n{10 + i}") for i, leaf in enumerate(leaves)]
+    made = run.extend(facts, tmp_path / "more")
+    places = []
+    for head, relation, tail in facts:
+        found = [one.id for one in made.predict(head=head, relation=relation, k=made.graph.num_entities)]
+        places.append(1 + found.index(tail))
+    assert np.median(places) <= 2  # of 70; at its initial values a leaf knows nothing: about 35
+    same = made.predict(head="n9", relation="parent", k=70)
+    old = run.predict(head="n9", relation="parent", k=70)
+    scores = {one.id: one.score for one in same}
+    assert all(scores[one.id] == pytest.approx(one.score, abs=1e-5) for one in old)
+
+
+def test_the_same_seed_gives_the_same_folder_and_every_command_takes_it(run: murp.Run, tmp_path: Path) -> None:
+    facts = tmp_path / "new.tsv"
+    facts.write_text("".join("\t".join(row) + "\n" for row in NEW))
+    out = ok("extend", run.path, "--facts", facts, "--out", tmp_path / "a", "--device", "cpu", "--seed", "3")
+    assert out.splitlines()[0] == "placed 2 entities, 1 relation, 5 facts; 63 entities and 2 relations unchanged"
+    again = run.extend(facts, tmp_path / "b", seed=3)
+    other = run.extend(facts, tmp_path / "c", seed=4)
+    first = murp.load(tmp_path / "a")
+    assert all(torch.equal(first.model.parameters[n], again.model.parameters[n]) for n in rows(first))
+    assert not torch.equal(first.model.parameters["entity"], other.model.parameters["entity"])
+    assert "extended" in ok("info", tmp_path / "a")
+    for words in (
+        ("evaluate", tmp_path / "a"), ("nearest", tmp_path / "a", "x", "-k", "2"),
+        ("discover", tmp_path / "a", "--relation", "likes", "-k", "2"), ("calibrate", tmp_path / "a"),
+        ("export", tmp_path / "a", "--to", "npz", "--out", tmp_path / "a.npz"),
+        ("train", "--config", tmp_path / "a" / "config.toml", "--epochs", "1", "--out", tmp_path / "again", "--quiet"),
+        ("extend", tmp_path / "a", "--facts", facts.with_name("z.tsv"), "--out", tmp_path / "d"),
+    ):  # fmt: skip
+        (tmp_path / "z.tsv").write_text("z\tlikes\tx\n")
+        ok(*words)
+    assert murp.load(tmp_path / "again").graph.num_entities == 65
+    assert murp.load(tmp_path / "d").graph.num_entities == 66
+
+
+def test_the_commands_of_the_pages_are_understood() -> None:
+    pages = [Path(__file__).parents[2] / "docs" / name for name in ("extending.md", "types.md")]
+    lines = [line for page in pages for line in page.read_text().splitlines() if line.startswith("murp ")]
+    assert len(lines) >= 6
+    for line in lines:
+        words = shlex.split(line)[1:]
+        assert parser(words).parse_args(words).run
+
+
+def test_bad_facts_are_refused_and_nothing_is_written(run: murp.Run, tmp_path: Path) -> None:
+    file, out = tmp_path / "facts.tsv", tmp_path / "out"
+
+    def refused(text: str, *more: str) -> str:
+        file.write_text(text)
+        return said_no("extend", run.path, "--facts", file, "--out", out, "--device", "cpu", *more)
+
+    assert "facts.tsv: is empty" in refused("")
+    assert "unknown relation 'parrent'. Closest: parent" in refused("x\tparrent\tn1\n", "--new", "entities")
+    assert "unknown entity 'x'" in refused("x\tlikes\tn1\n", "--new", "relations")
+    known = next(iter(run.graph))
+    assert "states every one of these facts" in refused("\t".join(known) + "\n")
+    assert "nothing to place" in refused("n1\tnext\tn1\n")
+    assert "line 2" in refused("x\tparent\tn1\nx\tparent\n")
+    assert "none.tsv" in said_no("extend", run.path, "--facts", tmp_path / "none.tsv", "--out", out)
+    assert "no run folder" in said_no("extend", tmp_path / "nowhere", "--facts", file, "--out", out)
+    assert "exists already" in said_no("extend", run.path, "--facts", file, "--out", run.path)
+    assert [p.name for p in tmp_path.iterdir()] == ["facts.tsv"]
+    with pytest.raises(ConfigError, match="epochs"):
+        run.extend(NEW, out, epochs=0)
+    with pytest.raises(ConfigError, match="new must be one of"):
+        run.extend(NEW, out, new="none")  # type: ignore[arg-type]
+
+
+def test_a_broken_run_is_refused_by_name(run: murp.Run, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(run.path, broken)
+    for file in broken.glob("*.safetensors"):
+        file.write_bytes(file.read_bytes()[:100])
+    facts = tmp_path / "f.tsv"
+    facts.write_text("x\tparent\tn1\n")
+    assert "broken" in said_no("extend", broken, "--facts", facts, "--out", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_names_are_found_by_id_then_by_name_and_facts_to_be_predicted_are_left_out() -> None:
+    graph = murp.KnowledgeGraph.from_triples(
+        [("a", "r", "b"), ("b", "r", "c"), ("c", "r", "a")], valid=[("a", "r", "c")], test=[("b", "r", "a")]
+    )
+    entities = murp.graph.Vocabulary("entity", graph.entities.ids, ["Anna", "Ben", "Ben"])
+    named = murp.KnowledgeGraph(graph.name, entities, graph.relations, graph.train, graph.valid, graph.test)
+    found = grow(named, given_facts([("Anna", "r", "new"), ("new", "r", "a"), ("a", "r", "c"), ("new", "r", "a ")]))
+    assert found.facts.tolist() == [[0, 0, 3], [3, 0, 0]]
+    assert found.left_out == {"train": 0, "valid": 1, "test": 0}
+    assert (found.graph.entities.id(3), found.graph.entities.name(3), found.graph.entities.name(0)) == (
+        "new", "new", "Anna",
+    )  # fmt: skip
+    assert len(found.graph.valid) == len(found.graph.test) == 1
+    with pytest.raises(UnknownNameError, match="ambiguous"):
+        grow(named, given_facts([("Ben", "r", "new")]))
+    with pytest.raises(DataError, match="no triples"):
+        given_facts([])
+
+
+def test_training_starts_from_another_runs_weights_by_name(run: murp.Run, tmp_path: Path) -> None:
+    facts = [(h, r, t) for h, r, t in run.graph if "n7" not in (h, t)]
+    more = murp.KnowledgeGraph.from_triples(
+        [*reversed(facts), ("x", "parent", "n3"), ("x", "likes", "n2")], valid=0, test=0
+    )
+    start = {**QUICK, "epochs": 1, "lr": 1e-30, "validate_every": 0, "init_from": str(run.path)}
+    begun = murp.train(more, out=tmp_path / "more", **start)
+    fresh = murp.train(more, out=tmp_path / "fresh", **{**start, "init_from": ""})
+    for ours, theirs, table in (
+        (more.entities, run.graph.entities, "entity"),
+        (more.relations, run.graph.relations, "translation"),
+    ):
+        same = [(ours.find(name), theirs.find(name)) for name in ours.ids.to_pylist() if name in theirs.ids.to_pylist()]
+        new, old = map(list, zip(*same, strict=True))
+        assert len(same) >= 2
+        assert torch.equal(begun.model.parameters[table][new], run.model.parameters[table][old])
+        if table == "translation":
+            new, old = [i + len(ours) for i in new], [i + len(theirs) for i in old]
+            assert torch.equal(begun.model.parameters[table][new], run.model.parameters[table][old])
+    x = more.entities.find("x")
+    assert torch.equal(begun.model.parameters["entity"][x], fresh.model.parameters["entity"][x])
+    assert folder.read_config(tmp_path / "more").init_from == str(run.path.resolve())
+
+
+def test_weights_that_do_not_fit_are_refused_with_what_differs(run: murp.Run, tmp_path: Path) -> None:
+    start: dict[str, Any] = {**QUICK, "init_from": str(run.path)}
+    for other, words in (
+        ({"dim": 4}, "dim: 3 there, 4 here"),
+        ({"model": "mure"}, "model: murp there, mure here"),
+        ({"dtype": "float64"}, "dtype: float32 there, float64 here"),
+        ({"curvature": 2.0}, "curvature: 1.0 there, 2.0 here"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            murp.train(tree(), out=tmp_path / "out", **{**start, **other})
+    other_names = murp.KnowledgeGraph.from_triples([("a", "r", "b")], valid=0, test=0)
+    with pytest.raises(ConfigError, match="no entity of"):
+        murp.train(other_names, out=tmp_path / "out", **{**start, "validate_every": 0})
+    with pytest.raises(RunError, match="no run folder"):
+        murp.train(tree(), out=tmp_path / "out", **{**start, "init_from": str(tmp_path / "none")})
+    assert not (tmp_path / "out").exists()
