@@ -51,8 +51,9 @@ def page() -> str:
         table(
             ["promise", "what happened"], [[link(promise["title"]), happened(name)] for name, promise in all_of_them]
         ),
-        "`python tools/reliability_page.py` makes this page from what the scripts under [reliability/](../reliability/) "
-        "stored in [results/](../results/). The last section says [where the results come from](#where-the-results-come-from).",
+        "`python tools/reliability_page.py` makes this page from what the scripts under "
+        "[reliability/](../reliability/) stored in [results/](../results/). The last section says "
+        "[where the results come from](#where-the-results-come-from).",
     ]
     missing = []
     for name, promise in all_of_them:
@@ -173,7 +174,7 @@ def sampled(found: Values) -> list[str]:
     by = f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, sorted(seeds)))}"
     return [
         f"**A sample.** {whole['tried']:,} of {whole['exist']:,} possible changes were tried, "
-        f"{whole['tried'] / whole['exist']:.0%}, drawn module by module ({by}). The numbers below are about these alone."
+        f"{whole['tried'] / whole['exist']:.0%}, drawn module by module ({by}). The values below are of these alone."
     ]
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import explorer_screenshots
 import guides
+import murp
 from murp.cli.main import parser
 
 ROOT = Path(__file__).parents[2]
@@ -20,11 +21,13 @@ RUN_BY = {
     "README.md": "tests/docs/test_pages.py",
     "docs/README.md": "tests/docs/test_pages.py",
     "docs/data.md": "tests/docs/test_pages.py",
+    "docs/extending.md": "tests/docs/test_pages.py",
     "docs/field.md": "tests/docs/test_pages.py",
     "docs/gallery.md": "tests/docs/test_pages.py",
     "docs/nearest-neighbours.md": "tests/exchange/test_guide.py",
     "docs/serving.md": "tests/serving/test_serving_page.py",
     "docs/tuning.md": "tests/tuning/test_tuning_page.py",
+    "docs/types.md": "tests/docs/test_pages.py",
 }
 
 
@@ -102,6 +105,16 @@ def test_graphs_from_python_are_made_as_the_page_says() -> None:
     for code in fenced("docs/data.md", "python"):
         exec(code, names)
     assert len(names["graph"]) == 3
+
+
+def test_a_run_is_extended_and_constrained_as_the_pages_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    quick = {"model": "distmult", "dim": 4, "epochs": 1, "validate_every": 0}
+    names: dict[str, Any] = {"run": murp.train("wordnet-mini", out="runs/first", **quick)}
+    for name in ("docs/extending.md", "docs/types.md"):
+        for code in fenced(name, "python"):
+            exec(code, names)
+    assert names["second"].graph.num_entities == names["run"].graph.num_entities + 1
 
 
 def test_the_gallery_asks_for_pictures_that_there_are() -> None:

@@ -101,7 +101,7 @@ def test_the_page_lists_the_kinds_of_processor_before_and_after_the_choices_of_i
     store("intel/cpu_step", "Intel Xeon", {})
     store("reliability_ties", "AMD EPYC", {"torch": {"shapes": 10_000, "untied": 0}})
     text = reliability_page.page()
-    title = "## The same truth on every processor"
+    title = "## The same results on every processor"
     assert f"{title}\n" in text
     assert "| AMD EPYC | 1 | reliability_ties |\n| Intel Xeon | 1 | intel/cpu_step |\n\nNot measured yet." in text
     assert "| torch | 10,000 | 0 |" in text

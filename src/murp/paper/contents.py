@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def anchor(title: str) -> str:
-    """What GitHub and the documentation site call a heading in a link: ``Table 1: dimension`` → ``table-1-dimension``."""
+    """What GitHub and the documentation site call a heading in a link: ``Table 1: norms`` → ``table-1-norms``."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
