@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import murp
-from murp.errors import RunError
+from murp.errors import ConfigError, RunError
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.training.progress import Silent
 
@@ -29,6 +30,17 @@ def test_what_python_shows_fits_a_line(small_tree: KnowledgeGraph, tmp_path: Pat
         repr(calibration): f"Calibration({calibration.words()})",
     }
     assert list(shown) == list(shown.values())
+
+
+@pytest.mark.parametrize("settings", [{"split_seed": 9}, {"columns": "head=1,relation=2,tail=3"}, {"no_header": True}])
+def test_a_graph_that_is_there_is_not_read_otherwise(
+    settings: dict[str, Any], small_tree: KnowledgeGraph, tmp_path: Path
+) -> None:
+    """The run folder would say that it was, and could not be repeated."""
+    for ask in (murp.train, murp.sweep):
+        with pytest.raises(ConfigError, match=f"{next(iter(settings))} says how data is read"):
+            ask(small_tree, out=tmp_path / "run", epochs=1, **settings)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_run_that_exists_is_refused_in_words_for_both_interfaces(small_tree: KnowledgeGraph, tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ MOST_CHARACTERS = 2000  # of a message
 class MurpError(Exception):
     """Base of every error a user can cause or meet; its message is fit for a terminal, whatever a file holds."""
 
+    silent = False  # whether another process tells it
+
     def __init__(self, message: str) -> None:
         shown = message if len(message) <= MOST_CHARACTERS else message[: MOST_CHARACTERS - 1] + "…"
         super().__init__(printable(shown))

@@ -50,7 +50,7 @@ def replacing(path: Path, *, keep: Path | None = None) -> Iterator[Path]:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-    _flush_folder(path.parent)
+    flush_folder(path.parent)
 
 
 @contextlib.contextmanager
@@ -84,8 +84,8 @@ def new_folder(path: Path, error: type[MurpError]) -> Iterator[Path]:
                 with file.open("rb+") as written:
                     flush(written.fileno())
             elif file.is_dir():
-                _flush_folder(file)
-        _flush_folder(part)
+                flush_folder(file)
+        flush_folder(part)
         part.replace(path)
     except OSError as refusal:
         shutil.rmtree(part, ignore_errors=True)
@@ -95,7 +95,7 @@ def new_folder(path: Path, error: type[MurpError]) -> Iterator[Path]:
         raise
     finally:
         os.close(held)
-    _flush_folder(path.parent)
+    flush_folder(path.parent)
 
 
 def parts(path: Path) -> list[Path]:
@@ -243,7 +243,7 @@ def flush(handle: int) -> None:
             raise
 
 
-def _flush_folder(folder: Path) -> None:
+def flush_folder(folder: Path) -> None:
     """Flush the names in ``folder`` to disk: a renamed file is safe only then."""
     handle = os.open(folder, os.O_RDONLY)
     try:

@@ -7,13 +7,13 @@ import json
 import os
 import shutil
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
 import torch
 
 import measure
+import murp
 from murp import models
 from murp.engines import TorchEngine
 from murp.models import MultiRelational
@@ -88,7 +88,7 @@ def check(stored: dict[str, object]) -> None:
     assert set(stored) == {"what", "settings", "figures"} | code
     assert {name: stored[name] for name in identity()} == identity()
     assert isinstance(stored["machine"], dict)
-    assert stored["machine"]["murp"] == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert stored["machine"]["murp"] == murp.__version__
 
 
 def test_a_result_of_parts_names_the_code_of_each(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,7 +99,7 @@ def test_the_same_seed_gives_the_same_folder_and_every_command_takes_it(run: mur
         ("evaluate", tmp_path / "a"), ("nearest", tmp_path / "a", "x", "-k", "2"),
         ("discover", tmp_path / "a", "--relation", "likes", "-k", "2"), ("calibrate", tmp_path / "a"),
         ("export", tmp_path / "a", "--to", "npz", "--out", tmp_path / "a.npz"),
-        ("train", "--config", tmp_path / "a" / "config.toml", "--epochs", "1", "--out", tmp_path / "again", "--quiet"),
+        ("train", "--config", tmp_path / "a" / "config.toml", "--epochs", "1", "--out", tmp_path / "again"),
         ("extend", tmp_path / "a", "--facts", facts.with_name("z.tsv"), "--out", tmp_path / "d"),
     ):  # fmt: skip
         (tmp_path / "z.tsv").write_text("z\tlikes\tx\n")

@@ -25,6 +25,7 @@ RUN_BY = {
     "docs/field.md": "tests/docs/test_pages.py",
     "docs/gallery.md": "tests/docs/test_pages.py",
     "docs/nearest-neighbours.md": "tests/exchange/test_guide.py",
+    "docs/scale.md": "tests/docs/test_pages.py",
     "docs/serving.md": "tests/serving/test_serving_page.py",
     "docs/tuning.md": "tests/tuning/test_tuning_page.py",
     "docs/types.md": "tests/docs/test_pages.py",
@@ -43,6 +44,7 @@ def commands(name: str) -> list[str]:
     """Every command of murp on a page, in fences or indented, without its comment."""
     lines = [line.strip() for code in fenced(name, "sh") for line in guides.commands(code)]
     lines += re.findall(r"^    (murp .*)$", page(name), re.MULTILINE)
+    lines = [re.sub(r"^torchrun .*?-m murp ", "murp ", line) for line in lines]
     return [line for line in lines if line.startswith("murp ")]
 
 
@@ -70,7 +72,7 @@ def test_every_fence_says_its_language() -> None:
 def test_the_commands_are_understood() -> None:
     """Of every page, those that say how a long training was made among them."""
     found = {path: commands(path) for path in PAGES if not path.startswith("docs/guides/")}
-    for path in ("README.md", "docs/gallery.md", "docs/field.md"):
+    for path in ("README.md", "docs/gallery.md", "docs/field.md", "docs/scale.md"):
         assert found[path], path
     for lines in found.values():
         for line in lines:

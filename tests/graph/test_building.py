@@ -178,6 +178,17 @@ def test_filter_keeps_what_is_asked_for_and_what_it_mentions() -> None:
     assert named.entities.gloss(0)
 
 
+def test_a_split_that_there_is_not_is_told() -> None:
+    with pytest.raises(DataError, match=r"no split 'dev': choose train, valid or test"):
+        KnowledgeGraph.from_triples([("a", "r", "b")], valid=0, test=0).split("dev")  # type: ignore[call-overload]
+
+
+def test_shares_may_be_numbers_of_numpy() -> None:
+    facts = [(f"a{i}", "r", f"a{j}") for i in range(6) for j in range(6)]
+    share = np.float32(0.25)
+    assert len(KnowledgeGraph.from_triples(facts, valid=share, test=share).valid) == 9
+
+
 def test_split_divides_anew_and_still_gives_the_triples_of_one() -> None:
     graph = KnowledgeGraph.from_triples(FACTS)
     again = graph.split(valid=0.2, test=0.1, seed=5)

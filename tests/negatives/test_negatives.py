@@ -102,6 +102,22 @@ def test_negatives_by_relation_are_the_objects_it_has(relation: int, among: rang
     assert chi_square(drawn, list(among)) < QUANTILE
 
 
+def test_a_relation_with_one_object_draws_from_all_entities_and_from_nothing_else() -> None:
+    source: Any = registry.find("corruption", "by-relation")(negatives=2000)
+    source.prepare(torch.tensor([[0, 0, 5], [1, 0, 6], [2, 1, 7]]), 8, 2)
+    drawn = source.draw(torch.tensor([[2, 1, 7]]), torch.Generator().manual_seed(0)).objects
+    assert sorted(set(drawn.flatten().tolist())) == list(range(8))
+
+
+def test_half_of_the_relatives_are_any_entity(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1 and 2 lie below 0: a relative of 1 is one of these three, any entity is another in 17 of 20 cases."""
+    source: Any = registry.find("corruption", "relatives")(negatives=20_000)
+    monkeypatch.setattr(source, "again", 0, raising=False)
+    source.prepare(torch.tensor([[1, 0, 0], [2, 0, 0]]), ENTITIES, 1)
+    drawn = source.draw(torch.tensor([[1, 0, 0]]), torch.Generator().manual_seed(0)).objects
+    assert float((drawn > 2).double().mean()) == pytest.approx(0.5 * 17 / 20, abs=0.02)  # five deviations
+
+
 def test_checked_negatives_are_no_training_facts() -> None:
     """Subject 0 has objects 0 … 9 under relation 0: half of all entities, of which 2⁻⁵ remain after four redraws."""
     positives = torch.tensor([[[0, 0, 3]] * 100, [[9, 1, 18]] * 100, [[19, 3, 1]] * 100])

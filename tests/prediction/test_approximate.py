@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import murp
-from murp import models, registry
+from murp import models
 from murp.cli.main import main
 from murp.config import Config
 from murp.errors import ConfigError, MurpError, RunError
@@ -25,6 +25,11 @@ from murp.runs.run import Run
 
 pytest.importorskip("faiss")
 ENTITIES, RELATIONS = 700, 4
+
+
+@pytest.fixture(autouse=True)
+def _few_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(approximate, "QUESTIONS", 60)
 
 
 def clustered(name: str, entities: int = ENTITIES, dim: int = 8, **settings: object) -> models.Model:
@@ -87,7 +92,7 @@ def test_one_question_among_many_is_that_of_many(graph: KnowledgeGraph, monkeypa
     np.testing.assert_array_equal(few.splits, many.splits)
 
 
-@pytest.mark.parametrize("name", sorted({"murp", "mure", "transe", "rotate", "roth", "hybonet"} & set(registry.MODELS)))
+@pytest.mark.parametrize("name", ["murp", "mure", "rotate", "hybonet"])
 def test_an_index_finds_what_it_says_and_with_all_cells_everything(name: str, graph: KnowledgeGraph) -> None:
     model = clustered(name)
     index = approximate.build(model, graph, cells=40, recall=0.9)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import murp
+from examples import PATIENCE
 from murp.runs import Run
 from murp.serving.server import Service
 from trees import tree
@@ -24,5 +25,5 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def service(run: Run) -> Iterator[Service]:
-    with murp.serve(run.path, most_questions=50, most_bytes=20_000) as served:
+    with murp.serve(run.path, most_questions=50, most_bytes=20_000, timeout=PATIENCE) as served:
         yield served

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import murp
+from examples import PATIENCE
 from murp.client import RefusedError
 from murp.runs import Run
 from murp.serving import asking
@@ -19,13 +20,13 @@ from murp.web.security import HEADERS
 
 @pytest.fixture
 def client(service: Service) -> murp.Client:
-    return murp.Client(service.address)
+    return murp.Client(service.address, timeout=PATIENCE)
 
 
 def post(service: Service, path: str, body: bytes, **headers: str) -> tuple[int, dict[str, str], Any]:
     """Status, headers and JSON of one request."""
     parts = urlsplit(service.address)
-    line = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+    line = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=PATIENCE)
     line.request("POST", path, body, headers)
     response = line.getresponse()
     answer = json.loads(response.read())
@@ -146,7 +147,7 @@ def test_a_misspelt_name_is_told_what_it_may_have_meant(client: murp.Client) -> 
 
 def test_an_answer_that_takes_too_long_is_refused_and_the_next_is_not(run: Run) -> None:
     with murp.serve(run.path, timeout=1e-9) as served:
-        client = murp.Client(served.address)
+        client = murp.Client(served.address, timeout=PATIENCE)
         with pytest.raises(RefusedError, match="would take longer than 1e-09 s") as refused:
             client.predict([{"head": "n9", "relation": "parent"}] * 40)
         assert refused.value.status == 503

@@ -17,6 +17,7 @@ import pytest
 from exhibits import made_run, nasty_graph, wait_for
 
 import murp
+from examples import PATIENCE
 from murp.cli.main import main
 from murp.client import RefusedError
 from murp.errors import ConfigError, MurpError
@@ -28,24 +29,35 @@ from murp.web.security import HEADERS
 from trees import tree
 
 KEY = "a-key-of-the-tests-0123456789"
+HTTP = httpx.Client(timeout=PATIENCE)
+
+
+def serve(path: Path, **options: Any) -> Service:
+    """A server that waits for a test on a busy machine."""
+    return murp.serve(path, **{"timeout": PATIENCE, **options})
+
+
+def client_of(service: Service, **options: Any) -> murp.Client:
+    """A client that waits as well."""
+    return murp.Client(service.address, timeout=PATIENCE, **options)
 
 
 def test_health_says_what_is_served(run: Run, service: Service) -> None:
-    found = murp.Client(service.address).health()
+    found = client_of(service).health()
     assert (found.status, found.model, found.entities, found.epoch) == ("ok", "murp", run.graph.num_entities, 3)
     assert (found.reloads, found.reload_error) == (0, None)
-    assert httpx.head(f"{service.address}health").status_code == 200
-    assert httpx.get(f"{service.address}relations").json()["relations"][0] == {"id": "parent", "name": "<b>parent</b>"}
+    assert HTTP.head(f"{service.address}health").status_code == 200
+    assert HTTP.get(f"{service.address}relations").json()["relations"][0] == {"id": "parent", "name": "<b>parent</b>"}
 
 
 def test_counters_are_what_prometheus_reads(run: Run) -> None:
-    with murp.serve(run.path) as served:
-        client = murp.Client(served.address)
+    with serve(run.path) as served:
+        client = client_of(served)
         client.predict([{"head": "n9", "relation": "parent"}] * 3)
         client.score([("n1", "next", "n2")])
         with pytest.raises(RefusedError):
             client.ask(head="nobody", relation="next")
-        httpx.get(f"{served.address}nowhere")
+        HTTP.get(f"{served.address}nowhere")
         lines = client.metrics().splitlines()
     values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
     assert values['murp_requests_total{path="/predict",status="200"}'] == "1"
@@ -61,7 +73,7 @@ def test_counters_are_what_prometheus_reads(run: Run) -> None:
 
 
 def test_the_documentation_asks_nothing_of_another_host(service: Service) -> None:
-    page = httpx.get(f"{service.address}docs")
+    page = HTTP.get(f"{service.address}docs")
     assert page.headers.items() >= HEADERS.items()
     assert page.headers["content-type"].startswith("text/html")
     for words in ("/predict", "/score", "candidates", "new_only", "X-API-Key", "at most 50 questions"):
@@ -69,20 +81,20 @@ def test_the_documentation_asks_nothing_of_another_host(service: Service) -> Non
     assert "http://" not in page.text
     assert "https://" not in page.text
     assert "<script" not in page.text, "the policy lets none run"
-    assert httpx.get(f"{service.address}docs/style.css").headers["content-type"].startswith("text/css")
-    document = httpx.get(f"{service.address}openapi.json").json()
+    assert HTTP.get(f"{service.address}docs/style.css").headers["content-type"].startswith("text/css")
+    document = HTTP.get(f"{service.address}openapi.json").json()
     assert set(document["paths"]) == {"/predict", "/score", "/relations", "/health", "/metrics"}
 
 
 def test_the_documented_examples_are_answered_as_documented(service: Service) -> None:
     """But for the names, which are those of another graph."""
-    document = httpx.get(f"{service.address}openapi.json").json()
+    document = HTTP.get(f"{service.address}openapi.json").json()
     schema = document["paths"]["/predict"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     (example,) = schema["examples"]
     for question in example["questions"]:
         question |= {"relation": "next"} | {side: "n9" for side in ("head", "tail") if side in question}
         question |= {"candidates": ["n1", "n2"]} if "candidates" in question else {}
-    found = httpx.post(f"{service.address}predict", json=example).json()
+    found = HTTP.post(f"{service.address}predict", json=example).json()
     from murp.serving.schema import Answers
 
     assert [len(one.predictions) for one in Answers.model_validate(found).answers] == [3, 2]
@@ -90,23 +102,23 @@ def test_the_documented_examples_are_answered_as_documented(service: Service) ->
 
 @pytest.mark.parametrize("header", ["x-api-key", "authorization"])
 def test_keys_let_in_who_has_one(run: Run, header: str) -> None:
-    with murp.serve(run.path, keys=[KEY]) as served:
+    with serve(run.path, keys=[KEY]) as served:
         body = [{"head": "n9", "relation": "parent"}]
         key = KEY if header == "x-api-key" else f"Bearer {KEY}"
-        assert httpx.post(f"{served.address}predict", json=body, headers={header: key}).status_code == 200
+        assert HTTP.post(f"{served.address}predict", json=body, headers={header: key}).status_code == 200
         for wrong in ({}, {header: f"{key}x"}, {header: ""}):
-            refused = httpx.post(f"{served.address}predict", json=body, headers=wrong)
+            refused = HTTP.post(f"{served.address}predict", json=body, headers=wrong)
             assert refused.status_code == 401
             assert refused.headers.items() >= HEADERS.items()
-        assert httpx.get(f"{served.address}metrics").status_code == 401
-        assert httpx.get(f"{served.address}health").status_code == 200, "who watches over it needs no key"
-        there = httpx.post(f"{served.address}predict", json=body, headers={header: key, "host": "predictions.example"})
+        assert HTTP.get(f"{served.address}metrics").status_code == 401
+        assert HTTP.get(f"{served.address}health").status_code == 200, "who watches over it needs no key"
+        there = HTTP.post(f"{served.address}predict", json=body, headers={header: key, "host": "predictions.example"})
         assert there.status_code == 200, "a service has names that this machine does not know"
-        assert len(murp.Client(served.address, key=KEY).ask(head="n9", relation="parent")) == 10
+        assert len(client_of(served, key=KEY).ask(head="n9", relation="parent")) == 10
 
 
 def test_without_keys_a_foreign_host_name_is_refused(service: Service) -> None:
-    refused = httpx.post(f"{service.address}predict", json=[], headers={"host": "evil.example"})
+    refused = HTTP.post(f"{service.address}predict", json=[], headers={"host": "evil.example"})
     assert refused.status_code == 421
     assert warning("0.0.0.0", keys=False) is not None
     assert warning("0.0.0.0", keys=True) is None
@@ -145,21 +157,21 @@ def test_a_client_waits_until_its_questions_have_filled_up_again() -> None:
 
 
 def test_who_asks_too_much_is_told_when_to_ask_again(run: Run) -> None:
-    with murp.serve(run.path, rate=0.01) as served:
-        client = murp.Client(served.address)
+    with serve(run.path, rate=0.01) as served:
+        client = client_of(served)
         client.ask(head="n9", relation="parent")
         with pytest.raises(RefusedError, match=r"more than 0\.01 questions a second"):
             client.predict([{"head": "n9", "relation": "parent"}])
-        refused = httpx.post(f"{served.address}predict", json=[{"head": "n9", "relation": "parent"}])
+        refused = HTTP.post(f"{served.address}predict", json=[{"head": "n9", "relation": "parent"}])
         assert refused.status_code == 429
         assert int(refused.headers["retry-after"]) > 0
 
 
 def test_a_body_that_drips_holds_no_place(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "SENDING", 0.2)
-    with murp.serve(run.path) as served:
+    with serve(run.path) as served:
         port = int(served.address.rstrip("/").rpartition(":")[2])
-        with socket.create_connection(("127.0.0.1", port), timeout=60) as line:
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as line:
             line.sendall(b"POST /predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n[")
             assert line.recv(1 << 16).startswith(b"HTTP/1.1 408 ")
 
@@ -173,7 +185,7 @@ def asked_all_along() -> Callable[[Service, Callable[[], None]], list[Any]]:
         over = threading.Event()
 
         def ask() -> None:
-            client = murp.Client(service.address)
+            client = client_of(service)
             while not over.is_set():
                 try:
                     found.append(client.ask(head="n9", relation="parent", k=1)[0].score)
@@ -206,8 +218,8 @@ def test_a_run_that_is_replaced_is_served_without_a_failed_request(
     place = tmp_path / "run"
     made_run(place, graph, save=True)
     made_run(tmp_path / "other", graph, seed=5, save=True)
-    with murp.serve(place) as served:
-        client = murp.Client(served.address)
+    with serve(place) as served:
+        client = client_of(served)
         before = client.ask(head="n9", relation="parent", k=1)[0].score
 
         def replace() -> None:
@@ -263,14 +275,14 @@ def test_requests_that_are_being_answered_are_finished_at_the_end(run: Run, monk
         return answered(*given)
 
     monkeypatch.setattr(answering, "_answered", slowly)
-    served = murp.serve(run.path)
+    served = serve(run.path)
     found: list[Any] = []
-    client = murp.Client(served.address)
+    client = client_of(served)
     asking = threading.Thread(
         target=lambda: found.extend(client.predict([{"head": "n9", "relation": "parent"}] * 20))  # type: ignore[arg-type]
     )
     asking.start()
-    begun.wait(60)
+    begun.wait(PATIENCE)
     served.close()
     asking.join()
     assert len(found) == 20
@@ -281,7 +293,7 @@ def test_requests_that_are_being_answered_are_finished_at_the_end(run: Run, monk
 def test_a_client_asks_again_where_an_idle_connection_was_closed(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = murp.Client(service.address)
+    client = client_of(service)
     client.health()
     client._lines.open.sock.shutdown(socket.SHUT_RDWR)
     assert client.health().status == "ok"

@@ -38,7 +38,7 @@ class Run(Folder):
     @classmethod
     def of(cls, folder: Folder) -> Run:
         """The same run with all its methods."""
-        return cls(folder.path, folder.config, folder.graph, folder.model, folder.state, folder.checkpoint)
+        return cls(folder.path, folder.config, folder.graph, folder.given_model, folder.state, folder.checkpoint)
 
     def extend(
         self,

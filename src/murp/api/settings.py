@@ -41,6 +41,8 @@ class Settings(TypedDict, total=False):
     """run folder whose weights training starts from, where names are the same; empty: fresh initial values"""
     batch_size: int
     """positive triples a step"""
+    slices: int
+    """parts that a batch is cut into and ranks share out (torchrun); as many of them give the same bits on any number of ranks, and on one process; 0: as many as there are ranks, and on one process none"""
     seed: int
     """same seed, same machine, same number of threads: same bits on the CPU"""
     device: Literal["auto", "cpu", "cuda"]
@@ -140,6 +142,7 @@ class Grid(TypedDict, total=False):
     epochs: int | Sequence[int]
     init_from: str | Sequence[str]
     batch_size: int | Sequence[int]
+    slices: int | Sequence[int]
     seed: int | Sequence[int]
     device: Literal["auto", "cpu", "cuda"] | Sequence[Literal["auto", "cpu", "cuda"]]
     dtype: Literal["float32", "float64"] | Sequence[Literal["float32", "float64"]]
@@ -196,6 +199,7 @@ EXPLAINED: dict[str, tuple[Any, str]] = {
     "epochs": (100, "passes over the training triples and their reciprocals; the paper: 500"),
     "init_from": ("", "run folder whose weights training starts from, where names are the same; empty: fresh initial values"),
     "batch_size": (128, "positive triples a step"),
+    "slices": (0, "parts that a batch is cut into and ranks share out (torchrun); as many of them give the same bits on any number of ranks, and on one process; 0: as many as there are ranks, and on one process none"),
     "seed": (0, "same seed, same machine, same number of threads: same bits on the CPU"),
     "device": ("auto", "where to train: auto takes the GPU if there is one"),
     "dtype": ("float32", "precision of the parameters"),

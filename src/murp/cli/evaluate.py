@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from murp.cli.text import Commands, add_output, add_run, fast_imports, figure, print_table, table, whole
 from murp.commands import command
+from murp.errors import ConfigError
 from murp.tables import Number
 
 if TYPE_CHECKING:
     from murp.api.run import Run
+    from murp.distributed.ranks import Ranks
     from murp.evaluation import Metrics, Report
     from murp.prediction.classification import Thresholds
 
@@ -69,12 +71,17 @@ def run_evaluate(options: argparse.Namespace) -> None:
     """Evaluate and print one table, or one JSON object."""
     with fast_imports():
         from murp.api.training import load
+        from murp.distributed.ranks import join
 
-    runs = [load(path, checkpoint=options.checkpoint, device=options.device) for path in options.path]
-    if len(runs) > 1:
-        _warn_of_other_facts(runs, options)
-    drawn = {"candidates": options.candidates, "seed": options.seed}
-    reports = [run.evaluate(options.split, options.protocol, **drawn, memory=memory(options)) for run in runs]
+    ranks = join()
+    if ranks.size > 1:
+        runs, reports = _evaluated_by(ranks, options)
+    else:
+        runs = [load(path, checkpoint=options.checkpoint, device=options.device) for path in options.path]
+        if len(runs) > 1:
+            _warn_of_other_facts(runs, options)
+        drawn = {"candidates": options.candidates, "seed": options.seed}
+        reports = [run.evaluate(options.split, options.protocol, **drawn, memory=memory(options)) for run in runs]
     if options.json:
         found = [report.to_dict(by_relation=options.by_relation) for report in reports]
         named = [{"run": path, **figures} for path, figures in zip(options.path, found, strict=True)]
@@ -83,6 +90,18 @@ def run_evaluate(options: argparse.Namespace) -> None:
         _print_one(options, runs[0], reports[0])
     else:
         _print_several(options, runs, reports)
+
+
+def _evaluated_by(ranks: Ranks, options: argparse.Namespace) -> tuple[list[Run], list[Report]]:
+    """By all ranks, each with its share of the rows; torchrun evaluates one run."""
+    from murp.api.run import Run
+    from murp.training.sharded import evaluated
+
+    if len(options.path) > 1:
+        raise ConfigError("torchrun evaluates one run at a time. Name one, or evaluate several without torchrun.")
+    path = Path(options.path[0])
+    run, report = evaluated(path, ranks, options.split, options.protocol, options.checkpoint, options.device)
+    return [Run.of(run)], [report]
 
 
 def _print_one(options: argparse.Namespace, run: Run, report: Report) -> None:

@@ -6,6 +6,7 @@ that runs it. Heavy imports stand inside those functions: ``murp --help`` answer
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import warnings
@@ -13,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import murp
+from murp import display
 from murp.cli import (
     analyze,
     compare,
@@ -123,6 +125,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
+    with contextlib.ExitStack() as quiet:
+        if _one_of_many():
+            if words[:1] not in (["train"], ["evaluate"]):
+                print("murp: torchrun is for train and evaluate. Start other commands without it.", file=sys.stderr)
+                return 1
+            if os.environ["RANK"] != "0":  # the first rank says what all have to say
+                quiet.enter_context(contextlib.redirect_stdout(quiet.enter_context(open(os.devnull, "w"))))
+                display.be_quiet()
+        return _command(words)
+
+
+def _one_of_many() -> bool:
+    """Whether torchrun has started this process and others."""
+    return "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("WORLD_SIZE", "1") != "1"
+
+
+def _command(words: list[str]) -> int:
     options = parser(words).parse_args(words)
     # A warning is for the user, who has no use for the line of code it came from.
     warnings.formatwarning = lambda message, *_: f"murp: warning: {message}\n"
@@ -134,10 +153,12 @@ def _run(arguments: Sequence[str] | None) -> int:
             threads.use(options.threads)
         options.run(options)
     except MurpError as error:
-        print(f"murp: {error}", file=sys.stderr)
+        if not error.silent:
+            print(f"murp: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as stop:
-        print(f"murp: {stop}" if str(stop) else "murp: interrupted", file=sys.stderr)
+        if not getattr(stop, "silent", False):
+            print(f"murp: {stop}" if str(stop) else "murp: interrupted", file=sys.stderr)
         return 130
     return 0
 

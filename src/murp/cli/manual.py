@@ -101,6 +101,7 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
             "murp predict runs/first --tail chair.n.01 --relation hypernym --new-only",
             "murp predict runs/first --head asia.n.01 --relation has_part --new-only --types --out asia.csv",
             "murp predict runs/mine --queries questions.tsv -k 3 --out answers.csv",
+            "murp predict runs/first --head asia.n.01 --relation has_part --approximate",
         ),
     ),
     "discover": (
@@ -129,7 +130,7 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         "Put near entities into cells, so that `predict --approximate` and `nearest --approximate` look into a few of "
         "them and not at every entity, which pays among millions. Scores stay exact; how often an answer is missed is "
         "measured. Needs faiss-cpu (pip install 'murp[index]').",
-        ("murp index runs/first", "murp predict runs/first --head asia.n.01 --relation has_part --approximate"),
+        ("murp index runs/first", "murp index runs/first --recall 0.95"),
     ),
     "info": (
         "Say what a run folder holds: settings, graph, progress, and the machine it was trained on.",

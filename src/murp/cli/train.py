@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -62,6 +63,8 @@ def run(options: argparse.Namespace) -> None:
     if options.port is not None and not options.explore:
         raise ConfigError("--port is that of --explore: give both, or neither.")
     if options.explore:
+        if "TORCHELASTIC_RUN_ID" in os.environ:
+            raise ConfigError("--explore looks at all points, and with torchrun no process has them: leave it out.")
         from murp.explorer.watched import Watched
 
         watched = Watched(shown, "127.0.0.1", 8000 if options.port is None else options.port)
@@ -125,7 +128,7 @@ def _why(result: Run) -> str:
     from murp.training.state import State
 
     last = result.path / folder.LAST
-    _, values = checkpoint.load(last)
+    values = checkpoint.state_of(last)
     state = State.from_dict(checked(values, result.config, last, result.path / folder.CONFIG), last)
     if stopped_early(result.config, state):
         return ended_early(result.path, result.config, state)

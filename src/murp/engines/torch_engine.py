@@ -129,13 +129,9 @@ class TorchEngine:
         """In pieces whose negatives lie in memory at once."""
         if not self.task.objective.sampled:
             return self._some(chunk.positives, None, chunk.labels, lr)
-        if type(self.task.negatives) is Uniform and self.model.device.type == "cpu":
-            return self._some(chunk.positives, Drawn(chunk.draw()), None, lr)
-        generator = torch.Generator(self.model.device).manual_seed(chunk.seed)
         total = torch.zeros((), dtype=self.model.dtype, device=self.model.device)
-        for start in range(0, chunk.steps, A_GRAPH):
-            some = chunk.positives[start : start + A_GRAPH]
-            total += self._some(some, self.task.negatives.draw(some, generator), None, lr)
+        for some, drawn in pieces(self.task, chunk):
+            total += self._some(some, drawn, None, lr)
         return total
 
     def _some(self, positives: Tensor, drawn: Drawn | None, labels: Labels | None, lr: float) -> Tensor:
@@ -207,6 +203,17 @@ class TorchEngine:
         if whole not in self.quick:
             self.quick[whole] = self.compiled_step(whole)
         return self.quick[whole]
+
+
+def pieces(task: Task, chunk: Chunk) -> Iterator[tuple[Tensor, Drawn]]:
+    """A chunk's positives (S, B, 3) with the negatives that are drawn for them, a piece after another."""
+    if type(task.negatives) is Uniform and chunk.positives.device.type == "cpu":
+        yield chunk.positives, Drawn(chunk.draw())
+        return
+    generator = torch.Generator(chunk.positives.device).manual_seed(chunk.seed)
+    for start in range(0, chunk.steps, A_GRAPH):
+        some = chunk.positives[start : start + A_GRAPH]
+        yield some, task.negatives.draw(some, generator)
 
 
 class CapturedSteps:

@@ -38,24 +38,9 @@ class Updater:
         model = self.task.model
         sizes = {"entity": model.num_entities, "relation": model.num_relations}
         self.claim = {of: torch.zeros(rows, dtype=NARROW, device=model.device) for of, rows in sizes.items()}
-        self.names: dict[str, dict[str, str]] = {}
+        self.names = {table.name: names_of(self.task, table) for table in model.tables}
         self.blocked = model.device.type == "cpu"
-        for table in model.tables:
-            shapes = self.task.optimizer.state_shapes(table) if table.trained else {}
-            self.names[table.name] = {name: f"{TABLES}{table.name}.{name}" for name in shapes}
-            for name, shape in shapes.items():
-                self.state[f"{TABLES}{table.name}.{name}"] = self._zeros(model.rows_of(table), *shape)
-
-    def _zeros(self, *shape: int) -> Tensor:
-        model = self.task.model
-        try:
-            return torch.zeros(shape, dtype=model.dtype, device=model.device)
-        except (MemoryError, RuntimeError) as error:
-            raise MurpError(
-                f"no memory for a table of {' × '.join(f'{size:,}' for size in shape)} numbers that the optimizer "
-                f"{type(self.task.optimizer).__name__} keeps: choose a smaller --dim, or --optimizer row-adagrad, "
-                f"which keeps one number a row, or sgd, which keeps none ({str(error).splitlines()[0]})."
-            ) from error
+        self.state |= new_state(self.task)
 
     def tables(self) -> Rows:
         """Every table as rows of vectors (n, m).
@@ -94,7 +79,7 @@ class Updater:
             # Rows of a kind of which another table is read as a whole are cheaper to move all at once, too.
             read = sum(0 if part.where is None else len(part.where) for part in parts)
             if table.of in kinds or len(values) <= FEW_ROWS * read:
-                gradient, marks = _whole_gradient(values, parts), _marks(values, parts)
+                gradient, marks = whole_gradient(values, parts), _marks(values, parts)
                 if self.blocked:
                     self._move_in_blocks(table.name, values, gradient, marks, lr)
                 else:
@@ -155,7 +140,34 @@ class Updater:
         return next(table.geometry for table in self.task.model.tables if table.name == name)
 
 
-def _whole_gradient(values: Tensor, parts: list[Part]) -> Tensor:
+def names_of(task: Task, table: Table) -> dict[str, str]:
+    """What the optimizer keeps of a table's rows, and how a checkpoint calls it."""
+    shapes = task.optimizer.state_shapes(table) if table.trained else {}
+    return {name: f"{TABLES}{table.name}.{name}" for name in shapes}
+
+
+def new_state(task: Task) -> dict[str, Tensor]:
+    """All that the optimizer keeps, 0 at first: a row for each that the model holds."""
+    found = {}
+    for table in task.model.tables:
+        shapes = task.optimizer.state_shapes(table) if table.trained else {}
+        for short, name in names_of(task, table).items():
+            found[name] = _zeros(task, len(task.model.parameters[table.name]), *shapes[short])
+    return found
+
+
+def _zeros(task: Task, *shape: int) -> Tensor:
+    try:
+        return torch.zeros(shape, dtype=task.model.dtype, device=task.model.device)
+    except (MemoryError, RuntimeError) as error:
+        raise MurpError(
+            f"no memory for a table of {' × '.join(f'{size:,}' for size in shape)} numbers that the optimizer "
+            f"{type(task.optimizer).__name__} keeps: choose a smaller --dim, or --optimizer row-adagrad, "
+            f"which keeps one number a row, or sgd, which keeps none ({str(error).splitlines()[0]})."
+        ) from error
+
+
+def whole_gradient(values: Tensor, parts: list[Part]) -> Tensor:
     """The gradient (n, m) of a table: the sum of its parts."""
     whole = [part.gradient for part in parts if part.whole]
     gradient = whole[0] if whole else torch.zeros_like(values)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from murp.errors import ConfigError, DataError, NotFiniteError
 from murp.evaluation.constrained import Constrained
 from murp.evaluation.metrics import HITS, Report
-from murp.evaluation.ranks import Protocol, Scorer, queries_of, rank
+from murp.evaluation.ranks import Counting, Protocol, Scorer, queries_of, rank
 from murp.evaluation.sampled import intervals, sampled_ranks
 from murp.graph import SPLITS, KnowledgeGraph, KnownFacts, Split, Triples
 from murp.graph.types import Types
@@ -28,14 +28,15 @@ def evaluate(
     seed: int = 0,
     known: KnownFacts | None = None,
     memory: int | None = None,
+    counting: Counting | None = None,
 ) -> Report:
     """Rank both directions of every triple of ``split`` among all entities, filtered by all known facts.
 
     Protocol ``types`` is ``standard`` with answers that the types learned from train refuse behind all others
     (:mod:`murp.graph.types`). Protocol ``sampled`` ranks among ``candidates`` drawn by ``seed`` for each question
     (:mod:`murp.evaluation.sampled`). ``known`` saves preparing the facts again when the same graph is evaluated often,
-    ``memory`` bounds the bytes of the work (see :func:`murp.evaluation.ranks.rank`, which also defines ``standard`` and
-    ``paper``).
+    ``memory`` bounds the bytes of the work, ``counting`` is for a model on many ranks (see
+    :func:`murp.evaluation.ranks.rank`, which also defines ``standard`` and ``paper``).
     """
     _check_candidates(protocol, candidates, seed)
     if split not in SPLITS:
@@ -51,7 +52,7 @@ def evaluate(
             f"{graph.name} has {graph.num_entities:,} entities and the model {model.num_entities:,}: "
             "evaluate it on the graph it was trained on."
         )
-    if isinstance(model, Model) and (broken := model.broken()):
+    if counting is None and isinstance(model, Model) and (broken := model.broken()):
         raise NotFiniteError(
             f"the model holds NaN, infinity or points outside the ball in {', '.join(broken)}. Its training diverged: "
             "train again with a lower learning rate, or use another checkpoint."
@@ -64,7 +65,9 @@ def evaluate(
         ranked_by: Protocol = protocol
         if protocol == "types":
             scorer, ranked_by = Constrained(model, Types(graph)), "standard"
-        found = rank(scorer, triples, known, num_relations=relations, protocol=ranked_by, memory=memory)
+        found = rank(
+            scorer, triples, known, num_relations=relations, protocol=ranked_by, memory=memory, counting=counting
+        )
         return Report.of(replace(found, protocol=protocol), split, relation_ids, unseen)
     if not isinstance(model, Model):
         raise ConfigError("protocol sampled scores single candidates, which a model of murp can and this one cannot.")

@@ -54,6 +54,14 @@ class Sample:
         return f"sampled: {self.candidates:,} candidates a question, seed {self.seed}"
 
 
+class Counting(typing.Protocol):
+    """Better and equal entities (Q) each of queries; NaN better where a score is."""
+
+    def __call__(
+        self, known: KnownFacts, subjects: Indices, relations: Indices, targets: Indices, protocol: Protocol
+    ) -> tuple[Tensor, Tensor]: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Ranks:
     """The rank of each triple (n, 3) when its tail is asked for (n) and when its head is (n).
@@ -82,6 +90,7 @@ def rank(
     num_relations: int,
     protocol: Protocol = "standard",
     memory: int | None = None,
+    counting: Counting | None = None,
 ) -> Ranks:
     """The realistic filtered rank of every triple (s, r, o), asked as (s, r, ?) and as (o, r + R, ?).
 
@@ -92,7 +101,8 @@ def rank(
 
     Infinite scores are ordered like any others; NaN has no order and raises :class:`NotFiniteError`.
     ``memory`` bounds the bytes of batch × entities work, scoring included (by default 512 MiB on a CPU,
-    4 GiB on a GPU, and never less than one query needs).
+    4 GiB on a GPU, and never less than one query needs). ``counting`` counts in the place of what is here, for a model
+    that does not lie in this process alone.
     """
     if protocol == "sampled":
         raise ConfigError(
@@ -105,9 +115,12 @@ def rank(
         memory = default_memory(model.num_entities, model.device)
     size = batch_size(model.num_entities, model.device, memory)
     subjects, asked, targets = queries_of(triples, num_relations)
-    kernel = fused.kernel_for(model)
+    kernel = fused.kernel_for(model) if counting is None else None
     with torch_alone():
-        if kernel is None:
+        if counting is not None:
+            better, equal = counting(known, subjects, asked, targets, protocol)
+            ranks = 1 + better + equal / 2
+        elif kernel is None:
             better, equal = _counted(model, known, subjects, asked, targets, protocol, size)
             ranks = 1 + better + equal / 2
         else:
@@ -162,7 +175,7 @@ def _counted(
     for start in range(0, len(subjects), size):
         batch = slice(start, start + size)
         scores = model.score_objects(on_device[0, batch], on_device[1, batch])
-        removed = _removed(known, subjects[batch], relations[batch], targets[batch], protocol)
+        removed = removed_cells(known, subjects[batch], relations[batch], targets[batch], protocol)
         counts[:, batch] = _counts(scores, on_device[2, batch], removed.to(model.device))
     return counts[0], counts[1]
 
@@ -186,7 +199,9 @@ def batch_size(num_entities: int, device: torch.device, memory: int | None = Non
     return min(size, max(1, CPU_CELLS // num_entities)) if device.type == "cpu" else size
 
 
-def _removed(known: KnownFacts, subjects: Indices, relations: Indices, targets: Indices, protocol: Protocol) -> Tensor:
+def removed_cells(
+    known: KnownFacts, subjects: Indices, relations: Indices, targets: Indices, protocol: Protocol
+) -> Tensor:
     """Cells (2, m) of a batch, row and entity, that are no candidates; each once, the targets apart."""
     rows, objects = known.objects_of(subjects, relations)
     kept = objects != targets[rows]
@@ -200,7 +215,15 @@ def _removed(known: KnownFacts, subjects: Indices, relations: Indices, targets: 
 
 def _counts(scores: Tensor, targets: Tensor, removed: Tensor) -> Tensor:
     """(B, N), (B), (2, m) → (2, B), float64: better and equal entities; NaN are better where a score is NaN."""
-    own = scores.gather(1, targets[:, None])
+    better, no_worse = count(scores, scores.gather(1, targets[:, None]), removed)
+    return torch.stack([better, no_worse - better.nan_to_num() - 1])  # the target equals itself
+
+
+def count(scores: Tensor, own: Tensor, removed: Tensor) -> Tensor:
+    """(B, N), (B, 1), (2, m) → (2, B), float64: entities that score above ``own``, and those that score no worse.
+
+    The cells ``removed`` do not count. NaN are above where a score is NaN.
+    """
     # Marks of 1.0 and 0.0 are several times faster to write and to add than booleans, and their sums are
     # exact as long as every count has its own float.
     marks = torch.empty_like(scores, dtype=torch.float32 if scores.shape[1] < 2**24 else torch.float64)
@@ -210,9 +233,10 @@ def _counts(scores: Tensor, targets: Tensor, removed: Tensor) -> Tensor:
     threshold, score = own[rows, 0], scores[rows, objects]
     better -= torch.bincount(rows[score > threshold], minlength=len(scores))
     no_worse -= torch.bincount(rows[score >= threshold], minlength=len(scores))
-    equal = no_worse - better - 1  # the target equals itself
+    if not scores.shape[1]:
+        return torch.stack([better, no_worse])
     # The largest of some numbers is NaN where any of them is: one fast pass, right for infinities too.
-    return torch.stack([torch.where(scores.amax(1).isnan(), torch.nan, better), equal])
+    return torch.stack([torch.where(scores.amax(1).isnan(), torch.nan, better), no_worse])
 
 
 def refuse_nan(bad: NDArray[np.bool_], subjects: Indices, relations: Indices) -> None:

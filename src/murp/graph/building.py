@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from murp.graph.vocabulary import Vocabulary
 
 def build(name: str, read: Callable[[Any, str], Facts], train: Any, valid: Any, test: Any, seed: int) -> KnowledgeGraph:
     """The graph of ``train``, of which shares are held out by ``seed``, or with facts of their own for the others."""
-    shares = [isinstance(one, int | float) for one in (valid, test)]
+    shares = [isinstance(one, Real) for one in (valid, test)]
     if all(shares):
         graph = divided(graph_of(name, [read(train, name)]), valid=valid, test=test, seed=seed)
     elif any(shares):

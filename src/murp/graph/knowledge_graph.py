@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from murp.errors import DataError
 from murp.extras import need
 from murp.graph.columns import EACH_BY_TITLE, Columns
 from murp.graph.findings import Finding
@@ -272,6 +273,8 @@ class KnowledgeGraph:
         test is also in train.
         """
         if name is not None:
+            if name not in SPLITS:
+                raise DataError(f"there is no split {name!r}: choose train, valid or test.")
             triples: Triples = getattr(self, name)
             return triples
         from murp.graph.building import divided

@@ -141,6 +141,7 @@ class Model(Part):
         self.num_entities = num_entities
         self.num_relations = num_relations
         self.dtype = dtype
+        self.first_row = 0  # of the entities it holds, where other processes hold others
         self.training = False  # in a training step: dropout and batch normalisation ask
         self.parameters: dict[str, Tensor] = {}
         self.tables: tuple[Table, ...] = tuple(self.declare())
@@ -335,7 +336,8 @@ class Model(Part):
             values = self.parameters[table.name]
             good = table.geometry.contains(values.flatten(1) if table.shape else values[:, None])
             if not bool(good.all()):
-                found.append(f"{table.name} (row {int((~good).nonzero()[0])})")
+                first = self.first_row if table.of == "entity" else 0
+                found.append(f"{table.name} (row {first + int((~good).nonzero()[0])})")
         return found
 
     def to(self, device: torch.device | str) -> Model:
@@ -377,19 +379,25 @@ class Model(Part):
 
         A score depends on its query and its object alone, so that equal entities tie: see :mod:`murp.models.blocks`.
         """
+        return self.score_queries(self.rows("subject", subjects), self.rows("relation", relations))
+
+    @torch.no_grad()
+    def score_queries(self, subject: Rows, relation: Rows) -> Tensor:
+        """The same of queries whose rows (B, …) are given: (B, N)."""
         if self.device.type != "cpu":
-            query = self.rows("subject", subjects), self.rows("relation", relations)
-            return self.score_rows(*query, self.rows("object"))
-        scores = torch.empty(len(subjects), self.num_entities, dtype=self.dtype)
+            return self.score_rows(subject, relation, self.rows("object"))
+        questions = len(next(iter(subject.values())))
+        scores = torch.empty(questions, self.num_entities, dtype=self.dtype)
         length = block_length(self.num_entities)
-        blocks = iter([(b, n) for b in range(0, len(subjects), QUERIES) for n in range(0, self.num_entities, length)])
+        blocks = iter([(b, n) for b in range(0, questions, QUERIES) for n in range(0, self.num_entities, length)])
 
         @torch.no_grad()
         def score_blocks() -> None:
             for b, n in blocks:
                 asked = scores[b : b + QUERIES]
-                query = self.query_rows(subjects[b : b + QUERIES], relations[b : b + QUERIES])
-                found = self.score_rows(*query, self._objects(n, length))
+                which = filled(torch.arange(b, b + len(asked)), QUERIES)
+                s, r = ({name: rows.index_select(0, which) for name, rows in of.items()} for of in (subject, relation))
+                found = self.score_rows(s, r, self._objects(n, length))
                 asked[:, n : n + length] = found[: len(asked), : self.num_entities - n]
 
         threads.share_torch(score_blocks, min(threads.count(), 1 + scores.numel() // CELLS_A_THREAD))

@@ -18,7 +18,7 @@ from murp.kernels.elementary import FORMATS
 from murp.kernels.intrinsics import take
 from murp.kernels.numba_products import multiply
 
-announce(__name__, "approximate answers")
+announce(__name__, "the search for approximate answers")
 
 
 def cell_scores(points: Any, of_query: Any, per_c: float, panels: Any, numbers: Any, first: Any, rows: Any) -> Any:

@@ -7,11 +7,15 @@ place. Whenever the machine dies, one of the two is whole.
 Others may read meanwhile. A file in its place is never changed, and a reader takes all from one open file. Between the
 two renames there is no ``last.safetensors``, but a file that is about to become it lies beside: a reader that meets
 this takes the previous one, which is the newest there is, and has nothing to warn of. No hard links are needed.
+
+A run of many ranks has folders in the place of files, ``last.shards``: see :mod:`murp.runs.shards`. They are replaced
+in the same way, and whoever asks for ``last.safetensors`` is given what they hold.
 """
 
 from __future__ import annotations
 
 import contextlib
+import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +29,7 @@ from murp.files import parts, replacing
 from murp.runs import tensor_file
 from murp.runs.tensor_file import DamagedError, MissingError, verify
 
-SUFFIX = ".safetensors"
+SUFFIX, SHARDS = ".safetensors", ".shards"
 # A writer is between its two renames for microseconds: a reader that finds no file looks again at once.
 LOOKS = 8
 LARGE = 256 * 2**20  # bytes: smaller files are read in a moment, and compared with their checksums
@@ -37,8 +41,20 @@ def previous(path: Path) -> Path:
     return path.with_name(f"{path.stem}.previous{path.suffix}")
 
 
+def shards_of(path: Path) -> Path:
+    """The folder that a run of many ranks has in the place of the checkpoint ``path``."""
+    return path.with_suffix(SHARDS)
+
+
+def place(path: Path) -> Path:
+    """``path``, or that folder where it is there."""
+    folder = shards_of(path)
+    return folder if folder.exists() or previous(folder).exists() or parts(folder) else path
+
+
 def exists(path: Path) -> bool:
     """Whether there is a checkpoint at ``path``, or one before it."""
+    path = place(path)
     # Asked twice: :func:`recover` may have put the one before in its place meanwhile.
     return path.exists() or previous(path).exists() or path.exists()
 
@@ -84,7 +100,7 @@ def load(path: Path, *, map_large: bool = False) -> Contents:
 
     ``map_large``: a large file is mapped into memory, see :func:`murp.runs.tensor_file.mapped`.
     """
-    return _newest(path, _map_or_read if map_large else read)[1]
+    return _newest(place(path), _map_or_read if map_large else read)[1]
 
 
 def is_large(path: Path) -> bool:
@@ -96,7 +112,7 @@ def is_large(path: Path) -> bool:
 
 
 def _map_or_read(path: Path) -> Contents:
-    return tensor_file.mapped(path) if is_large(path) else read(path)
+    return tensor_file.mapped(path) if path.suffix != SHARDS and is_large(path) else read(path)
 
 
 def recover(path: Path) -> None:
@@ -104,14 +120,46 @@ def recover(path: Path) -> None:
 
     Otherwise the next save would keep the damaged one and drop the whole one.
     """
-    whole, _ = _newest(path, lambda file: ({}, verify(file)))
+    path = place(path)
+    whole, _ = _newest(path, lambda file: ({}, _verified(file)))
     if whole != path:
+        if path.suffix == SHARDS:
+            shutil.rmtree(path, ignore_errors=True)
         whole.replace(path)
 
 
 def read(path: Path) -> Contents:
     """Tables and state of the checkpoint at ``path`` and no other; raises DamagedError where it is not whole."""
-    return tensor_file.read(path)
+    if path.suffix != SHARDS:
+        return tensor_file.read(path)
+    from murp.runs import shards  # what it stands on takes a second to import
+
+    return shards.read(path)
+
+
+def state_of(path: Path) -> dict[str, Any]:
+    """The state of a checkpoint, of which no table stays in memory; otherwise as :func:`load`."""
+    return _newest(place(path), lambda file: ({}, _verified(file)))[1][1]
+
+
+def shapes_of(path: Path) -> dict[str, list[int]]:
+    """The shape of each table of a checkpoint that :func:`state_of` has found whole."""
+    path = place(path)
+    path = path if path.exists() else previous(path)
+    if path.suffix != SHARDS:
+        return {name: list(table.shape) for name, table in tensor_file.header(path)[1].items()}
+    from murp.runs import shards
+
+    return shards.shapes(path)
+
+
+def _verified(path: Path) -> dict[str, Any]:
+    """The state of the checkpoint at ``path`` and no other; raises DamagedError where it is not whole."""
+    if path.suffix != SHARDS:
+        return verify(path)
+    from murp.runs import shards
+
+    return shards.verify(path)
 
 
 def _newest(path: Path, read: Callable[[Path], Contents]) -> tuple[Path, Contents]:

@@ -7,6 +7,8 @@ graph/             the integer-coded graph with its names
 metrics.jsonl      a line for every epoch
 last.safetensors   newest weights, the optimizer's tables and the state of training
 best.safetensors   weights of the best validation, where there was one
+last.shards/, best.shards/
+                   the same of a run of many ranks, a file a rank; see :mod:`murp.runs.shards`
 last.previous.safetensors, best.previous.safetensors
                    the checkpoints before those, for when they are damaged
 lock               held by the process that trains; see :mod:`murp.runs.lock`
@@ -27,12 +29,13 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 import murp
 from murp.commands import command
@@ -67,12 +70,14 @@ def create(
     trained: dict[str, Any] | None = None,
     recipe: str | None = None,
     extended: dict[str, Any] | None = None,
+    write: Callable[[Path, dict[str, Tensor], dict[str, Any]], None] = checkpoint.write,
 ) -> None:
     """Make a new run folder with its first checkpoint, whole or not at all; one that exists is refused.
 
     ``like``: a run folder of the same graph, whose files are copied, which is quicker than coding them again.
     ``trained``: of an imported run, the environment it was trained in, where that is known. ``recipe``: why its
-    settings are what they are, where recipe auto decided. ``extended``: what was added to which run.
+    settings are what they are, where recipe auto decided. ``extended``: what was added to which run. ``write``: how the
+    checkpoint is written.
     """
     refuse_existing(path)
     with new_folder(path, RunError) as part:
@@ -86,7 +91,7 @@ def create(
             graph.save(part / GRAPH)
         else:
             shutil.copytree(like / GRAPH, part / GRAPH)
-        checkpoint.write(part / LAST, model.parameters, bind(state, config))
+        write(part / LAST, model.parameters, bind(state, config))
         (part / METRICS).touch()
 
 

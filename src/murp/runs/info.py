@@ -86,9 +86,9 @@ class Info:
 def info(path: Path) -> Info:
     """Read a run folder."""
     config, graph = folder.read_config(path), folder.read_graph(path)
-    tables, state = checkpoint.load(path / folder.LAST)
+    state = checkpoint.state_of(path / folder.LAST)
     state = checked(state, config, path / folder.LAST, path / folder.CONFIG)
-    shapes = {name: list(values.shape) for name, values in tables.items()}
+    shapes = checkpoint.shapes_of(path / folder.LAST)
     return Info(
         path,
         config,

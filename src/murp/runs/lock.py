@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,6 +47,9 @@ def locked(path: Path) -> Iterator[None]:
             for name in (folder.LAST, folder.BEST, folder.METRICS, folder.CONFIG):
                 for left in parts(path / name):
                     left.unlink()
+            for name in (folder.LAST, folder.BEST):
+                for left in parts(checkpoint.shards_of(path / name)):
+                    shutil.rmtree(left)
         except OSError as error:
             raise folder.unwritable(path / folder.LOCK, error) from error
         _held[path] = whole

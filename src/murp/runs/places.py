@@ -16,7 +16,7 @@ from murp.runs import folder
 
 HOME = Path("runs")
 # Where a run was trained changes nothing of what it is.
-OF_THE_MACHINE = ("device", "engine")
+OF_THE_MACHINE = ("device", "engine", "slices")
 
 
 def free_place(config: Config) -> Path:

@@ -58,16 +58,28 @@ class Run:
         path: Path,
         config: Config,
         graph: KnowledgeGraph,
-        model: Model,
+        model: Model | Callable[[], Model],
         state: dict[str, Any],
         checkpoint: Checkpoint | None = None,
     ) -> None:
+        """``model`` may be how to get it: then it is read when it is first asked for."""
         self.path = path
         self.checkpoint = checkpoint  # which of them the weights are, where they come from one
         self.config = config
         self.graph = graph
-        self.model: Any = model
+        self.given_model = model
         self.state = state
+
+    @property
+    def model(self) -> Any:
+        """The model with its weights."""
+        if not isinstance(self.given_model, Model) and callable(self.given_model):
+            self.given_model = self.given_model()
+        return self.given_model
+
+    @model.setter
+    def model(self, model: Any) -> None:
+        self.given_model = model
 
     def _repr_html_(self) -> str:
         state = self.state

@@ -130,6 +130,23 @@ def digest(path: Path) -> tuple[str, int]:
         return str(metadata.get("checksum", "")), checked_state(path, metadata, metadata.get("checksum", ""))["epoch"]
 
 
+def header(path: Path) -> tuple[dict[str, Any], dict[str, Place]]:
+    """The state in a checkpoint, and where its tables stand; whether those are whole is not looked at."""
+    with _opened(path) as file:
+        metadata, tables = _contents(file)
+        return checked_state(path, metadata, metadata["checksum"]), tables
+
+
+def read_rows(path: Path, name: str, start: int, out: Tensor) -> None:
+    """Fill ``out`` (n, …), contiguous and on the CPU, with the rows of a table from ``start`` on."""
+    with _opened(path) as file:
+        table = _contents(file)[1][name]
+        a_row = out[:1].nbytes
+        file.seek(table.begin + start * a_row)
+        if out.nbytes and file.readinto(out.numpy().reshape(-1).view(np.uint8).data) != out.nbytes:
+            raise ValueError(f"it ends within the table {name}")
+
+
 def checked_state(path: Path, metadata: dict[str, str], tables: str) -> dict[str, Any]:
     """The state in a checkpoint's metadata; ``tables`` is the checksum of the tables found beside them."""
     state_text = metadata["state"]
@@ -178,7 +195,7 @@ def _opened(path: Path) -> Iterator[BufferedReader]:
         raise DamagedError(f"{path} is damaged: it cannot be read ({error!r}).") from error
 
 
-class _Table(NamedTuple):
+class Place(NamedTuple):
     """Where a table stands in the file."""
 
     shape: list[int]
@@ -187,7 +204,7 @@ class _Table(NamedTuple):
     end: int
 
 
-def _contents(file: BufferedReader) -> tuple[dict[str, str], dict[str, _Table]]:
+def _contents(file: BufferedReader) -> tuple[dict[str, str], dict[str, Place]]:
     """The metadata, and where each table stands; a ValueError where tables and file do not fit each other."""
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
@@ -197,7 +214,7 @@ def _contents(file: BufferedReader) -> tuple[dict[str, str], dict[str, _Table]]:
     metadata = header.pop("__metadata__")
     tables, end = {}, 8 + length
     for name, about in sorted(header.items(), key=lambda entry: entry[1]["data_offsets"]):
-        table = _Table(about["shape"], DTYPES[about["dtype"]], *(8 + length + place for place in about["data_offsets"]))
+        table = Place(about["shape"], DTYPES[about["dtype"]], *(8 + length + place for place in about["data_offsets"]))
         if any(type(number) is not int or number < 0 for number in table.shape):
             raise ValueError(f"the table {name} cannot have the shape {table.shape}")
         if table.begin != end or table.end - table.begin != math.prod(table.shape) * table.dtype.itemsize:

@@ -23,7 +23,11 @@ def first_guess(model: Model, growth: Growth) -> None:
     the table and put back into its space. It is right for every model, since the model itself says where it looks for
     an answer. Entities of which all neighbours are new begin at these, once they have begun; others, and new relations,
     keep their initial values.
+
+    Plain numbers (biases) begin at the mean of old entities with about as many facts. The best answers are often
+    well-known entities, and their biases would put the new one among the answers to everything.
     """
+    _usual_numbers(model, growth)
     graph = growth.graph
     first = graph.num_entities - growth.entities
     asked = graph.with_reciprocals(growth.facts).astype(np.int64)
@@ -75,16 +79,29 @@ def _begin(model: Model, sources: Indices, targets: Indices) -> None:
     source, target = (torch.from_numpy(np.asarray(of)).to(model.device) for of in (sources, targets))
     rows, place = torch.unique(target, return_inverse=True)
     for table in model.tables:
-        if table.of == "entity":
+        if table.of == "entity" and table.shape:
             values = model.parameters[table.name]
             total = values.new_zeros(len(rows), *values.shape[1:]).index_add_(0, place, values[source])
             counts = torch.bincount(place).view(-1, *[1] * (values.dim() - 1))
             values[rows] = _within(table, total / counts)
 
 
+def _usual_numbers(model: Model, growth: Growth) -> None:
+    """Give new entities the mean numbers of old ones with as many facts, to the next power of 2; of all without any."""
+    first = growth.graph.num_entities - growth.entities
+    facts = np.bincount(growth.graph.train[:, [0, 2]].ravel(), minlength=growth.graph.num_entities)
+    kinds = torch.from_numpy(np.log2(np.maximum(facts, 1)).astype(np.int64)).to(model.device)
+    old, new = kinds[:first], kinds[first:]
+    counts = torch.bincount(old, minlength=int(kinds.max()) + 1)
+    for table in model.tables:
+        if table.of == "entity" and not table.shape:
+            values = model.parameters[table.name]
+            total = values.new_zeros(len(counts)).index_add_(0, old, values[:first])
+            means = torch.where(counts > 0, total / counts.clamp(min=1), values[:first].mean())
+            values[first:] = means[new]
+
+
 def _within(table: Table, means: Tensor) -> Tensor:
-    """Means (n, …) as points of the table's space; a plain number is one."""
-    if not table.shape:
-        return means
+    """Means (n, …) as points of the table's space."""
     found: Tensor = table.geometry.project(means.flatten(1)).view(means.shape)
     return found

@@ -32,7 +32,7 @@ from murp.runs.settings import checked
 from murp.training.job import Job
 from murp.training.loop import WRITERS, finished, fit
 from murp.training.progress import Named, Silent, usual
-from murp.training.start import configure, new_model, resume
+from murp.training.start import check_reading, configure, new_model, resume
 from murp.training.state import State
 from murp.training.trials import Sweep, differing, ranked, run_names
 
@@ -77,6 +77,7 @@ def try_all(
     if not settings:
         raise ConfigError("a sweep needs at least one combination of settings.")
     _check_one_graph(settings)
+    check_reading(graph, settings[0])
     loaded, config = configure(graph, settings[0], "sweep")
     configs = [config, *(configure(loaded, chosen, "sweep")[1] for chosen in settings[1:])]
     names = run_names(settings)
@@ -191,7 +192,7 @@ def _go_on(path: Path, config: Config, graph: KnowledgeGraph, progress: Silent) 
     """A run that stands in its folder already, trained to its end where it is not; one that diverged does so again."""
     last = path / folder.LAST
     try:
-        state = checked(checkpoint.load(last)[1], config, last, path / folder.CONFIG)
+        state = checked(checkpoint.state_of(last), config, last, path / folder.CONFIG)
         if not finished(config, State.from_dict(state, last)):
             resume(path, progress=Named(progress, path))
     except MurpError as error:

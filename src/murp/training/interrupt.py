@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from types import FrameType, TracebackType
 from typing import Any
 
 
 class Interrupt:
-    """While active, the first SIGINT or SIGTERM sets ``requested``; a second one stops at once."""
+    """While active, the first SIGINT or SIGTERM sets ``requested``; a second one stops at once.
 
-    def __init__(self) -> None:
+    What comes within ``again`` seconds of the first is not a second one.
+    """
+
+    def __init__(self, again: float = 0.0) -> None:
         self.requested = False
+        self.again, self.asked = again, 0.0
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupt:
@@ -29,6 +34,8 @@ class Interrupt:
             signal.signal(number, handler)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self.requested:
+        now = time.monotonic()
+        if self.requested and now - self.asked >= self.again:
             raise KeyboardInterrupt
-        self.requested = True
+        if not self.requested:
+            self.requested, self.asked = True, now

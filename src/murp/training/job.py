@@ -5,12 +5,13 @@ from __future__ import annotations
 import reprlib
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from murp.config import Config
+from murp.distributed.ranks import Ranks
 from murp.engines import Task
 from murp.errors import NotFiniteError, RunError
 from murp.graph import KnowledgeGraph
@@ -19,11 +20,26 @@ from murp.runs import folder
 from murp.training.sampler import Sampler, fewer_steps
 from murp.training.state import State
 
+if TYPE_CHECKING:
+    from murp.distributed.saving import Saver
+
 
 class Job:
     """One run in training: its folder, its settings, its model, how it is trained and how far it has come."""
 
-    def __init__(self, path: Path, config: Config, graph: KnowledgeGraph, model: Model, state: State) -> None:
+    def __init__(
+        self,
+        path: Path,
+        config: Config,
+        graph: KnowledgeGraph,
+        model: Model,
+        state: State,
+        ranks: Ranks | None = None,
+        saver: Saver | None = None,
+    ) -> None:
+        """``ranks`` train it together; ``saver`` writes its checkpoints, where each has its own rows."""
+        self.ranks = ranks or Ranks()
+        self.saver = saver
         self.path = path
         self.config = config
         self.graph = graph

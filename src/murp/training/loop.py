@@ -17,6 +17,7 @@ from torch import Tensor
 
 from murp.commands import command
 from murp.config import Config
+from murp.distributed.ranking import Counting
 from murp.engines import Chunk, Engine
 from murp.errors import DivergedError, NotFiniteError, RunError
 from murp.evaluation import KnownFacts, evaluate
@@ -32,6 +33,8 @@ from murp.training.progress import Silent
 from murp.training.schedule import PLATEAU, learning_rate
 from murp.training.state import State
 
+# Seconds in which a second Ctrl-C is the first one again: a terminal sends it to every rank, and torchrun does too.
+ENOUGH = 5.0
 # Checkpoints of runs side by side are written by so many threads.
 WRITERS = 4
 # Epochs of a small graph last milliseconds: their lines of metrics.jsonl go to the file once in so many seconds.
@@ -40,6 +43,8 @@ METRICS_EVERY = 1.0
 
 class Interrupted(KeyboardInterrupt):
     """Training was asked to stop and has written a checkpoint; the message says how to go on."""
+
+    silent = False  # whether another process says it
 
 
 class Work:
@@ -70,18 +75,18 @@ def fit(jobs: Sequence[Job], engine: Engine, progress: Silent) -> None:
     ``failure`` set; if none is left, the failure is raised.
     """
     lead = jobs[0]
-    config, state, sampler = lead.config, lead.state, lead.sampler
+    config, state, sampler, ranks = lead.config, lead.state, lead.sampler, lead.ranks
     known = KnownFacts.of(lead.graph)
     for job, optimizer in zip(jobs, engine.states, strict=True):
         job.optimizer = optimizer
-    boards = [tensorboard.writer(job.path) if job.config.tensorboard else None for job in jobs]
+    boards = [tensorboard.writer(job.path) if job.config.tensorboard and ranks.first else None for job in jobs]
     saved = noted = time.monotonic()
     progress.watch(lead.path, lead.graph, lead.model)
     progress.start(state, sampler.steps_before(state.chunk), sampler.steps, config.epochs)
     try:
         # Leaving the pool waits for what is still being written.
         with (
-            Interrupt() as interrupt,
+            Interrupt(ENOUGH if ranks.size > 1 else 0.0) as interrupt,
             ThreadPoolExecutor(min(WRITERS, len(jobs)), "checkpoints") as disk,
             # An engine with threads of its own leaves PyTorch little to do, and nothing worth a spinning wait.
             contextlib.nullcontext() if engine.name == "torch" else torch_alone(),
@@ -89,6 +94,7 @@ def fit(jobs: Sequence[Job], engine: Engine, progress: Silent) -> None:
             while not finished(config, state):
                 rates = [learning_rate(job.config, job.state) for job in jobs]
                 running: Work | None = None
+                stop = False
                 began = time.monotonic()
                 for index in range(state.chunk, sampler.chunks):
                     chunks = [job.sampler.chunk(state.epoch, index) for job in jobs]
@@ -101,10 +107,11 @@ def fit(jobs: Sequence[Job], engine: Engine, progress: Silent) -> None:
                     if running is not None:
                         began = _settle(jobs, running, began, progress)
                     running = work
-                    if interrupt.requested:
+                    stop, due = ranks.agreed(interrupt.requested, time.monotonic() - saved >= config.save_every)
+                    if stop:
                         break
                     # An epoch of a large graph lasts longer than one would like to lose.
-                    if index + 1 < sampler.chunks and time.monotonic() - saved >= config.save_every:
+                    if index + 1 < sampler.chunks and due:
                         _settle(jobs, running, began, progress)
                         running = None
                         for job in jobs:
@@ -113,14 +120,15 @@ def fit(jobs: Sequence[Job], engine: Engine, progress: Silent) -> None:
                         began = saved = time.monotonic()
                 if running is not None:
                     _settle(jobs, running, began, progress)
-                if interrupt.requested:
+                (stop,) = ranks.agreed(stop or interrupt.requested)
+                if stop:
                     for job in jobs:
                         _save_last(job, disk)
                         _wait(job)
                     raise Interrupted(f"stopped in epoch {state.epoch + 1}; {_how_to_go_on(jobs)}")
 
                 last = state.epoch + 1 == config.epochs
-                due = last or time.monotonic() - saved >= config.save_every
+                (due,) = ranks.agreed(last or time.monotonic() - saved >= config.save_every)
                 for job, lr, board in zip(jobs, rates, boards, strict=True):
                     record = _finish_epoch(job, lr, known, disk)
                     if record is None:
@@ -190,7 +198,7 @@ def _finish_epoch(job: Job, lr: float, known: KnownFacts, disk: ThreadPoolExecut
         try:
             record["valid"] = _validate(job, known, disk)
         except NotFiniteError:
-            job.failure = _diverged(job, state.epoch, "a score")
+            job.failure = job.failure or _diverged(job, state.epoch, "a score")
             return None
     record["seconds"] = round(state.seconds, 3)
     job.records.append(record)
@@ -199,6 +207,8 @@ def _finish_epoch(job: Job, lr: float, known: KnownFacts, disk: ThreadPoolExecut
 
 def _write_metrics(job: Job) -> None:
     """What has been noted since the last time; raises where another folder has taken the place of the job's."""
+    if not job.ranks.first:
+        return
     check_held(job.path)
     records, job.records = job.records, []
     if records:
@@ -209,7 +219,12 @@ def _validate(job: Job, known: KnownFacts, disk: ThreadPoolExecutor) -> dict[str
     """Evaluate on valid (never test) and keep the weights if they are the best so far."""
     state = job.state
     began = time.monotonic()
-    report = evaluate(job.model, job.graph, "valid", known=known)
+    counting = None
+    if job.saver is not None:
+        if not _is_finite(job):
+            raise NotFiniteError("some rank's parameters are not finite")
+        counting = Counting(job.ranks, job.model)
+    report = evaluate(job.model, job.graph, "valid", known=known, counting=counting)
     state.seconds += time.monotonic() - began
     if state.best_mrr is None or report.mrr > state.best_mrr:
         state.best_mrr, state.best_epoch, state.stale = report.mrr, state.epoch, 0
@@ -237,8 +252,11 @@ def _save(job: Job, name: str, disk: ThreadPoolExecutor) -> None:
     _wait(job)
     # What is evaluated needs no optimizer; what is continued does.
     kept = job.model.parameters | (job.optimizer if name == folder.LAST else {})
-    tables = {table: values.detach().cpu() for table, values in kept.items()}
     state = bind(job.state.to_dict(), job.config)
+    if job.saver is not None:
+        job.saver.save(job.path / name, kept, state)
+        return
+    tables = {table: values.detach().cpu() for table, values in kept.items()}
     job.written = disk.submit(checkpoint.save, job.path / name, tables, state)
     if job.model.device.type == "cpu":
         _wait(job)
@@ -255,9 +273,11 @@ def _is_finite(job: Job) -> bool:
     """Whether every parameter and all that the optimizer keeps is; if not, the job fails."""
     if job.failure is None:
         infinite = [name for name, values in job.optimizer.items() if not bool(values.isfinite().all())]
-        if infinite or job.model.broken():
+        found = [f"the optimizer's table {name}" for name in infinite] + [f"parameter {n}" for n in job.model.broken()]
+        said = [what for one in job.ranks.gathered(found) for what in one]
+        if said:
             epoch = max(job.state.epoch + bool(job.state.chunk), 1)
-            job.failure = _diverged(job, epoch, f"the optimizer's table {', '.join(infinite)}")
+            job.failure = _diverged(job, epoch, said[0])
     return job.failure is None
 
 

@@ -36,6 +36,7 @@ from murp.training.sampler import Sampler
 # Chosen on valid facts about held-out entities (benchmarks/extending.py): MuRP by SGD, RESCAL by Adagrad.
 EPOCHS = 10  # by SGD
 LARGE = 2048  # questions of a step by SGD, whose learning rate grows with the batch: a row moves as it did in training
+AMONG_ALL = 2  # questions of background for each new one where every entity is a candidate
 STEPS = 40  # by other optimizers, at least: their steps are as long in a small batch as in a large one
 Say = Callable[[int], None]
 
@@ -164,7 +165,7 @@ def _background(task: Task, growth: Growth, new: int, old: int) -> int:
     if not growth.entities:
         return 0
     if not task.objective.sampled:  # every question has all new entities among its candidates
-        return min(old, new)
+        return min(old, AMONG_ALL * new)
     return min(old, (new + old) * growth.entities // growth.graph.num_entities)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from torch import Tensor
 from murp import display, engines, models
 from murp.commands import command
 from murp.config import Config
+from murp.distributed.ranks import Ranks, join, launched, restarted
+from murp.distributed.shares import Share, initialise
 from murp.errors import ConfigError, MurpError, RunError
 from murp.graph import KnowledgeGraph
 from murp.graph.shape import shape
@@ -44,11 +47,22 @@ def train(
     **settings: Any,
 ) -> Run:
     """Train a model on a graph and return the run with its best weights; :func:`murp.train` says it all."""
-    graph, given, why = decided(graph, dict(settings))
-    graph, config = configure(graph, given)
-    path = place_for(out, config, graph, reuse=reuse)
-    if reuse and os.path.isfile(path / folder.CONFIG):
+    ranks = join()
+    with ranks.together():
+        check_reading(graph, settings)
+        graph, given, why = decided(graph, dict(settings))
+        graph, config = configure(graph, given)
+        if launched() and out is None:
+            raise ConfigError(
+                "with torchrun give --out, the run folder: where ranks are started again they look there."
+            )
+        path = place_for(out, config, graph, reuse=reuse)
+    if (reuse or restarted()) and os.path.isfile(path / folder.CONFIG):
         return _again(path, config, graph, progress or usual())
+    if ranks.size > 1 or config.slices:
+        from murp.training import sharded
+
+        return sharded.begin(path, config, graph, ranks, progress or usual(), why)
     model = new_model(config, graph)
     job = Job(path, config, graph, model, State())
     engine = engines.build(config.engine, [job.task])
@@ -72,11 +86,15 @@ def _again(path: Path, config: Config, graph: KnowledgeGraph, progress: Silent) 
             f"{path} exists already: it holds {other}. Choose another folder, continue that run "
             f"(`{command('train', '--resume', path)}`, murp.resume in Python), or remove it."
         )
-    last = path / folder.LAST
+    last, config = path / folder.LAST, folder.read_config(path)
     if not finished(
-        config, State.from_dict(checked(checkpoint.load(last)[1], config, last, path / folder.CONFIG), last)
+        config, State.from_dict(checked(checkpoint.state_of(last), config, last, path / folder.CONFIG), last)
     ):
         return resume(path, progress=progress)
+    if config.slices:
+        from murp.training import sharded
+
+        return sharded.opened(path, config, graph)
     return load(path, device=config.device, graph=graph)
 
 
@@ -95,6 +113,18 @@ def resume(
     path = Path(path)
     asked = {"epochs": epochs, "patience": patience}
     changes = {name: value for name, value in asked.items() if value is not None}
+    ranks = join()
+    with ranks.together():
+        stored = folder.read_config(path)
+        if ranks.size > 1 and not stored.slices:
+            raise RunError(
+                f"{path} was begun by one process, whose checkpoints are not made for many. Continue it without "
+                "torchrun, or train a new run with it."
+            )
+    if stored.slices:
+        from murp.training import sharded
+
+        return sharded.go_on(path, changes, ranks, progress or usual())
     with locked(path):
         config = _resume(path, changes, progress or usual())
     return load(path, device=config.device)
@@ -103,18 +133,11 @@ def resume(
 def _resume(path: Path, changes: dict[str, Any], progress: Silent) -> Config:
     """Train a locked run to its end; its settings."""
     stored, graph = folder.read_config(path), folder.read_graph(path)
-    config = stored.replace(**changes)
-    if config.epochs != stored.epochs and "epochs" not in config.free():
-        raise ConfigError(
-            f"the number of epochs cannot change on resuming: the {config.lr_schedule} schedule depends on it."
-        )
+    config = changed(stored, changes)
     checkpoint.recover(path / folder.LAST)
     model, values, optimizer = load_trained(path / folder.LAST, config, graph)
     state = State.from_dict(values, path / folder.LAST)
-    if config.epochs != stored.epochs and config.epochs < state.epoch:
-        raise ConfigError(f"{path} has {state.epoch} epochs behind it already; {config.epochs} would be fewer.")
-    if config != stored and stopped_early(config, state):
-        raise RunError(f"{path} {ended_early(path, config, state, **changes)} Nothing was trained or changed.")
+    check_changes(path, stored, config, state, changes)
     check_usable(graph, config)
     if checkpoint.exists(path / folder.BEST):
         checkpoint.recover(path / folder.BEST)
@@ -130,6 +153,24 @@ def _resume(path: Path, changes: dict[str, Any], progress: Silent) -> Config:
     if not finished(config, state):
         fit([job], engine, progress)
     return config
+
+
+def changed(stored: Config, changes: dict[str, Any]) -> Config:
+    """The settings of a run with those ``changes`` that are asked for when it is continued."""
+    config = stored.replace(**changes)
+    if config.epochs != stored.epochs and "epochs" not in config.free():
+        raise ConfigError(
+            f"the number of epochs cannot change on resuming: the {config.lr_schedule} schedule depends on it."
+        )
+    return config
+
+
+def check_changes(path: Path, stored: Config, config: Config, state: State, changes: dict[str, Any]) -> None:
+    """Raise where a run that stands at ``state`` cannot be continued with the settings that have changed."""
+    if config.epochs != stored.epochs and config.epochs < state.epoch:
+        raise ConfigError(f"{path} has {state.epoch} epochs behind it already; {config.epochs} would be fewer.")
+    if config != stored and stopped_early(config, state):
+        raise RunError(f"{path} {ended_early(path, config, state, **changes)} Nothing was trained or changed.")
 
 
 def _restore(state: dict[str, Tensor], stored: dict[str, Tensor], file: Path) -> None:
@@ -192,6 +233,19 @@ def decided(
     return graph, {**choice.settings, **settings, "recipe": choice.recipe}, choice.why
 
 
+def check_reading(graph: KnowledgeGraph | str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
+    """Raise where ``settings`` say that a graph that is there already be read otherwise: a run would record that."""
+    if not isinstance(graph, KnowledgeGraph):
+        return
+    own = {"split_seed": graph.split_seed, "columns": str(graph.columns), "no_header": not graph.columns.header}
+    for name, value in own.items():
+        if settings.get(name, value) not in (value, getattr(Config, name)):
+            raise ConfigError(
+                f"{name} says how data is read, and the graph is there already: leave it out, or give the name or the "
+                "path of the data in the graph's place."
+            )
+
+
 def configure(
     graph: KnowledgeGraph | str | os.PathLike[str], settings: dict[str, Any], where: str = "train"
 ) -> tuple[KnowledgeGraph, Config]:
@@ -242,12 +296,17 @@ def check_usable(graph: KnowledgeGraph, config: Config) -> None:
         raise ConfigError("tensorboard is not installed: pip install 'murp[tensorboard]'.")
 
 
-def new_model(config: Config, graph: KnowledgeGraph) -> Model:
-    """A model with its initial values, on its device."""
+def new_model(config: Config, graph: KnowledgeGraph, ranks: Ranks | None = None) -> Model:
+    """A model with its initial values, on its device; where there are ``ranks``, with the rows of this one."""
     device = resolve_device(config.device)
     model = models.from_config(config, graph.num_entities, graph.num_relations)
     try:
-        model.initialise(config.seed, config.initial_scale).to(device)
+        if ranks is None:
+            model.initialise(config.seed, config.initial_scale)
+        else:
+            share = Share(graph.num_entities, ranks.rank, ranks.size)
+            initialise(model, share, config.seed, config.initial_scale)
+        model.to(device)
     except (MemoryError, RuntimeError, OverflowError) as error:
         numbers = sum(model.rows_of(table) * math.prod(table.shape) for table in model.tables)
         raise MurpError(

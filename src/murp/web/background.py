@@ -12,7 +12,7 @@ from typing import Self
 from murp.web.door import Server
 from murp.web.server import address_of
 
-PATIENCE = 5.0  # seconds for the server to end
+PATIENCE = 5.0  # seconds for the server to end, beside those that it gives to requests
 
 
 class Background:
@@ -34,7 +34,7 @@ class Background:
     def close(self) -> None:
         """End the server; what is closed already stays so."""
         self._server.should_exit = True
-        self._thread.join(PATIENCE)
+        self._thread.join(PATIENCE + self._server.grace)
         self._socket.close()
         _open.discard(self)
 

@@ -203,7 +203,7 @@ const start = guarded(async () => {
   const [about, entities] = await Promise.all([source.about(), source.entities()]);
   nameRuns(about.runs);
   Object.assign(shared, { about, entities, place: new Map(entities.ids.map((id, i) => [id, i])) });
-  $("about").textContent = $("about").title = `${about.graph.name} · ${about.runs.map((run) => run.title).join(", ")}`;
+  $("about").textContent = $("about").title = `${about.graph.name} · ${new Intl.ListFormat("en").format(about.runs.map((run) => run.title))}`;
   $("relation").append(...about.relations.map((r) => element("option", { value: r.id }, `${r.name} (${count(r.facts)})`)));
   for (const name of ["colour", "size"]) $(name).append(...about.columns.map((column) => element("option", { value: column.name }, column.name)));
   $("tree").disabled = about.hierarchy === null;

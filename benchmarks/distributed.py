@@ -1,0 +1,198 @@
+"""Many processes on one machine against one: the same losses and MRR, the work of each, the bytes between them.
+
+    python benchmarks/distributed.py --out results/distributed_cpu.json
+
+Every case is a process of its own, or several started by torchrun (gloo), and does the same steps of the same training:
+
+    plain     one process, the engine torch on two threads
+    1, 2, 4   so many ranks, batches cut into 4 slices; and 2 ranks with 2 slices, to be compared with plain
+
+Cases take turns. On a machine with two cores, quiet. Work is processor time of a rank; with 4 ranks on two cores the
+wall clock says nothing. Bytes are counted where tensors are handed to torch.distributed, computed from the batches
+alone (distinct remote rows × row bytes × 2 plus their numbers), and measured at the loopback device, which sees the
+traffic of every process of the machine.
+
+The more often a row occurs in a slice, the more work there is for a row that travels: with batches of 4,096 on WN18RR
+(`--batch-size 4096`) there is less of it, and on a graph of many millions of entities hardly a row occurs twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import measure
+from murp import models, threads
+from murp.config import Config
+from murp.distributed import ShardedEngine, join
+from murp.distributed.plan import cut, own_slices
+from murp.distributed.ranking import Counting
+from murp.distributed.shares import Share, initialise
+from murp.engines import Chunk, Task, TorchEngine
+from murp.engines.torch_engine import pieces
+from murp.evaluation import evaluate
+from murp.graph import KnowledgeGraph
+from murp.training.sampler import Sampler
+
+SETTINGS: dict[str, Any] = {"model": "murp", "dim": 40, "batch_size": 16384, "negatives": 50, "lr": 10.0}
+QUICK: dict[str, Any] = {**SETTINGS, "dim": 8, "batch_size": 64, "negatives": 5, "lr": 1.0}
+CASES: dict[str, tuple[int, int]] = {"plain": (1, 0), "1": (1, 4), "2": (2, 4), "4": (4, 4), "2 of 2": (2, 2)}
+STEPS, WARM = 8, 2  # of a case in one turn, and before it is measured
+
+
+def graph_of(data: str) -> KnowledgeGraph:
+    """The toy graph, or a dataset by name."""
+    return measure.toy_graph() if data == "toy" else KnowledgeGraph.load(data)
+
+
+def case(data: str, settings: dict[str, Any], slices: int, steps: int) -> dict[str, Any]:
+    """What one process of a case does and finds."""
+    ranks = join()
+    graph, config = graph_of(data), Config(**settings)
+    model = models.from_config(config, graph.num_entities, graph.num_relations)
+    share = Share(graph.num_entities, ranks.rank, ranks.size)
+    initialise(model, share, 0, config.initial_scale)
+    task = Task.of(config, model)
+    triples = graph.with_reciprocals(graph.train)
+    task.negatives.prepare(torch.from_numpy(triples), graph.num_entities, model.num_relations)
+    engine: Any = ShardedEngine(task, ranks, slices) if slices else TorchEngine(task)
+    sampler = Sampler(
+        triples, graph.num_entities, batch_size=config.batch_size, negatives=config.negatives, seed=0,
+        device=torch.device("cpu"), steps_a_chunk=WARM,
+    )  # fmt: skip
+    chunks = [sampler.chunk(0, i) for i in range(min(sampler.chunks, 1 + steps // WARM))]
+    losses = [engine.run([chunks[0]], [config.lr]).item()]
+    ranks.agreed(True)  # all begin together
+    sent, loopback, wall, work = ranks.sent, _loopback(), time.perf_counter(), time.process_time()
+    losses += [engine.run([chunk], [config.lr]).item() for chunk in chunks[1:]]
+    work, wall = time.process_time() - work, time.perf_counter() - wall
+    sent = ranks.sent - sent
+    ranks.agreed(True)
+    counting = Counting(ranks, model) if slices else None
+    report = evaluate(model, graph, "valid", counting=counting)
+    return {
+        "rank": ranks.rank,
+        "steps": sum(chunk.steps for chunk in chunks[1:]),
+        "seconds": wall,
+        "work": work,
+        "losses": losses,
+        "mrr": report.mrr,
+        "sent": sent,
+        "loopback": _loopback() - loopback,
+        "computed": _computed(task, ranks.rank, ranks.size, slices, chunks[1:], share) if slices else 0,
+    }
+
+
+def _loopback() -> int:
+    """Bytes that the loopback device has sent; 0 where the system does not tell."""
+    try:
+        lines = Path("/proc/net/dev").read_text().splitlines()
+        return next(int(line.split()[9]) for line in lines if line.strip().startswith("lo:"))
+    except (OSError, StopIteration, ValueError, IndexError):
+        return 0
+
+
+def _computed(task: Task, rank: int, size: int, slices: int, chunks: list[Chunk], share: Share) -> int:
+    """Bytes of the rows of other ranks that this rank's slices read, there and back, and of their numbers."""
+    model = task.model
+    row = sum(int(np.prod(table.shape)) for table in model.tables if table.of == "entity") * model.dtype.itemsize
+    total = 0
+    for chunk in chunks:
+        for positives, drawn in pieces(task, chunk):
+            places = cut(positives.shape[1], slices)
+            for step in range(len(positives)):
+                for number in own_slices(slices, rank, size):
+                    read = [positives[step, places[number]][:, [0, 2]].flatten(), drawn.objects[step, places[number]]]
+                    rows = np.unique(np.concatenate([part.numpy().ravel() for part in read]))
+                    remote = int((rows // share.length != rank).sum())
+                    total += remote * (2 * row + 4)
+    return total
+
+
+def started(name: str, options: Any, settings: dict[str, Any], steps: int, folder: Path) -> list[dict[str, Any]]:
+    """What the processes of a case found."""
+    size, slices = CASES[name]
+    given = [__file__, "--case", json.dumps([options.data, settings, slices, steps]), "--found", str(folder)]
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(size)] if slices else []
+    number = "1" if slices else "2"
+    environment = {**os.environ, "OMP_NUM_THREADS": number, "NUMBA_NUM_THREADS": number}
+    for old in folder.iterdir():
+        old.unlink()
+    subprocess.run([sys.executable, *launcher, *given], check=True, env=environment)
+    return sorted((json.loads(path.read_text()) for path in folder.iterdir()), key=lambda one: one["rank"])
+
+
+def summary(turns: dict[str, list[list[dict[str, Any]]]]) -> dict[str, Any]:
+    """Times and bytes of every case, and how they compare."""
+    figures: dict[str, Any] = {}
+    for name, found in turns.items():
+        steps = found[0][0]["steps"]
+        figures[name] = {
+            "seconds_a_step": measure.spread([max(one["seconds"] for one in turn) / steps for turn in found]),
+            "work_a_step_of_a_rank": measure.spread([max(one["work"] for one in turn) / steps for turn in found]),
+            "losses": found[0][0]["losses"],
+            "mrr": found[0][0]["mrr"],
+            "bytes_a_step": sum(one["sent"] for one in found[0]) / steps,
+            "bytes_a_step_computed": sum(one["computed"] for one in found[0]) / steps,
+            "bytes_a_step_loopback": max(one["loopback"] for one in found[0]) / steps,
+        }
+    one, four = figures["1"]["work_a_step_of_a_rank"], figures["4"]["work_a_step_of_a_rank"]
+    exact = [figures[name] for name in ("1", "2", "4")]
+    plain = figures["plain"]
+    figures["compared"] = {
+        "losses and MRR of 1, 2 and 4 ranks bit for bit": all(
+            (case["losses"], case["mrr"]) == (exact[0]["losses"], exact[0]["mrr"]) for case in exact
+        ),
+        "greatest relative difference of a loss to plain": max(
+            abs(a - b) / abs(b) for a, b in zip(exact[0]["losses"], plain["losses"], strict=True)
+        ),
+        "difference of the MRR to plain": exact[0]["mrr"] - plain["mrr"],
+        "work of a rank at 4, in quarters of one": 4 * four["median"] / one["median"],
+        "two ranks, in times of one process on two threads": measure.ratio(
+            {name: figures[name]["seconds_a_step"] for name in ("2 of 2", "plain")}, "2 of 2", "plain"
+        ),
+        "bytes of 2 ranks, of those computed": figures["2 of 2"]["bytes_a_step"]
+        / figures["2 of 2"]["bytes_a_step_computed"],
+        "bytes of 4 ranks, of those computed": figures["4"]["bytes_a_step"] / figures["4"]["bytes_a_step_computed"],
+    }
+    return figures
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run every case in turns."""
+    parser = measure.parser(__doc__)
+    parser.add_argument("--data", default="WN18RR")
+    parser.add_argument("--batch-size", type=int, default=SETTINGS["batch_size"])
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--case", help="of one process: data, settings, slices and steps as JSON")
+    parser.add_argument("--found", type=Path, help="of one process: where what it found goes")
+    options = parser.parse_args(arguments)
+    if options.case:
+        threads.use(int(os.environ["OMP_NUM_THREADS"]))
+        found = case(*json.loads(options.case))
+        (options.found / str(found["rank"])).write_text(json.dumps(found))
+        return 0
+    if options.quick:
+        options.data, options.turns = "toy", 1
+    settings, steps = (QUICK, WARM) if options.quick else ({**SETTINGS, "batch_size": options.batch_size}, STEPS)
+    turns: dict[str, list[list[dict[str, Any]]]] = {name: [] for name in CASES}
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(options.turns):
+            for name in CASES:
+                turns[name].append(started(name, options, settings, steps, Path(folder)))
+    about = {**settings, "data": options.data, "turns": options.turns, "cases (ranks, slices)": CASES}
+    measure.store(measure.result("distributed training on CPUs", about, summary(turns)), options.out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

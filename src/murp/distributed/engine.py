@@ -1,0 +1,220 @@
+"""The training step on many ranks, for any model and optimizer with an objective that draws false triples.
+
+Every rank holds some rows of the entities with their optimizer's state, and all relations and shared tables. In a step
+
+    1. the owners send the rows that a slice reads to the rank that computes it,
+    2. the slice's loss and gradients are those of :mod:`murp.engines.step` on these rows; a row that occurs often has
+       one gradient,
+    3. the gradients go back to the owners, those of relations and shared tables to every rank, in one message,
+    4. gradients are added up slice by slice, in their order, and the rows move.
+
+The rest of a batch never meets: all that depends on the number of ranks is where the rows lie. On the CPU PyTorch
+rounds the end of a tensor in another way than its middle, so rows are moved in whole blocks, filled up.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from murp import threads
+from murp.distributed.plan import OBJECT, SUBJECT, Slice, Step, plan
+from murp.distributed.ranks import Ranks
+from murp.distributed.shares import Share, apart, side_by_side, widths
+from murp.engines.engine import Chunk
+from murp.engines.step import loss_of, row_gradients
+from murp.engines.task import Task
+from murp.engines.torch_engine import pieces
+from murp.engines.updates import names_of, new_state, whole_gradient
+from murp.models.blocks import filled
+from murp.models.model import Rows, Table
+from murp.negatives import Drawn
+
+PLANNED = 16  # steps whose rows are asked for at once
+WHOLE = 64  # rows of a block: a multiple of every processor's vectors
+
+
+class ShardedEngine:
+    """Steps of one model whose entities lie on several ranks; ``model.parameters`` are those of this one."""
+
+    name = "sharded"
+
+    def __init__(self, task: Task, ranks: Ranks, slices: int) -> None:
+        self.task, self.model, self.ranks, self.slices = task, task.model, ranks, slices
+        self.share = Share(self.model.num_entities, ranks.rank, ranks.size)
+        self.columns = {of: widths(self.model, of) for of in ("entity", "relation", "shared")}
+        self.width = {of: sum(columns.values()) for of, columns in self.columns.items()}
+        self.state = new_state(task)
+        # What a slice sees: a model of the rows that it reads, and of no others.
+        self.seen = dataclasses.replace(task, model=copy.copy(self.model))
+
+    @property
+    def states(self) -> list[dict[str, Tensor]]:
+        """The optimizer's tables: of entities the rows of this rank."""
+        return [self.state]
+
+    def run(self, chunks: Sequence[Chunk], rates: Sequence[float]) -> Tensor:
+        """See :meth:`murp.engines.engine.Engine.run`; every rank is given the same chunk and has the same losses."""
+        (chunk,), (lr,) = chunks, rates
+        total = torch.zeros((), dtype=self.model.dtype, device=self.model.device)
+        every = self.model.num_relations if self.task.regularizer.reads_relations else None
+        number = 0
+        before = torch.get_num_threads()
+        threads.use_torch(1)  # more would cut tensors, and round at the cuts
+        try:
+            for positives, drawn in pieces(self.task, chunk):
+                for start in range(0, len(positives), PLANNED):
+                    some = slice(start, start + PLANNED)
+                    false = Drawn(drawn.objects[some], None if drawn.subjects is None else drawn.subjects[some])
+                    for step in plan(self.ranks, self.share, self.slices, positives[some], false, every):
+                        total += self.step(step, lr, (chunk.seed, number))
+                        number += 1
+        finally:
+            threads.use_torch(before)
+        return total[None]
+
+    @torch.no_grad()
+    def step(self, step: Step, lr: float, seed: tuple[int, int]) -> Tensor:
+        """One step; the mean loss of the batch before it."""
+        fetched = self._fetched(step)
+        found = [self._gradients(one, rows, (*seed, one.number)) for one, rows in zip(step.own, fetched, strict=True)]
+        entities, common = self._returned(step, found)
+        of_rows = entities.new_zeros(len(step.rows), self.width["entity"]).index_add_(0, step.place, entities)
+        self._move_entities(step, of_rows, lr)
+        return self._move_common(step, common, lr)
+
+    def _fetched(self, step: Step) -> list[Tensor]:
+        """The rows of entities (n, width) that each of this rank's slices reads."""
+        width = self.width["entity"]
+        tables = {name: self._flat(name).index_select(0, step.wanted) for name in self.columns["entity"]}
+        rows = side_by_side(tables).flatten()
+        incoming = [width * sum(one.asked[rank] for one in step.own) for rank in range(self.ranks.size)]
+        outgoing = [width * n for n in self._by_rank(step.counts, step)]
+        parts = self.ranks.exchange(rows, outgoing, incoming).view(-1, width)
+        lengths = [one.asked[rank] for rank in range(self.ranks.size) for one in step.own]
+        pieces_ = torch.split(parts, lengths)
+        slices = len(step.own)
+        return [torch.cat(pieces_[i::slices]) for i in range(slices)]
+
+    def _gradients(self, one: Slice, rows: Tensor, seed: tuple[int, int, int]) -> tuple[Tensor, Tensor]:
+        """The gradients of the entities' rows (n, width); those of relations, of shared tables, and the loss (m)."""
+        model = self.seen.model
+        relations = {name: self._flat(name).index_select(0, one.relations) for name in self.columns["relation"]}
+        shared = {name: self._flat(name) for name in self.columns["shared"]}
+        flat = {**apart(rows, self.columns["entity"]), **relations, **shared}
+        model.parameters = {
+            table.name: flat[table.name].reshape(-1, *table.shape).contiguous() for table in model.tables
+        }
+        model.num_entities, model.num_relations = len(rows), len(one.relations)
+
+        def loss(task: Task, *given: object) -> Tensor:
+            return loss_of(task, *given) * one.weight  # type: ignore[arg-type]
+
+        with self._training(seed):
+            value, touched = row_gradients(self.seen, one.positives, one.drawn, loss=loss)
+        whole = {name: whole_gradient(flat[name], parts) for name, parts in touched.items() if parts}
+        dense = {
+            of: side_by_side({name: whole.get(name, torch.zeros_like(flat[name])) for name in columns})
+            for of, columns in self.columns.items()
+            if columns
+        }
+        common = [dense[of].flatten() for of in ("relation", "shared") if of in dense]
+        return dense["entity"], torch.cat([*common, value.view(1)])
+
+    def _returned(self, step: Step, found: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, list[Tensor]]:
+        """The gradients (n, width) of this rank's rows, slice after slice, and of every slice what all ranks need."""
+        width, size = self.width["entity"], self.ranks.size
+        common = [values for _, values in found]
+        to: list[list[Tensor]] = [[] for _ in range(size)]
+        for one, (entities, _) in zip(step.own, found, strict=True):
+            for rank, part in enumerate(torch.split(entities, one.asked)):
+                to[rank].append(part.flatten())
+        messages = [part for parts in to for part in (*parts, *common)]
+        outgoing = [sum(map(len, (*parts, *common))) for parts in to]
+        lengths = [self.width["relation"] * n + self.width["shared"] + 1 for n in step.relation_counts]
+        rows, further = self._by_rank(step.counts, step), self._by_rank(lengths, step)
+        incoming = [width * a + b for a, b in zip(rows, further, strict=True)]
+        empty = torch.zeros(0, dtype=self.model.dtype, device=self.model.device)
+        came = self.ranks.exchange(torch.cat([empty, *messages]), outgoing, incoming)
+        parts = torch.split(came, [n for a, b in zip(rows, further, strict=True) for n in (width * a, b)])
+        return torch.cat(parts[::2]).view(-1, width), list(torch.split(torch.cat(parts[1::2]), lengths))
+
+    def _by_rank(self, numbers: list[int], step: Step) -> list[int]:
+        """Sums over the slices of each rank of ``numbers``, one for each slice that is not empty."""
+        found, begin = [], 0
+        for count in step.slices_of:
+            found.append(sum(numbers[begin : begin + count]))
+            begin += count
+        return found
+
+    def _move_entities(self, step: Step, gradient: Tensor, lr: float) -> None:
+        roles = {"subject": SUBJECT, "object": OBJECT}
+        parts = apart(gradient, self.columns["entity"])
+        for table in self.model.tables:
+            if table.of != "entity" or not table.trained:
+                continue
+            read = (step.roles & sum(roles[role] for role in table.roles if role in roles)) > 0
+            where, own = step.rows, parts[table.name]
+            if not bool(read.all()):
+                where, own = where[read], own[read]
+            if len(where):
+                self._move(table, where, own, lr)
+
+    def _move_common(self, step: Step, common: list[Tensor], lr: float) -> Tensor:
+        """Move relations and shared tables, on every rank alike; the loss."""
+        loss = common[0].new_zeros(())
+        shared = common[0].new_zeros(self.width["shared"])
+        of_relations = []
+        for values, count in zip(common, step.relation_counts, strict=True):
+            first = self.width["relation"] * count
+            of_relations.append(values[:first])
+            shared += values[first:-1]
+            loss += values[-1]
+        rows, place = torch.unique(step.relations, return_inverse=True)
+        width = self.width["relation"]
+        gradient = loss.new_zeros(len(rows), width).index_add_(0, place, torch.cat(of_relations).view(-1, width))
+        parts = {**apart(gradient, self.columns["relation"]), **apart(shared[None], self.columns["shared"])}
+        for table in self.model.tables:
+            if table.of != "entity" and table.trained:
+                self._move(table, rows if table.of == "relation" else rows.new_zeros(1), parts[table.name], lr)
+        return loss
+
+    def _move(self, table: Table, where: Tensor, gradient: Tensor, lr: float) -> None:
+        """The optimizer's step on the rows ``where``, each named once."""
+        count = len(where)
+        if table.of == "entity":  # how many rows there are depends on how many ranks there are
+            places = filled(torch.arange(count, device=where.device), -(-count // WHOLE) * WHOLE)
+            where, gradient = where[places], gradient[places]
+        values = self._flat(table.name)
+        names = names_of(self.task, table)
+        state: Rows = {short: self.state[name].index_select(0, where) for short, name in names.items()}
+        rows = values.index_select(0, where)
+        moved = self.task.optimizer.step(table.geometry, rows, gradient.contiguous(), state, lr)
+        values.index_copy_(0, where[:count], moved[:count])
+        for short, name in names.items():
+            self.state[name].index_copy_(0, where[:count], state[short][:count])
+
+    def _flat(self, name: str) -> Tensor:
+        """A table as rows of vectors."""
+        values = self.model.parameters[name]
+        return values.view(len(values), next(width[name] for width in self.columns.values() if name in width))
+
+    @contextmanager
+    def _training(self, seed: tuple[int, int, int]) -> Iterator[None]:
+        """The model in training, and dropout's random numbers a function of ``seed``: of chunk, step and slice."""
+        model = self.seen.model
+        device = [self.model.device] if self.model.device.type == "cuda" else []
+        with torch.random.fork_rng(device, enabled=bool(model.uses_chance)):
+            if model.uses_chance:
+                torch.manual_seed(int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> 1))
+            model.training = True
+            try:
+                yield
+            finally:
+                model.training = False

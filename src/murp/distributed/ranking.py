@@ -1,0 +1,77 @@
+"""Evaluation on many ranks: each scores its own candidates, and the counts are added.
+
+A score depends on its query and its candidate alone, to the bit (see :mod:`murp.models.blocks`), so that the ranks are
+those that one process finds by the same arithmetic.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import Tensor
+
+from murp.distributed.ranks import Ranks
+from murp.distributed.shares import Share, apart, side_by_side, widths
+from murp.evaluation.ranks import Protocol, batch_size, count, removed_cells
+from murp.graph import Indices, KnownFacts
+from murp.models.model import Model, Rows
+
+
+class Counting:
+    """Better and equal entities of queries, for :func:`murp.evaluation.ranks.rank`."""
+
+    def __init__(self, ranks: Ranks, model: Model) -> None:
+        self.ranks = ranks
+        self.share = Share(model.num_entities, ranks.rank, ranks.size)
+        self.model = copy.copy(model)
+        self.model.num_entities = len(self.share)
+
+    @torch.no_grad()
+    def __call__(
+        self, known: KnownFacts, subjects: Indices, relations: Indices, targets: Indices, protocol: Protocol
+    ) -> tuple[Tensor, Tensor]:
+        """(Q) each; NaN better where a score is NaN."""
+        size = batch_size(self.share.length, self.model.device)
+        parts = []
+        for start in range(0, len(subjects), size):
+            batch = slice(start, start + size)
+            removed = removed_cells(known, subjects[batch], relations[batch], targets[batch], protocol)
+            asked = [torch.from_numpy(numbers[batch]) for numbers in (subjects, relations, targets)]
+            parts.append(self._counted(*(numbers.to(self.model.device) for numbers in (*asked, removed))))
+        better, no_worse = torch.cat(parts, 1)
+        return better, no_worse - better - 1  # the target equals itself
+
+    def _counted(self, subjects: Tensor, relations: Tensor, targets: Tensor, removed: Tensor) -> Tensor:
+        """(2, B): entities that score above the target, and those that score no worse."""
+        query = self._rows(subjects), self.model.rows("relation", relations)
+        empty = torch.empty(len(subjects), 0, dtype=self.model.dtype, device=subjects.device)
+        scores = self.model.score_queries(*query) if len(self.share) else empty
+        mine = self._mine(targets)
+        own = scores.new_zeros(len(targets))
+        own[mine] = scores[mine, targets[mine] - self.share.start]
+        own = self.ranks.one_of(own)[:, None]
+        here = self._mine(removed[1])
+        cells = torch.stack([removed[0, here], removed[1, here] - self.share.start])
+        return self.ranks.total(count(scores, own, cells))
+
+    def _rows(self, entities: Tensor) -> Rows:
+        """The rows of some entities as subjects, from the ranks that have them."""
+        columns = {
+            name: width
+            for name, width in widths(self.model, "entity").items()
+            if name in {table.name for table in self.model.tables if "subject" in table.roles}
+        }
+        mine = self._mine(entities)
+        held = {
+            name: self.model.parameters[name].view(len(self.share), width)[entities[mine] - self.share.start]
+            for name, width in columns.items()
+        }
+        values = torch.zeros(len(entities), sum(columns.values()), dtype=self.model.dtype, device=entities.device)
+        values[mine] = side_by_side(held)
+        shapes = {table.name: table.shape for table in self.model.tables}
+        found = apart(self.ranks.one_of(values), columns)
+        return {name: rows.reshape(-1, *shapes[name]) for name, rows in found.items()}
+
+    def _mine(self, entities: Tensor) -> Tensor:
+        return (entities >= self.share.start) & (entities < self.share.stop)

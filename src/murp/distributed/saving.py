@@ -1,0 +1,161 @@
+"""Checkpoints of many ranks: every rank writes and reads its own rows.
+
+All ranks write into a folder beside the checkpoint. When every file is on the disk and was read back, the first rank
+puts the folder in the place of the one before. Where one rank fails, none is kept.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor, Shard
+
+from murp.commands import command
+from murp.distributed.ranks import Ranks
+from murp.distributed.shares import Share
+from murp.errors import RunError
+from murp.files import flush_folder
+from murp.models import Model
+from murp.optimizers.optimizer import TABLES
+from murp.runs import checkpoint, shards
+
+
+class Saver:
+    """Writes and reads the checkpoints of one model, whose rows are this rank's."""
+
+    def __init__(self, ranks: Ranks, model: Model) -> None:
+        self.ranks = ranks
+        self.entities = {table.name for table in model.tables if table.of == "entity"}
+        self.share = Share(model.num_entities, ranks.rank, ranks.size)
+        self.mesh = DeviceMesh("cpu", range(ranks.size)) if ranks.size > 1 else None
+
+    def save(self, path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
+        """Replace the checkpoint ``path`` of a run in progress; a failure says how to go on."""
+        with self.ranks.together():
+            try:
+                self.write(path, tables, state)
+            except OSError as error:
+                kept = "The previous checkpoint is untouched." if checkpoint.exists(path) else "None was written."
+                raise RunError(
+                    f"could not write {checkpoint.shards_of(path)}: {error}. {kept} Free some space or repair the "
+                    f"folder, then continue with `{command('train', '--resume', path.parent)}`, with torchrun or "
+                    "without it."
+                ) from error
+
+    def write(self, path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
+        """The same; raises OSError, on every rank."""
+        home = checkpoint.shards_of(path)
+        part = self._new_part(home)
+        try:
+            writer = shards.Writer(part, state, self.ranks.rank, self.ranks.size)
+            shards.save(self._whole(tables), writer, alone=self.ranks.size == 1)
+            if self.ranks.first:
+                _put(part, home)
+        except BaseException:
+            if self.ranks.first:
+                shutil.rmtree(part, ignore_errors=True)
+            raise
+
+    def newest(self, path: Path, *, repair: bool = True) -> dict[str, Any]:
+        """The state of the newest whole checkpoint; with ``repair`` the one before takes the place of a damaged one.
+
+        Ranks share the files out, to look whether they are whole.
+        """
+        home = checkpoint.shards_of(path)
+        faults = []
+        for place in (home, checkpoint.previous(home)):
+            try:
+                state, fault = shards.verify(place, rank=self.ranks.rank, size=self.ranks.size), None
+            except RunError as error:
+                state, fault = {}, str(error)
+            said = [text for text in self.ranks.gathered(fault) if text is not None]
+            if not said:
+                break
+            faults.append(said[0])
+        with self.ranks.together():
+            if len(faults) == 2 or (faults and not repair):
+                raise RunError(" The one before it does not help: ".join(faults))
+            if faults and self.ranks.first:
+                warnings.warn(f"{faults[0]} Using the checkpoint before it, {place.name}.", stacklevel=2)
+                shutil.rmtree(home, ignore_errors=True)
+                place.replace(home)
+        return state
+
+    def read(self, path: Path, names: dict[str, Tensor]) -> None:
+        """Fill the tables ``names`` with this rank's rows of the checkpoint ``path``."""
+        home = checkpoint.shards_of(path)
+        with self.ranks.together():
+            expected = {name: [self._rows(name, values), *values.shape[1:]] for name, values in names.items()}
+            found = shards.shapes(home)
+            if wrong := [name for name, shape in expected.items() if found.get(name) != shape]:
+                raise RunError(
+                    f"{home} does not fit its run: of {', '.join(wrong)} it has "
+                    f"{[found.get(name) for name in wrong]}, and the run {[expected[name] for name in wrong]}."
+                )
+        with self.ranks.together():
+            host = {name: values if values.device.type == "cpu" else values.cpu() for name, values in names.items()}
+            try:
+                shards.load(self._whole(host), shards.Reader(home), alone=self.ranks.size == 1)
+            except OSError as error:
+                raise RunError(f"{error}.") from error
+            for name, values in names.items():
+                if values is not host[name]:
+                    values.copy_(host[name])
+
+    def _new_part(self, home: Path) -> Path:
+        """A new folder beside ``home``, which the first rank makes and every rank is told of."""
+        part = home.parent / f".{home.name}.{secrets.token_hex(4)}.part"
+        refusal = None
+        if self.ranks.first:
+            try:
+                part.mkdir()
+            except OSError as error:
+                refusal = error.strerror
+        said, why = self.ranks.gathered((str(part), refusal))[0]
+        if why is not None:
+            raise OSError(why)
+        return Path(said)
+
+    def _whole(self, tables: dict[str, Tensor]) -> dict[str, Any]:
+        """The tables as torch.distributed.checkpoint knows them: those of entities as parts of larger ones."""
+        if self.mesh is None:
+            return dict(tables)
+        found: dict[str, Any] = {}
+        for name, values in tables.items():
+            values = values.detach()
+            if not self._sharded(name):
+                found[name] = values
+                continue
+            shape = torch.Size([self.share.rows, *values.shape[1:]])
+            stride = torch.empty(shape, device="meta").stride()
+            found[name] = DTensor.from_local(
+                values.cpu(), self.mesh, [Shard(0)], run_check=False, shape=shape, stride=stride
+            )
+        return found
+
+    def _rows(self, name: str, values: Tensor) -> int:
+        return self.share.rows if self._sharded(name) else len(values)
+
+    def _sharded(self, name: str) -> bool:
+        return name.removeprefix(TABLES).partition(".")[0] in self.entities
+
+
+def _put(part: Path, home: Path) -> None:
+    """The folder ``part`` in the place of ``home``, which becomes the one before; the one before that is removed."""
+    flush_folder(part)
+    older = checkpoint.previous(home)
+    aside = older.parent / f".{home.name}.{secrets.token_hex(4)}.part"
+    if home.exists():
+        if older.exists():
+            older.replace(aside)
+        home.replace(older)
+    part.replace(home)
+    flush_folder(home.parent)
+    shutil.rmtree(aside, ignore_errors=True)

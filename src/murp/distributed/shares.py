@@ -1,0 +1,102 @@
+"""Which rows of the entities a rank holds, and their initial values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from murp.geometry import PoincareBall
+from murp.models.model import Model, Rows, Table
+
+# Rows that are drawn at a time. PyTorch draws normal numbers sixteen at a time, so that blocks of whole sixteens give
+# what one draw of all rows would.
+BLOCK = 2**16
+SIXTEEN = 16
+
+
+@dataclass(frozen=True)
+class Share:
+    """Rows ``start`` … ``stop`` - 1 of ``rows``, the share of ``rank`` among ``size``: ``length`` each, the last fewer.
+
+    This is how torch.distributed cuts a tensor, so that its checkpoints know whose rows are whose.
+    """
+
+    rows: int
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def length(self) -> int:
+        return -(-self.rows // self.size)
+
+    @property
+    def start(self) -> int:
+        return min(self.rows, self.rank * self.length)
+
+    @property
+    def stop(self) -> int:
+        return min(self.rows, self.start + self.length)
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def starts(self) -> Tensor:
+        """The first row of every rank, and the number of rows (size + 1)."""
+        return (torch.arange(self.size + 1) * self.length).clamp(max=self.rows)
+
+
+def initialise(model: Model, share: Share, seed: int, scale: float) -> None:
+    """Give ``model`` the rows of its ``share``, with the values that :meth:`Model.initialise` draws for them.
+
+    Every rank draws every number, since a random generator cannot skip, but keeps a block of them at a time.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    model.first_row = share.start
+    model.parameters = {
+        table.name: _drawn(table, model, share, generator, scale)
+        if table.of == "entity"
+        else table.draw(model.rows_of(table), model.dtype, generator, scale)
+        for table in model.tables
+    }
+
+
+def _drawn(table: Table, model: Model, share: Share, generator: torch.Generator, scale: float) -> Tensor:
+    """The rows of a share of one table."""
+    if not _by_blocks(table):
+        return table.draw(share.rows, model.dtype, generator, scale)[share.start : share.stop].clone()
+    kept = torch.empty(len(share), *table.shape, dtype=model.dtype)
+    start = 0
+    while start < share.rows:
+        stop = min(share.rows, start + BLOCK)
+        if (share.rows - stop) * math.prod(table.shape) < SIXTEEN:  # fewer would be drawn in another way
+            stop = share.rows
+        rows = table.draw(stop - start, model.dtype, generator, scale)
+        first, last = max(start, share.start), min(stop, share.stop)
+        if first < last:
+            kept[first - share.start : last - share.start] = rows[first - start : last - start]
+        start = stop
+    return kept
+
+
+def _by_blocks(table: Table) -> bool:
+    """Whether rows drawn block by block are those that are drawn at once: not those of products, drawn part by part."""
+    return table.initial != "normal" or table.geometry.is_flat or isinstance(table.geometry, PoincareBall)
+
+
+def widths(model: Model, of: str) -> dict[str, int]:
+    """How many numbers a row has in each table of the entities, of the relations or shared by all."""
+    return {table.name: math.prod(table.shape) for table in model.tables if table.of == of}
+
+
+def side_by_side(rows: Rows) -> Tensor:
+    """Rows (n, m) of several tables as rows of one (n, Σ m)."""
+    values = list(rows.values())
+    return values[0] if len(values) == 1 else torch.cat(values, 1)
+
+
+def apart(values: Tensor, columns: dict[str, int]) -> Rows:
+    """The opposite: rows (n, m) of each table."""
+    return dict(zip(columns, torch.split(values, list(columns.values()), 1), strict=True))

@@ -1,0 +1,245 @@
+"""Checkpoints of which every rank has written its own rows: a folder of safetensors files, one a rank.
+
+    last.shards/0000-of-0004.safetensors, 0001-of-0004.safetensors, …
+
+torch.distributed.checkpoint plans who writes what and who reads what, on any number of ranks; here is where it is
+written to. Each file has the rows of its rank, their checksum, the state of training, and what it is a part of. So a
+file that is missing, damaged or of another save is noticed. No pickle is involved.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.metadata import (
+    ChunkStorageMetadata,
+    Metadata,
+    MetadataIndex,
+    TensorProperties,
+    TensorStorageMetadata,
+)
+from torch.distributed.checkpoint.planner import LoadPlan, LoadPlanner, SavePlan, SavePlanner
+from torch.distributed.checkpoint.state_dict_loader import load as planned_load
+from torch.distributed.checkpoint.state_dict_saver import save as planned_save
+from torch.distributed.checkpoint.storage import StorageReader, StorageWriter, WriteResult
+from torch.futures import Future
+
+from murp.errors import RunError
+from murp.files import fields
+from murp.runs import tensor_file
+from murp.runs.tensor_file import DamagedError, MissingError
+
+SHARDS = "shards"  # in the state of a file: which part it is, and of what
+PART = {"number": int, "of": int, "save": str, "offsets": dict, "rows": dict}
+
+
+def file_name(number: int, of: int) -> str:
+    """Of the file that rank ``number`` writes."""
+    return f"{number:04}-of-{of:04}.safetensors"
+
+
+class Shard(NamedTuple):
+    """One file: its place, what it is a part of, the state in it, and its tables."""
+
+    path: Path
+    part: dict[str, Any]
+    state: dict[str, Any]
+    tables: dict[str, tensor_file.Place]
+
+
+def shards(folder: Path) -> list[Shard]:
+    """The files of a checkpoint that has all of them; raises DamagedError where one is missing or of another save."""
+    if not folder.is_dir():
+        raise MissingError(f"there is no checkpoint at {folder}.")
+    names = sorted(path.name for path in folder.glob("*.safetensors"))
+    if not names:
+        raise DamagedError(f"{folder} is damaged: it has no files.")
+    found = [_shard(folder / name) for name in names]
+    first = found[0].part
+    whole = [file_name(number, first["of"]) for number in range(first["of"])]
+    if missing := [name for name in whole if name not in names]:
+        raise DamagedError(
+            f"{folder} is not whole: of its {first['of']} files {', '.join(missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} missing."
+        )
+    for shard, name in zip(found, whole, strict=False):
+        if shard.path.name != name or shard.part["save"] != first["save"]:
+            raise DamagedError(f"{folder} is damaged: {shard.path.name} is not of the same save as {names[0]}.")
+    return found
+
+
+def _shard(path: Path) -> Shard:
+    state, tables = tensor_file.header(path)
+    try:
+        part = fields(state.pop(SHARDS), PART)
+    except (KeyError, ValueError) as error:
+        raise DamagedError(f"{path} is damaged: it does not say what it is a part of ({error}).") from None
+    return Shard(path, part, state, tables)
+
+
+def verify(folder: Path, *, rank: int = 0, size: int = 1) -> dict[str, Any]:
+    """The state of a checkpoint that is whole; raises DamagedError where it is not. Ranks share the files out."""
+    found = shards(folder)
+    for shard in found[rank::size]:
+        tensor_file.verify(shard.path)
+    return found[0].state
+
+
+def shapes(folder: Path) -> dict[str, list[int]]:
+    """Of every table as a whole."""
+    found = {}
+    for shard in shards(folder):
+        for name, table in shard.tables.items():
+            found[name] = [shard.part["rows"].get(name, table.shape[0]), *table.shape[1:]]
+    return found
+
+
+def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """All tables and the state of a checkpoint that is whole, in this process."""
+    state = verify(folder)
+    reader = Reader(folder)
+    about = reader.read_metadata().state_dict_metadata
+    tables = {
+        name: torch.empty(one.size, dtype=one.properties.dtype)
+        for name, one in about.items()
+        if isinstance(one, TensorStorageMetadata)
+    }
+    load(tables, reader)
+    return tables, state
+
+
+def load(tables: dict[str, Any], reader: Reader, *, alone: bool = True) -> None:
+    """Fill ``tables`` with what ``reader`` reads: all of them, or the rows of this rank."""
+    with _plain(reader.folder, "read"):
+        planned_load(tables, storage_reader=reader, no_dist=alone)
+
+
+def save(tables: dict[str, Any], writer: Writer, *, alone: bool = True) -> None:
+    """Write ``tables``, on every rank its own rows. Raises OSError."""
+    with _plain(writer.folder, "written"):
+        planned_save(tables, storage_writer=writer, no_dist=alone)
+
+
+@contextlib.contextmanager
+def _plain(folder: Path, done: str) -> Iterator[None]:
+    """What a rank failed with in the place of torch.distributed.checkpoint's collection of tracebacks."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that one process is not many
+            yield
+    except CheckpointException as error:
+        rank, (fault, _) = min(error.failures.items(), key=lambda failure: failure[0])
+        if isinstance(fault, RunError):
+            raise fault from error
+        what = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
+        raise OSError(f"{folder} could not be {done} by rank {rank}: {what}") from error
+
+
+class Writer(StorageWriter):
+    """Writes the rows of a rank into its file, and reads them back."""
+
+    def __init__(self, folder: Path, state: dict[str, Any], rank: int, size: int) -> None:
+        self.folder, self.state, self.rank, self.size = folder, state, rank, size
+
+    def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
+        pass
+
+    def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
+        return plan
+
+    def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
+        return plans
+
+    def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
+        tables, offsets, rows, results = {}, {}, {}, []
+        for item in plan.items:
+            assert item.tensor_data is not None
+            name = item.index.fqn
+            values = planner.resolve_data(item)
+            assert isinstance(values, Tensor)
+            tables[name] = values.detach().cpu().contiguous()
+            offsets[name] = item.index.offset[0] if item.index.offset else 0
+            rows[name] = item.tensor_data.size[0]
+            results.append(WriteResult(item.index, values.nbytes, None))
+        part = {"number": self.rank, "of": self.size, "save": self.folder.name, "offsets": offsets, "rows": rows}
+        path = self.folder / file_name(self.rank, self.size)
+        tensor_file.write(path, tables, {**self.state, SHARDS: part})
+        try:
+            tensor_file.verify(path)
+        except DamagedError as error:
+            raise OSError(f"what was written cannot be read back ({error})") from error
+        done: Future[list[WriteResult]] = Future()
+        done.set_result(results)
+        return done
+
+    def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
+        pass  # each file says what it is
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        return True
+
+
+class Reader(StorageReader):
+    """Reads the rows that a plan asks for, from the files that have them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.places: dict[tuple[str, int], Path] = {}
+
+    def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
+        pass
+
+    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
+        about: dict[str, Any] = {}
+        for shard in shards(self.folder):
+            for name, table in shard.tables.items():
+                offset = shard.part["offsets"].get(name, 0)
+                size = torch.Size([shard.part["rows"].get(name, table.shape[0]), *table.shape[1:]])
+                one = about.setdefault(name, TensorStorageMetadata(TensorProperties(table.dtype), size, []))
+                first = torch.Size([offset] + [0] * (len(size) - 1))
+                one.chunks.append(ChunkStorageMetadata(first, torch.Size(table.shape)))
+                self.places[name, offset] = shard.path
+        for name, one in about.items():
+            if sum(chunk.sizes[0] for chunk in one.chunks) != one.size[0]:
+                raise DamagedError(f"{self.folder} is damaged: it does not have all rows of {name}.")
+        return Metadata(about, storage_data={MetadataIndex(name, (first,)): None for name, first in self.places})
+
+    def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+        if not self.places:
+            self.read_metadata()
+
+    def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
+        return plan
+
+    def prepare_global_plan(self, plans: list[LoadPlan]) -> list[LoadPlan]:
+        return plans
+
+    def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
+        for item in plan.items:
+            index = item.storage_index
+            target = planner.resolve_tensor(item).detach()
+            rows = torch.empty(target.shape, dtype=target.dtype) if target.is_cuda else target
+            offset = index.offset[0] if index.offset else 0
+            tensor_file.read_rows(self.places[index.fqn, offset], index.fqn, item.storage_offsets[0], rows)
+            if rows is not target:
+                target.copy_(rows)
+            planner.commit_tensor(item, target)
+        done: Future[None] = Future()
+        done.set_result(None)
+        return done
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        return True

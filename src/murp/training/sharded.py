@@ -1,0 +1,245 @@
+"""Starting and continuing a run whose rows lie on many ranks.
+
+torchrun --standalone --nproc-per-node 4 -m murp train --data WN18RR --engine torch --out runs/many
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import murp
+from murp import models
+from murp.config import Config
+from murp.distributed.engine import ShardedEngine
+from murp.distributed.ranking import Counting
+from murp.distributed.ranks import RankError, Ranks, failed
+from murp.distributed.saving import Saver
+from murp.distributed.shares import Share
+from murp.errors import ConfigError, DivergedError, MurpError, NotFiniteError, RunError
+from murp.evaluation import Protocol, Report, evaluate
+from murp.graph import SPLITS, KnowledgeGraph, Split
+from murp.models import Model
+from murp.provenance import source_digest
+from murp.runs import Run, checkpoint, folder
+from murp.runs.lock import locked
+from murp.runs.run import Checkpoint, load_model, resolve_device
+from murp.runs.settings import checked
+from murp.training.job import Job
+from murp.training.loop import Interrupted, finished, fit
+from murp.training.progress import Silent
+from murp.training.start import changed, check_changes, check_usable, new_model
+from murp.training.state import State
+
+
+def begin(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks, progress: Silent, why: str | None) -> Run:
+    """Train a new run into ``path``."""
+    config = config.replace(slices=config.slices or ranks.size)
+    _agree(ranks, config, graph)
+    with ranks.together():
+        refuse(config)
+        model = new_model(config, graph, ranks)
+        job, engine = _job(path, config, graph, model, State(), ranks)
+    _create(job, engine, why)
+    return _trained(job, engine, progress)
+
+
+def go_on(path: Path, changes: dict[str, Any], ranks: Ranks, progress: Silent) -> Run:
+    """Continue the run ``path`` from its newest whole checkpoint."""
+    with contextlib.ExitStack() as held:
+        with ranks.together():
+            if ranks.first:
+                held.enter_context(locked(path))
+            stored, graph = folder.read_config(path), folder.read_graph(path)
+            config = changed(stored, changes)
+            refuse(config)
+        _agree(ranks, config, graph)
+        state, job, engine = _restored(path, config, graph, ranks)
+        with ranks.together():
+            check_changes(path, stored, config, state, changes)
+            check_usable(graph, config)
+            if ranks.first:
+                if checkpoint.exists(path / folder.BEST):
+                    checkpoint.recover(path / folder.BEST)
+                folder.rewind_metrics(path, state.epoch)
+                if config != stored:
+                    folder.write_config(path, config)
+        if finished(config, state):
+            return opened(path, config, graph)
+        return _trained(job, engine, progress, lock=False)
+
+
+def _restored(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks) -> tuple[State, Job, ShardedEngine]:
+    """A model with this rank's rows of the newest checkpoint, and all that its training goes on with."""
+    last = path / folder.LAST
+    with ranks.together():
+        model = _empty(config, graph, ranks)
+    saver = Saver(ranks, model)
+    values = saver.newest(last)
+    with ranks.together():
+        state = State.from_dict(checked(values, config, last, path / folder.CONFIG), last)
+        job, engine = _job(path, config, graph, model, state, ranks)
+    begun = state.epoch or state.chunk  # before that there are no tables of the optimizer
+    tables = model.parameters | (engine.states[0] if begun else {})
+    saver.read(last, tables)
+    broken = model.broken() + [name for name, rows in engine.states[0].items() if not bool(rows.isfinite().all())]
+    with ranks.together():
+        if broken:
+            raise NotFiniteError(f"{checkpoint.shards_of(last)} holds NaN or infinity in {', '.join(broken)}.")
+    return state, job, engine
+
+
+def opened(path: Path, config: Config, graph: KnowledgeGraph) -> Run:
+    """The run, whose weights are read, as a whole, when they are first asked for."""
+    name = folder.BEST if checkpoint.exists(path / folder.BEST) else folder.LAST
+    state = checked(checkpoint.state_of(path / name), config, path / name, path / folder.CONFIG)
+
+    def model() -> Model:
+        return load_model(path / name, config, graph)[0].to(resolve_device(config.device))
+
+    return Run(path, config, graph, model, state)
+
+
+def evaluated(
+    path: Path, ranks: Ranks, split: Split, protocol: Protocol, which: Checkpoint | None = None, device: str = "auto"
+) -> tuple[Run, Report]:
+    """A run of many ranks, evaluated by them: each has the rows of its share and no others."""
+    with ranks.together():
+        config, graph = folder.read_config(path), folder.read_graph(path)
+        config = config.replace(device=device)
+        if not config.slices:
+            raise RunError(f"{path} was trained by one process: evaluate it without torchrun.")
+        model = _empty(config, graph, ranks)
+        run = opened(path, config, graph)
+        name = f"{which or ('best' if checkpoint.exists(path / folder.BEST) else 'last')}.safetensors"
+    _agree(ranks, config, graph)
+    saver = Saver(ranks, model)
+    saver.newest(path / name, repair=False)
+    saver.read(path / name, model.parameters)
+    return run, evaluate(model, graph, split, protocol, counting=Counting(ranks, model))
+
+
+def refuse(config: Config) -> None:
+    """Raise where a run cannot be cut into slices, with all that stands against it."""
+    parts = config.parts
+    reasons = []
+    if not parts["objective"].sampled:
+        reasons.append(
+            f"objective {config.objective} has every entity as a candidate; bernoulli, self-adversarial, softmax and "
+            "margin draw some"
+        )
+    if parts["model"].keeps_statistics:
+        reasons.append(f"model {config.model} normalises a batch by its own statistics, which no slice has")
+    if config.init_from:
+        reasons.append("--init-from reads every row of another run on one process; start with fresh initial values")
+    if config.engine not in ("auto", "torch"):
+        reasons.append(f"engine {config.engine} moves rows as it computes; use --engine auto or torch")
+    if reasons:
+        raise ConfigError(f"a run on many ranks (or with --slices) cannot have this: {'; '.join(reasons)}.")
+
+
+def _agree(ranks: Ranks, config: Config, graph: KnowledgeGraph) -> None:
+    """Raise unless all ranks run the same code with the same settings on the same data."""
+    code = {"murp": murp.__version__, "source": source_digest(), "torch": torch.__version__}
+    ranks.same("code", code, "Install the same version of murp and of PyTorch on every machine.")
+    held = {name: value for name, value in config.to_dict().items() if name not in ("data", "data_dir")}
+    ranks.same("settings", held, "Start torchrun with the same command on every machine.")
+    ranks.same("data", _about(graph), "See that every machine reads the same files.")
+
+
+def _about(graph: KnowledgeGraph) -> dict[str, Any]:
+    """A graph in a few words."""
+    digest = hashlib.blake2b(digest_size=8)
+    for split in SPLITS:
+        digest.update(np.ascontiguousarray(graph.split(split)).data)
+    return {**graph.counts(), "digest": digest.hexdigest()}
+
+
+def _empty(config: Config, graph: KnowledgeGraph, ranks: Ranks) -> Model:
+    """A model with room for this rank's rows."""
+    model = models.from_config(config, graph.num_entities, graph.num_relations)
+    share = Share(graph.num_entities, ranks.rank, ranks.size)
+    device = resolve_device(config.device)
+    model.first_row = share.start
+    try:
+        model.parameters = {
+            table.name: torch.zeros(
+                len(share) if table.of == "entity" else model.rows_of(table), *table.shape, dtype=model.dtype
+            ).to(device)
+            for table in model.tables
+        }
+    except (MemoryError, RuntimeError) as error:
+        raise MurpError(
+            f"no memory for the {len(share):,} rows of this rank: use more ranks ({str(error).splitlines()[0]})."
+        ) from error
+    return model
+
+
+def _job(
+    path: Path, config: Config, graph: KnowledgeGraph, model: Model, state: State, ranks: Ranks
+) -> tuple[Job, ShardedEngine]:
+    job = Job(path, config, graph, model, state, ranks, Saver(ranks, model))
+    job.optimizer = {}
+    return job, ShardedEngine(job.task, ranks, config.slices)
+
+
+def _create(job: Job, engine: ShardedEngine, why: str | None) -> None:
+    """Make the run folder: the first rank makes it, and every rank writes its rows into it."""
+    ranks, saver = job.ranks, job.saver
+    assert saver is not None
+    told = False
+
+    def write(path: Path, tables: dict[str, Any], state: dict[str, Any]) -> None:
+        nonlocal told
+        told = True
+        place, known = ranks.gathered((str(path), state))[0]
+        saver.write(Path(place), tables, known)
+
+    with ranks.together():
+        if not ranks.first:
+            place, known = ranks.gathered(None)[0]
+            if place is not None:
+                _plainly(saver, Path(place), job.model.parameters, known)
+            return
+        try:
+            folder.create(
+                job.path, job.config, job.graph, job.model, job.state.to_dict(), engine.name, recipe=why, write=write
+            )
+        except MurpError:
+            if not told:
+                ranks.gathered((None, None))
+            raise
+
+
+def _plainly(saver: Saver, path: Path, tables: dict[str, Any], state: dict[str, Any]) -> None:
+    try:
+        saver.write(path, tables, state)
+    except OSError as error:
+        raise RunError(f"{path} cannot be written: {error}. Nothing was kept.") from error
+
+
+def _trained(job: Job, engine: ShardedEngine, progress: Silent, *, lock: bool = True) -> Run:
+    """Train to the end; whatever stops one rank stops all, and one of them says why."""
+    ranks = job.ranks
+    try:
+        with contextlib.ExitStack() as held:
+            with ranks.together():
+                if ranks.first and lock:
+                    held.enter_context(locked(job.path))
+            fit([job], engine, progress if ranks.first else Silent())
+    except (DivergedError, Interrupted) as error:  # which every rank notices alike
+        error.silent = not ranks.first
+        raise
+    except RankError:
+        raise
+    except MurpError as error:
+        if ranks.size == 1:
+            raise
+        failed()
+        raise RankError(f"rank {ranks.rank} of {ranks.size}: {error}", silent=False) from error
+    return opened(job.path, job.config, job.graph)

@@ -1,0 +1,60 @@
+"""``torchrun … -m murp``: the first rank speaks for all; what works in one process alone is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from together import together
+
+import murp
+from murp.cli.main import main
+from murp.graph import KnowledgeGraph
+
+
+def said(words: list[str], place: Path) -> int:
+    """Run a command; what it says goes into files, one for each rank."""
+    rank = os.environ["RANK"]
+    out, err = ((place / f"{name}{rank}").open("w") for name in ("out", "err"))
+    with out, err, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        return main(words)
+
+
+def test_train_and_evaluate_speak_once(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    small_tree.save(tmp_path / "graph")
+    run = str(tmp_path / "run")
+    words = ["train", "--data", str(tmp_path / "graph"), "--out", run, "--epochs", "2", "--validate-every", "1"]
+    words += ["--dim", "6", "--device", "cpu", "--lr", "1", "--json"]
+    assert together(said, 2, words, tmp_path) == [0, 0]
+    lines = (tmp_path / "out0").read_text().splitlines()
+    assert [json.loads(line).get("epoch") for line in lines] == [1, 2, None]
+    assert (tmp_path / "out1").read_text() == ""
+    asked = ["evaluate", run, "--json", "--split", "valid", "--device", "cpu"]
+    assert together(said, 2, asked, tmp_path) == [0, 0]
+    found = json.loads((tmp_path / "out0").read_text())
+    assert found["mrr"] == pytest.approx(murp.evaluate(run, "valid", device="cpu").mrr, rel=1e-6)
+    assert (tmp_path / "out1").read_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["info", "runs/any"], "torchrun is for train and evaluate"),
+        (["train", "--dim", "4"], "with torchrun give --out"),
+        (["train", "--dim", "4", "--explore", "--out", "x"], "with torchrun no process has them"),
+    ],
+)
+def test_what_needs_one_process_is_refused(
+    words: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, value in {"TORCHELASTIC_RUN_ID": "x", "RANK": "0", "LOCAL_WORLD_SIZE": "1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("WORLD_SIZE", "2" if words[0] == "info" else "1")
+    assert main(words) == 1
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,230 @@
+"""Many ranks train the same model as one process: bit for bit with as many slices, in any number of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from together import together
+
+import murp
+from murp import models
+from murp.config import Config
+from murp.distributed import join
+from murp.distributed.plan import cut, own_slices
+from murp.distributed.shares import Share, initialise
+from murp.errors import ConfigError
+from murp.evaluation.ranks import rank
+from murp.graph import KnowledgeGraph, KnownFacts
+from murp.runs import checkpoint, folder
+from murp.testing import tree
+from murp.training import resume, train
+from murp.training.progress import Silent
+
+SETTINGS: dict[str, Any] = {
+    "dim": 6, "batch_size": 60, "negatives": 3, "device": "cpu", "validate_every": 1, "save_every": 0.0, "lr": 0.02,
+    "optimizer": "adam", "engine": "torch",
+}  # fmt: skip
+
+
+def trained(graph: KnowledgeGraph, out: Path, settings: dict[str, Any]) -> None:
+    train(graph, out=out, reuse=False, progress=Silent(), **settings)
+
+
+def continued(out: Path, epochs: int) -> None:
+    resume(out, epochs=epochs, progress=Silent())
+
+
+def outcome(run: Path) -> Any:
+    """What must be the same, to the bit: newest and best weights, where training stands, every epoch's figures."""
+    found: list[Any] = []
+    for name in (folder.LAST, folder.BEST):
+        tables, state = checkpoint.load(run / name)
+        state.pop("seconds")
+        found += [state, {table: values.numpy().tobytes() for table, values in sorted(tables.items())}]
+    return found + [(m["epoch"], m["loss"], m["valid"]["mrr"]) for m in folder.read_metrics(run)]
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of one process, its batches cut into four."""
+    out = tmp_path_factory.mktemp("calm") / "run"
+    trained(tree(), out, {**SETTINGS, "slices": 4, "epochs": 4})
+    return out
+
+
+def test_resumed_on_any_number_of_ranks_it_is_the_run_of_one_process(
+    small_tree: KnowledgeGraph, calm: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    together(trained, 4, small_tree, out, {**SETTINGS, "epochs": 1})
+    assert folder.read_config(out).slices == 4
+    for ranks, epochs in ((3, 2), (2, 3)):
+        assert together(continued, ranks, out, epochs) == [None] * ranks
+        assert len(list((out / "last.shards").iterdir())) == ranks
+    continued(out, 4)
+    assert outcome(out) == outcome(calm)
+
+
+def test_it_is_the_training_of_the_engine_torch_up_to_the_order_of_additions(
+    small_tree: KnowledgeGraph, calm: Path, tmp_path: Path
+) -> None:
+    trained(small_tree, tmp_path / "plain", {**SETTINGS, "epochs": 4})
+    losses = [[record["loss"] for record in folder.read_metrics(run)] for run in (tmp_path / "plain", calm)]
+    np.testing.assert_allclose(*losses, rtol=1e-5)
+    plain, cut_up = (checkpoint.load(run / folder.LAST)[0] for run in (tmp_path / "plain", calm))
+    assert set(plain) == set(cut_up)
+    for name, values in plain.items():
+        torch.testing.assert_close(cut_up[name], values, rtol=1e-3, atol=1e-4)
+
+
+def test_a_rank_that_dies_is_started_again_and_nothing_is_lost(
+    small_tree: KnowledgeGraph, calm: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    together(dying, 2, small_tree, out, tmp_path / "died", restarts=1)
+    assert (tmp_path / "died").exists()
+    assert outcome(out) == outcome(calm)
+
+
+def dying(graph: KnowledgeGraph, out: Path, died: Path) -> None:
+    """Train; the second rank is killed in the third epoch, once."""
+
+    if os.environ["RANK"] == "1" and not died.exists():
+        from murp.distributed.engine import ShardedEngine
+
+        steps, whole = [0], ShardedEngine.step
+
+        def step(self: ShardedEngine, *given: Any) -> Any:
+            steps[0] += 1
+            if (out / folder.METRICS).read_text().count("\n") >= 2 and steps[0] % 3 == 2:
+                died.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return whole(self, *given)
+
+        ShardedEngine.step = step  # type: ignore[method-assign]
+    trained(graph, out, {**SETTINGS, "slices": 4, "epochs": 4})
+
+
+def test_every_command_reads_what_many_ranks_have_written(calm: Path, tmp_path: Path) -> None:
+    run = murp.load(calm)
+    assert run.info().parameters["entity"] == [run.graph.num_entities, 6]
+    assert 0 < run.evaluate("valid").mrr <= 1
+    run.export(tmp_path / "it.npz")
+    assert (tmp_path / "it.npz").exists()
+
+
+RANKED = [("mure", "standard"), ("distmult", "paper"), ("rotate", "standard"), ("hybonet", "paper")]
+
+
+def test_ranks_are_those_of_one_process(small_tree: KnowledgeGraph) -> None:
+    alone = [alone_ranked(small_tree, *one) for one in RANKED]
+    for found in together(all_ranked, 3, small_tree):
+        for many, one in zip(found, alone, strict=True):
+            np.testing.assert_array_equal(many, one)
+
+
+def all_ranked(graph: KnowledgeGraph) -> list[Any]:
+    return [ranked(graph, *one) for one in RANKED]
+
+
+def alone_ranked(graph: KnowledgeGraph, model: str, protocol: Any) -> Any:
+    whole = models.from_config(Config(model=model, dim=6), graph.num_entities, graph.num_relations).initialise(1, 0.5)
+    found = rank(whole, graph.valid, KnownFacts.of(graph), num_relations=graph.num_relations, protocol=protocol)
+    return np.concatenate([found.tail, found.head])
+
+
+def ranked(graph: KnowledgeGraph, model: str, protocol: Any) -> Any:
+    from murp.distributed.ranking import Counting
+
+    ranks = join()
+    whole = models.from_config(Config(model=model, dim=6), graph.num_entities, graph.num_relations)
+    initialise(whole, Share(graph.num_entities, ranks.rank, ranks.size), 1, 0.5)
+    found = rank(
+        whole, graph.valid, KnownFacts.of(graph), num_relations=graph.num_relations, protocol=protocol,
+        counting=Counting(ranks, whole),
+    )  # fmt: skip
+    return np.concatenate([found.tail, found.head])
+
+
+@pytest.mark.parametrize("model", ["murp", "rotate", "hybonet", "mixed-curvature", "rescal"])
+def test_shares_have_the_initial_values_of_one_process(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("murp.distributed.shares.BLOCK", 16)
+    config = Config(model=model, dim=6)
+    whole = models.from_config(config, 83, 2).initialise(5, 0.1)
+    for size in (1, 2, 5):
+        parts = []
+        for rank_ in range(size):
+            part = models.from_config(config, 83, 2)
+            initialise(part, Share(83, rank_, size), 5, 0.1)
+            parts.append(part)
+        for table in whole.tables:
+            rows = [part.parameters[table.name] for part in parts]
+            joined = torch.cat(rows) if table.of == "entity" else rows[-1]
+            assert torch.equal(joined, whole.parameters[table.name])
+
+
+def test_slices_and_shares_are_all_there_is() -> None:
+    for length, slices, size in ((7, 3, 2), (2, 5, 4), (100, 4, 3), (1, 1, 1)):
+        assert sum(part.stop - part.start for part in cut(length, slices)) == length
+        assert [i for rank_ in range(size) for i in own_slices(slices, rank_, size)] == list(range(slices))
+        assert sum(len(Share(length, rank_, size)) for rank_ in range(size)) == length
+
+
+def test_bytes_on_the_wire_are_distinct_remote_rows_forth_and_back(small_tree: KnowledgeGraph) -> None:
+    for sent, expected in together(counted, 2, small_tree):
+        assert expected < sent < 1.1 * expected
+
+
+def counted(graph: KnowledgeGraph) -> tuple[int, int]:
+    """Bytes that this rank sent in an epoch, and what distinct remote rows and their numbers come to.
+
+    Relations are on every rank: the gradients of those that a slice reads go to all others.
+    """
+    from murp.distributed import ShardedEngine
+    from murp.distributed import engine as module
+    from murp.engines import Task
+    from murp.training.sampler import Sampler
+
+    ranks = join()
+    config = Config(model="mure", dim=64, negatives=20, batch_size=32)
+    model = models.from_config(config, graph.num_entities, graph.num_relations)
+    share = Share(graph.num_entities, ranks.rank, ranks.size)
+    initialise(model, share, 0, 1e-3)
+    task = Task.of(config, model)
+    triples = graph.with_reciprocals(graph.train)
+    task.negatives.prepare(torch.from_numpy(triples), graph.num_entities, model.num_relations)
+    sampler = Sampler(
+        triples, graph.num_entities, batch_size=32, negatives=20, seed=0, device=torch.device("cpu"), steps_a_chunk=8
+    )
+    engine = ShardedEngine(task, ranks, ranks.size)
+    expected = 0
+    planned = module.plan
+
+    def plan(*given: Any) -> Any:
+        nonlocal expected
+        steps = planned(*given)
+        for step in steps:
+            asked = sum(count for one in step.own for to, count in enumerate(one.asked) if to != ranks.rank)
+            served = sum(step.counts[i] for i in range(ranks.size) if i != ranks.rank)
+            row = 4 * (64 + 2)
+            expected += served * row + asked * row + 4 * asked
+            relations = sum(len(one.relations) for one in step.own)
+            expected += (ranks.size - 1) * relations * (4 * 128 + 4)
+        return steps
+
+    module.plan = plan  # type: ignore[assignment]
+    before = ranks.sent
+    engine.run([sampler.chunk(0, 0)], [1.0])
+    return ranks.sent - before, expected
+
+
+def test_what_does_not_work_on_slices_is_refused_in_one_list(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"objective one-vs-all .*; model tucker .*; engine numba"):
+        train(small_tree, out=tmp_path / "no", slices=2, objective="one-vs-all", model="tucker", engine="numba")
+    assert not (tmp_path / "no").exists()
