@@ -4,7 +4,7 @@
 
 Its score is 2⟨x, y⟩, a product without bound: SGD at rates that suit distances diverges, and slower ones are slow to
 leave the origin. Each optimizer is tried with several rates and initial values, one seed each, as long as the paper's
-runs; the best on valid (MRR, protocol standard) has three seeds on test. The report says below table 2 what came.
+runs; the best on valid (MRR, protocol standard) has three seeds on test. The report shows the result below table 2.
 """
 
 from __future__ import annotations

@@ -97,5 +97,11 @@ def chosen(patterns: Sequence[str], everything: Sequence[Row]) -> list[Row]:
 
 
 def same(stored: Mapping[str, Any], config: Config) -> bool:
-    """Whether a run with the settings ``stored`` is the one that ``config`` describes."""
-    return all(stored.get(name) == value for name, value in config.to_dict().items() if name not in ELSEWHERE)
+    """Whether a run with the settings ``stored`` is the one that ``config`` describes.
+
+    A setting that there was not yet when the run was stored had its default.
+    """
+    usual = Config(model=config.model).to_dict()
+    return all(
+        stored.get(name, usual.get(name)) == value for name, value in config.to_dict().items() if name not in ELSEWHERE
+    )

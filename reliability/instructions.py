@@ -128,7 +128,7 @@ def in_effect(suite: ElementTree.Element) -> dict[str, str]:
 
 
 def line(name: str, found: dict[str, Any]) -> str:
-    """What was chosen, what came of it, and what took effect."""
+    """What was chosen, what happened, and what took effect."""
     if "not tried" in found:
         return f"{name}: not tried, {found['not tried']}"
     if "ended" in found:

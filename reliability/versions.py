@@ -1,4 +1,4 @@
-"""Runs tests in several environments and stores which versions were tried and what came of it.
+"""Runs tests in several environments and stores which versions were tried and what happened.
 
     nox --install-only
     python reliability/versions.py pinned=.venv/bin/python lowest=.nox/lowest/bin/python \\

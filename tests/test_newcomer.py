@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import murp
 from murp.graph import KnowledgeGraph
 
 ROOT = Path(__file__).parents[1]
@@ -48,7 +49,7 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-cache-dir"]
     build = [*pip, "wheel", "--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", wheels, tree]
     subprocess.run(build, check=True, capture_output=True, env=_bare())
-    (wheel,) = wheels.glob("murp-*.whl")
+    (wheel,) = wheels.glob(f"murp-{murp.__version__}-*.whl")
     venv.create(folder / "venv", with_pip=False)
     python = folder / "venv" / "bin" / "python"
     install = [*pip, "--python", python, "install", "--no-deps", "--no-index", wheel]

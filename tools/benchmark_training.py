@@ -96,17 +96,16 @@ def gpu_runs() -> list[str]:
         return []
     head = ["run", "engine", "epochs", "training", "a step", "validation", "checkpoint", "MRR, H@10 `standard`"]
     note = (
-        "One run each, batch 128, 50 negatives, float32, seed 0; training time is after a warm-up epoch in the same "
-        "process and without validation; the checkpoint is chosen by MRR on valid among the epochs validated, and "
-        "evaluated on test."
+        "One run each: batch 128, 50 negatives, float32, seed 0. The training time starts after a warm-up epoch in the "
+        "same process, and does not count validation. The checkpoint with the best MRR on valid is evaluated on test."
     )
     if any(engine_of(run) == "torch compiled" for run in stored):
         note += (
-            f" The first {COMPILED_AFTER:,} steps of `torch compiled` are not compiled, and compiling is within its "
-            "time: a step of its table below is less than one of these."
+            f" The first {COMPILED_AFTER:,} steps of `torch compiled` are not compiled yet, and its time includes "
+            "compiling. The table below has the time of a compiled step."
         )
     if once:
-        note += f" Validated once, at the end, so that nothing was chosen: {'; '.join(once)}."
+        note += f" Validated only once, at the end: {'; '.join(once)}."
     return ["## Whole runs on a GPU", table([*head, "MRR, H@10 `paper`"], rows), note, machine(stored[0])]
 
 
@@ -130,9 +129,8 @@ def gpu_steps() -> list[str]:
 
 def _about_quality() -> str:
     return (
-        f"{QUALITY}: on the test set of WN18RR, protocol `standard`, with the stored run as a link. Where none is "
-        "stored, what that engine reaches with that model is not shown by a run; that it computes the same step as "
-        "`torch` is what the tests of the engines hold it to."
+        f"{QUALITY}: on the test set of WN18RR, protocol `standard`; the link leads to the stored run. Where no run is "
+        "stored, the tests alone show that the engine computes the same step as `torch`."
     )
 
 
@@ -161,9 +159,9 @@ def sweeps() -> list[str]:
         rows.append([label, spread(wall), time(figures[f"microseconds_a_step_{name}"] / 1e6)])
     found = [value for value in figures["valid_mrr_standard"].values() if value is not None]
     text = (
-        f"Medians of {len(walls)} repeats. Side by side they cost {times(figures['wall_ratio'])} of {figures['runs']} "
-        f"runs one after another, {times(figures['step_ratio'])} by the step. {_profile()}MRR on valid, protocol "
-        f"`standard`, over the grid: {decimals(min(found))} to {decimals(max(found))}."
+        f"Medians of {len(walls)} repeats. Side by side, the runs take {times(figures['wall_ratio'])} of the time of "
+        f"{figures['runs']} runs one after another; by the step alone it is {times(figures['step_ratio'])}. "
+        f"{_profile()}Their MRR on valid, protocol `standard`, is {decimals(min(found))} to {decimals(max(found))}."
     )
     return ["## Many runs on one GPU", table(["", "in all", "a step"], rows), text, machine(stored)]
 
@@ -175,11 +173,11 @@ def _profile() -> str:
         return ""
     counters = stored["figures"]["update_kernel, 16 runs"]
     return (
-        "Counters of an intermediate version showed what bounds it: with sixteen runs the update kernel issued an "
-        f"instruction in {counters['One or More Eligible']:.0f} of 100 cycles, with the L2 cache at "
-        f"{counters['L2 Cache Throughput']:.0f} and the memory at {counters['DRAM Throughput']:.0f} % of what they can "
-        "do. So it is instructions and waiting for rows, not bandwidth; rows in parts that stay within a thread, and "
-        "half of the runs on a second stream, followed from that. "
+        "Hardware counters of an earlier version showed the limit. With sixteen runs, the update kernel issued an "
+        f"instruction in {counters['One or More Eligible']:.0f} of 100 cycles; the L2 cache was at "
+        f"{counters['L2 Cache Throughput']:.0f} % and the memory at {counters['DRAM Throughput']:.0f} % of what they "
+        "can do. So the limit is instructions, and waiting for rows, not bandwidth. Therefore the kernel now splits "
+        "rows so that each part stays within a thread, and half of the runs use a second stream. "
     )
 
 
@@ -226,7 +224,5 @@ def references() -> list[str]:
     if not rows:
         return []
     head = ["run", "epochs", "engine", "device", "in all", "MRR, H@10 `standard`", "MRR, H@10 `paper`"]
-    note = (
-        "One run each, by `python benchmarks/reference_run.py`; the time is that of a single run, validation included."
-    )
+    note = "One run each, by `python benchmarks/reference_run.py`. The time includes validation."
     return ["## Reference runs", note, table(head, rows)]

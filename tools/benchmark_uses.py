@@ -28,8 +28,8 @@ def evaluations() -> list[str]:
     if not rows:
         return []
     note = (
-        "Scaled: measured on the first few queries of the test set, in turn with the others, and multiplied up to all "
-        "of them, both directions."
+        "Scaled: a few queries of the test set were measured, in turn with the others, and the time was multiplied up "
+        "to all queries in both directions."
     )
     return ["## Filtered evaluation of the WN18RR test set", table(["d=40", "both directions"], rows), note, *machines]
 
@@ -56,8 +56,9 @@ def any_model() -> list[str]:
     if not rows:
         return []
     note = (
-        "A step of the engine torch (on the GPU compiled and replayed from graphs) and one of plain PyTorch with the "
-        "same mathematics: dense gradients and its own optimizer. MuRE by number of entities, batch 128, 50 negatives."
+        "The first table compares a step of the engine torch (on the GPU compiled and replayed from graphs) with a "
+        "step of plain PyTorch: the same mathematics, dense gradients, PyTorch's own optimizer. The second table is "
+        "MuRE, batch 128, 50 negatives."
     )
     head = ["d=40, float32", "ours", "plain PyTorch", "ours is faster"]
     return [
@@ -92,8 +93,8 @@ def time_to_quality() -> list[str]:
     if not rows:
         return []
     note = (
-        "Seconds are those of training alone, without validation, after a run of one epoch that compiles; the mean "
-        "over seeds. The checkpoint is that of the best validation. `published` is MuRP with the paper's settings."
+        "Seconds of training alone, without validation and without compiling; the mean over seeds. The checkpoint with "
+        "the best MRR on valid is evaluated. `published` is MuRP with the paper's settings."
     )
     head = [
         "recipe",
@@ -125,8 +126,8 @@ def earlier() -> list[str]:
     commits = " and ".join(dict.fromkeys(each["earlier"] for each in settings))
     note = (
         f"The test set of {settings[0]['data']}, d={settings[0]['dim']}, both directions, float32: this code and that "
-        f"of commit {commits}, whose products were those of PyTorch's library, took turns in processes of their own. "
-        "Processor time is that of all threads together."
+        f"of commit {commits}, which used the matrix products of PyTorch, took turns, each in its own process. "
+        "Processor time is the sum over all threads."
     )
     head = ["", "earlier", "now", "now against earlier, by the median"]
     title = "## The evaluation against an earlier commit's"
@@ -149,8 +150,8 @@ def neighbours() -> list[str]:
     ]
     note = (
         "MuRP d=40 on WN18RR: some training steps by the engine numba, fewer by torch, and the evaluation of the test "
-        "set, beside so many processes that never rest and under a quota of half a core. Default threads and one "
-        "thread took turns in processes of their own."
+        "set. `beside 2` means beside two processes that never rest; `under half a core` means under a quota. Default "
+        "threads and one thread took turns, each in its own process."
     )
     left_out = [f"Left out: {what}: {why}." for what, why in stored["figures"]["left_out"].items()]
     head = ["", "default threads", "one thread", "default against one"]
@@ -172,8 +173,9 @@ def many_entities() -> list[str]:
     if not rows:
         return []
     note = (
-        "MuRP d=40, random triples, float32. The peak is that of training against the parameters' bytes, on the CPU "
-        "less that of a process with hardly any entities; of few entities it tells little."
+        "MuRP d=40, random triples, float32. The last column is the peak memory of training, divided by the bytes of "
+        "the parameters. On the CPU, the memory of a process with hardly any entities is subtracted first. With few "
+        "entities the value says little."
     )
     head = ["", "entities", "a step", "parameters", "peak"]
     return ["## Many entities", note, table(head, rows), *machines]
@@ -184,7 +186,10 @@ def start_up() -> list[str]:
     if stored is None:
         return []
     rows = [[f"`{name}`" if " -" in name else name, spread(v)] for name, v in stored["figures"]["seconds"].items()]
-    note = "From the start of the process; first steps are those of a second start on WN18RR, imports included."
+    note = (
+        "Measured from the start of the process. The first step is that of a second start on WN18RR, with imports and "
+        "without compiling."
+    )
     return ["## Start", note, table(["", "seconds"], rows), machine(stored)]
 
 
@@ -236,9 +241,9 @@ def frames() -> list[str]:
     note = (
         f"The page of a trained run, {settings['data']}, {settings['points']:,} points, {settings['edges']:,} edges of "
         f"{settings['relation']}, in a window of {window} CSS pixels, at one and two device pixels each; "
-        f"{settings['browser']}, so that the CPU paints as well. From one frame to the next with the browser's clock "
-        "off; `recentre` includes asking the server. A moving picture leaves out what the machine is too slow for: "
-        "edges far from the middle, and the second device pixel. At rest everything is drawn."
+        f"{settings['browser']}, so the CPU paints as well. Times are from one frame to the next, with the browser's "
+        "clock off; `recentre` includes asking the server. While the picture moves, a slow machine leaves out edges "
+        "far from the middle and the second device pixel. At rest everything is drawn."
     )
     if first := stored["figures"].get("first_view_s"):
         note += f" The first view is there after {min(first.values()):.1f} to {max(first.values()):.1f} s."

@@ -2,7 +2,7 @@
 
     python tools/benchmarks_page.py
 
-What was not measured yet is left out of the page. No figure on it is typed by hand but the bars.
+What was not measured yet is left out of the page. No value on it is typed by hand, except the bars.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 
 import benchmark_results as stored
 import origins
-from benchmark_bars import bars
+from benchmark_bars import bars, headline
 from benchmark_plot import plot, step_times
 from benchmark_training import cpu_steps, gpu_runs, gpu_steps, references, sweeps
 from benchmark_uses import (
@@ -28,21 +28,25 @@ from benchmark_uses import (
     start_up,
     time_to_quality,
 )
+from murp.paper.contents import contents
 
+HEADLINE = (
+    "How long murp takes and how much memory it needs, on CPUs and on a GPU, beside limits that we set ourselves."
+)
 ORIGINS = (
-    "Made by `python tools/benchmarks_page.py` from the files under [results/](../results/). `make bench` (two CPU "
-    "cores are enough) writes `cpu_….json` and `make bench-gpu` `gpu_….json`, except `gpu_profile.json`: that was read "
-    "off Nsight Compute by hand, and no script makes it again. `explorer_frames.json` is written by `python "
-    "benchmarks/explorer_frames.py`, `cpu_earlier.json` by `python benchmarks/cpu_earlier.py`, the reference runs by "
-    "`python benchmarks/reference_run.py`. [results/intel/](../results/intel/) has results of the same CPU benchmarks "
-    "on an Intel processor. The bars and the comparison with an earlier commit show both processors; the other "
-    "sections on the CPU show what lies in results/ itself."
+    "**Where the values come from.** `python tools/benchmarks_page.py` makes this page from the files under "
+    "[results/](../results/). `make bench` writes those whose names begin with `cpu_` (two cores are enough), `make "
+    "bench-gpu` those that begin with `gpu_`. Four others have commands of their own: `python "
+    "benchmarks/explorer_frames.py`, `python benchmarks/cpu_earlier.py`, `python benchmarks/reference_run.py` for the "
+    "reference runs, and `gpu_profile.json`, which was copied by hand from Nsight Compute. "
+    "[results/intel/](../results/intel/) has the same CPU benchmarks on an Intel processor; the bars and the "
+    "comparison with an earlier commit show both processors."
 )
 READING = (
-    "A time with brackets is the median over repeats, least and most in brackets; one without was measured once, "
-    "unless it says otherwise. What a table compares took turns in one run, whole runs and CPU against GPU aside. What "
-    "was expected of the engines, and when that was put on record, is in "
-    "[PREDICTIONS.md](../benchmarks/PREDICTIONS.md)."
+    "**How to read the tables.** A time with brackets is the median of several repeats; the brackets hold the least "
+    "and the most. A time without brackets was measured once, unless the text says otherwise. What one table compares "
+    "was measured in turns in one run; only whole runs, and CPU against GPU, were measured apart. "
+    "[PREDICTIONS.md](../benchmarks/PREDICTIONS.md) says what we expected of the engines before we measured."
 )
 SECTIONS = (
     bars,
@@ -66,10 +70,10 @@ SECTIONS = (
 
 def page() -> str:
     """The whole page."""
-    parts = ["# Benchmarks", ORIGINS, READING]
-    for section in SECTIONS:
-        parts += section()
+    parts = [part for section in SECTIONS for part in section()]
     parts += origins.section(stored.benchmarks(), stored.RESULTS)
+    titles = [part.removeprefix("## ") for part in parts if part.startswith("## ")]
+    parts = ["# Benchmarks", f"{HEADLINE} {headline()}".strip(), contents(titles), ORIGINS, READING, *parts]
     return "\n\n".join(parts) + "\n"
 
 

@@ -2,7 +2,7 @@
 
     python tools/field_page.py
 
-The rows stand in benchmarks/field.toml, published figures in benchmarks/field_published.toml; every figure of ours
+The rows stand in benchmarks/field.toml, published values in benchmarks/field_published.toml; every value of ours
 comes from what benchmarks/field.py stored, a file a row and seed. Rows that were not trained yet are named as such.
 """
 
@@ -53,7 +53,7 @@ def page(folder: Path = RESULTS) -> str:
         "# The field, measured",
         "Every model of this package on the usual datasets, trained here and ranked under one protocol. Made by "
         "`python tools/field_page.py` from what `benchmarks/field.py` stored in results/field/.",
-        f"Test figures, protocol `{PROTOCOL}`, means over the seeds (± their standard deviation where there are "
+        f"Metrics on test, protocol `{PROTOCOL}`, means over the seeds (± their standard deviation where there are "
         "several); the checkpoint is the one with the best MRR on valid. Training is what one run took, validation "
         "included, compiling apart. On a processor it is what an epoch takes times the epochs, validation apart.",
     ]
@@ -144,11 +144,11 @@ def theirs(row: Row) -> list[str]:
 
 
 def sources() -> list[str]:
-    """Where published figures come from, and what their protocols are."""
+    """Where published values come from, and what their protocols are."""
     known = tomllib.loads(PUBLISHED.read_text(encoding="utf-8"))
     titles = [f"- {name}: {one['title']}; protocol `{one['protocol']}`" for name, one in known["sources"].items()]
     protocols = [f"- `{name}`: {text}" for name, text in known["protocols"].items()]
-    return ["## Published figures", "\n".join(titles), "Their protocols:", "\n".join(protocols)]
+    return ["## Published values", "\n".join(titles), "Their protocols:", "\n".join(protocols)]
 
 
 def judged(everything: Sequence[Row], found: Mapping[str, Values]) -> list[str]:

@@ -1,6 +1,6 @@
 """Fill the outputs of the guides from results/guides.json; with --check, only say whether they are up to date.
 
-    python tools/guides.py --run first-graph own-data   # run these guides, store what came, copy their pictures
+    python tools/guides.py --run first-graph own-data   # run these guides, store what they print, copy their pictures
     python tools/guides.py --run                        # all of them (MURP_DATA names the folder with WN18RR)
     python tools/guides.py
 

@@ -36,7 +36,7 @@ def facts() -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train, evaluate, go on in a copy, and write down what came out."""
+    """Train, evaluate, go on in a copy, and write down the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, help="folder to make, with run/ and expected.json")
     out = parser.parse_args(arguments).out

@@ -2,7 +2,7 @@
 
     python tools/protocols_page.py
 
-`benchmarks/protocols.py` makes the results. Every sentence about figures is made from them; what other systems do was
+`benchmarks/protocols.py` makes the results. Every sentence about values is made from them; what other systems do was
 read in their code, and the page says where.
 """
 
@@ -32,10 +32,10 @@ HEADS = {"all in favour": "out, dropped and in favour together"}
 LEAST = 0.0005  # of a difference that shows in three digits
 
 INTRODUCTION = (
-    "One set of weights has many test figures. Here each choice is changed alone, on the same weights or in the same "
-    "training. All figures are MRR on test, filtered. `standard` is the protocol of this library: all entities are "
-    "candidates, the subject too, ties count half, no fact is dropped. Made by `python tools/protocols_page.py` from "
-    "`results/protocols_….json`, which `python benchmarks/protocols.py` writes."
+    "The same weights have many test metrics, one for each protocol. Here each choice is changed alone, on the same "
+    "weights or in the same training. All values are MRR on test, filtered. `standard` is the protocol of this "
+    "library: all entities are candidates, the subject too, ties count half, no fact is dropped. Made by `python "
+    "tools/protocols_page.py` from `results/protocols_….json`, which `python benchmarks/protocols.py` writes."
 )
 OTHERS = (
     ("the subject taken out of its ranking", "the code of MuRP's authors [1], HyboNet [2], UltraE [3]"),
@@ -63,11 +63,11 @@ class Weights:
     runs: Sequence[dict[str, Any]]
 
     def mrr(self, *place: str) -> float:
-        """The mean over seeds of a figure: ``mrr("subject out")``, ``mrr("in bfloat16", "standard")``."""
+        """The mean over seeds of a metric: ``mrr("subject out")``, ``mrr("in bfloat16", "standard")``."""
         return fmean(_at(run["test"], place)["mrr"] for run in self.runs)
 
     def change(self, effect: str) -> float:
-        """By how much an effect changes the figure under ``standard``."""
+        """By how much an effect changes the metric under ``standard``."""
         return self.mrr(effect) - self.mrr("standard")
 
     def total(self, *place: str) -> int:
@@ -137,7 +137,7 @@ def changes(differences: Sequence[float]) -> str:
 
 
 def span(sorted_texts: Iterable[str]) -> str:
-    """The first and the last of some figures; where they read the same, one of them."""
+    """The first and the last of some values; where they read the same, one of them."""
     texts = list(sorted_texts)
     return texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}"
 
@@ -191,7 +191,7 @@ def leak(trainings: list[dict[str, Any]]) -> Iterator[str]:
         "Negatives are entities drawn at random. Some of them make true facts. A check against the facts of train "
         "draws these again. A check against valid and test too tells the training something of the test set: of all "
         "entities that train does not name as answers, the answers of the test set alone are never called false. In "
-        "this library no training can do so; the harness hands the facts over by itself. The figures are MRR under "
+        "this library no training can do so; the harness hands the facts over by itself. The values are MRR under "
         "`standard`; the worth is the third of them less the second, under `standard` and with the subject out."
     )
     rows, said = [], []
@@ -219,13 +219,13 @@ def worth_in_words(name: str, kinds: dict[str, Weights]) -> str:
     apart = min(informed) > max(honest) or max(informed) < min(honest)
     among = f"{decimals(min(honest))} to {decimals(max(honest))} and {decimals(min(informed))} to"
     return (
-        f"{start}; over {len(honest)} seeds the figures are {among} {decimals(max(informed))}, which "
+        f"{start}; over {len(honest)} seeds the values are {among} {decimals(max(informed))}, which "
         f"{'do not overlap' if apart else 'overlap'}."
     )
 
 
 def gained(name: str, kinds: dict[str, Weights]) -> str:
-    """The whole way from the honest figure to the most that can be printed."""
+    """The whole way from the honest value to the most that can be printed."""
     honest, most = kinds[TRAIN].mrr("standard"), kinds[ALL].mrr("all in favour")
     return (
         f"With these negatives, the subject out, unseen facts dropped and ties in favour {name} has {decimals(most)}, "

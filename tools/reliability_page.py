@@ -2,7 +2,7 @@
 
     python tools/reliability_page.py
 
-What is promised and how it is tested stands in reliability/promises.toml; every figure comes from what the scripts
+What is promised and how it is tested stands in reliability/promises.toml; every value comes from what the scripts
 beside it stored.
 A harness that was not run yet is left out of the page, and named as such.
 """
@@ -19,6 +19,7 @@ from typing import Any
 
 import origins
 from benchmark_results import RELIABILITY, machine, table
+from murp.paper.contents import link
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "reliability.md"
@@ -42,13 +43,20 @@ def stored(name: str) -> Values | None:
 
 def page() -> str:
     """The whole page."""
+    all_of_them = list(promises().items())
     parts = [
         "# Reliability",
-        "What murp promises, how that is tested, and what came. Made by `python tools/reliability_page.py` from "
-        "what the scripts under [reliability/](../reliability/) stored in [results/](../results/).",
+        "What murp promises, how each promise is tested, and what happened. The table has one line for each; the "
+        "sections below have the details.",
+        table(
+            ["promise", "what happened"], [[link(promise["title"]), happened(name)] for name, promise in all_of_them]
+        ),
+        "`python tools/reliability_page.py` makes this page from what the scripts under "
+        "[reliability/](../reliability/) stored in [results/](../results/). The last section says "
+        "[where the results come from](#where-the-results-come-from).",
     ]
     missing = []
-    for name, promise in promises().items():
+    for name, promise in all_of_them:
         found = stored(name)
         more = processors() if name == PROCESSORS else []
         if found is None:
@@ -60,6 +68,26 @@ def page() -> str:
         parts += ["## Not measured yet", f"{'; '.join(missing)}."]
     parts += origins.section(checks(), RESULTS)
     return "\n\n".join(parts) + "\n"
+
+
+def happened(name: str) -> str:
+    """The headline of a promise: its own words, with the stored values in them."""
+    found, words_of_it = stored(name), promises()[name].get("happened", "see below")
+    if found is None:
+        return "not measured yet"
+    return str(words_of_it).format(f=found["figures"], total=Totals(found["figures"]), count=len(found["figures"]))
+
+
+class Totals:
+    """``totals[NAME]``: the sum of all values of that name, in groups of groups too."""
+
+    def __init__(self, figures: Values) -> None:
+        self.figures = figures
+
+    def __getitem__(self, name: str) -> int:
+        groups = [value for value in self.figures.values() if isinstance(value, Mapping)]
+        own = self.figures.get(name, 0)
+        return (own if isinstance(own, int) else 0) + sum(Totals(group)[name] for group in groups)
 
 
 def checks() -> origins.Results:
@@ -84,13 +112,13 @@ def processors() -> list[str]:
             tried.setdefault(found["machine"]["device"], []).append(name)
     rows = [[kind, f"{len(names)}", ", ".join(names)] for kind, names in sorted(tried.items())]
     return [
-        "**Processors tried**, as the stored results name them.",
+        "**Processors** on which stored results were measured:",
         table(["processor", "results", "which"], rows),
     ]
 
 
 def section(promise: Values, found: Values, more: Sequence[str] = ()) -> list[str]:
-    """Promise, test, settings and figures of one harness; ``more``: what stands before the figures."""
+    """Promise, test, settings and values of one harness; ``more`` comes before the values."""
     settings = ", ".join(f"{words(name)} {shown(value)}" for name, value in found["settings"].items())
     return [
         *heading(promise),
@@ -113,7 +141,7 @@ def tables(figures: Values, title: str = "") -> Iterator[str]:
     rows = {name: group for name, group in groups.items() if not any(isinstance(v, Mapping) for v in group.values())}
     single = {name: value for name, value in plain.items() if not _is_table(value)}
     if single:
-        yield table([title, "figure"], [[words(name), shown(value)] for name, value in single.items()])
+        yield table([title, "value"], [[words(name), shown(value)] for name, value in single.items()])
     if rows:
         yield of_rows(title, [words(name) for name in rows], list(rows.values()))
     for name, value in plain.items():
@@ -146,7 +174,7 @@ def sampled(found: Values) -> list[str]:
     by = f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, sorted(seeds)))}"
     return [
         f"**A sample.** {whole['tried']:,} of {whole['exist']:,} possible changes were tried, "
-        f"{whole['tried'] / whole['exist']:.0%}, drawn module by module ({by}). The figures are of these alone."
+        f"{whole['tried'] / whole['exist']:.0%}, drawn module by module ({by}). The values below are of these alone."
     ]
 
 

@@ -5,8 +5,8 @@
     def test_my_model() -> None:
         check_model("my_package.my_module:MyModel", dim=8)
 
-It takes a second or a few. Every check is run; if some fail, :class:`ChecksFailed` says which, what came and what was
-expected.
+It takes a second or a few. Every check is run; if some fail, :class:`ChecksFailed` says which, what happened and what
+was expected.
 """
 
 from __future__ import annotations

@@ -121,13 +121,19 @@ class Outside(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found += [tag] if tag in ("script", "link", "iframe") else []
-        self.found += [v for k, v in attrs if k in ("src", "href") and v is not None and not v.startswith("data:")]
+        self.found += [
+            v for k, v in attrs if k in ("src", "href") and v is not None and not v.startswith(("data:", "#"))
+        ]
 
 
 def test_the_page_is_self_contained(report: list[Path]) -> None:
     parser = Outside()
-    parser.feed(report[1].read_text(encoding="utf-8"))
+    text = report[1].read_text(encoding="utf-8")
+    parser.feed(text)
     assert parser.found == []
+    inside = re.findall(r'href="#([^"]+)"', text)
+    assert "the-papers-claims" in inside
+    assert set(inside) <= set(re.findall(r' id="([^"]+)"', text))
 
 
 def test_the_papers_figures_agree_with_each_other() -> None:

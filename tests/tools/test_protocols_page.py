@@ -98,7 +98,7 @@ def test_the_leak_is_told_with_the_spread_over_seeds(store: Any, lowest: float, 
     honest = of_runs(ranked(0.40), ranked(0.42))
     text = store(copy.deepcopy(honest), honest, of_runs(ranked(lowest), ranked(0.46)))
     assert (
-        f"over 2 seeds the figures are .400 to .420 and {protocols_page.decimals(lowest)} to .460, which {words}."
+        f"over 2 seeds the values are .400 to .420 and {protocols_page.decimals(lowest)} to .460, which {words}."
         in text
     )
     assert f"changes MRR by {protocols_page.signed((lowest + 0.46) / 2 - 0.41)};" in text

@@ -44,10 +44,11 @@ def test_a_changed_result_makes_the_page_stale(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(reliability_page, "PAGE", tmp_path / "reliability.md")
     figures: dict[str, Any] = {
         "kills": 1200,
+        "failures": 0,
         "what_failed": [],
         "kinds_of_failure": [{"what": "it stopped"}],
         "slowest_ms": 12.345,
-        "total": {"kills": 1200},
+        "total": {"kills": 1200, "runs": 7},
         "by_engine": {"torch": {"kills": 700, "runs": 3}, "numba": {"kills": 500}},
         "modules": {"ranks": {"tried": 2, "survivors": [{"key": "a < b | c", "explanation": "the same"}]}},
     }
@@ -66,6 +67,8 @@ def test_a_changed_result_makes_the_page_stale(tmp_path: Path, monkeypatch: pyte
     assert run("--check") == 0
     text = (tmp_path / "reliability.md").read_text()
     for line in (
+        "| [No lost work](#no-lost-work) | 1,200 kills in 7 runs: 0 failures |",
+        "| [Bad input is refused](#bad-input-is-refused) | not measured yet |",
         "| kills | 1,200 |",
         "| kinds of failure | what |",
         "| 1 | it stopped |",
@@ -98,7 +101,7 @@ def test_the_page_lists_the_kinds_of_processor_before_and_after_the_choices_of_i
     store("intel/cpu_step", "Intel Xeon", {})
     store("reliability_ties", "AMD EPYC", {"torch": {"shapes": 10_000, "untied": 0}})
     text = reliability_page.page()
-    title = "## The same truth on every processor"
+    title = "## The same results on every processor"
     assert f"{title}\n" in text
     assert "| AMD EPYC | 1 | reliability_ties |\n| Intel Xeon | 1 | intel/cpu_step |\n\nNot measured yet." in text
     assert "| torch | 10,000 | 0 |" in text

@@ -1,4 +1,4 @@
-"""The paper, item by item: run its experiments, store their evidence, report them beside its figures.
+"""The paper, item by item: run its experiments, store their evidence, report them beside its values.
 
 In Python: ``murp.paper.running.items()``, ``murp.paper.running.run(["table1"], quick=True)`` and
 ``murp.paper.report.write(out, folder)``.

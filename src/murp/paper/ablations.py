@@ -14,13 +14,13 @@ FAR = 0.02  # an ablation whose MRR is further from the paper's needs an account
 # What is known of why a cell is far, by model and part.
 REASONS = {
     ("mure", "stretch-both"): (
-        "The highest rate is at the edge of what it bears. On a GPU, whose additions have no fixed order, a seed that "
+        "The highest rate is close to the rate at which it diverges. A GPU adds in no fixed order, so a seed that "
         "diverges in one run may reach the end in another."
     ),
     ("mure", "transformed-norm"): (
-        "In flat space the transformed norms complete the square, -|x - y|² + |x|² + |y|² = 2⟨x, y⟩: a product without "
-        "bound and without biases, whose gradient grows with the embeddings, so that rates that suit distances make it "
-        "diverge within a few epochs, and one that does not is slow to leave the origin."
+        "In flat space the transformed norms complete the square: -|x - y|² + |x|² + |y|² = 2⟨x, y⟩. The score is then "
+        "an inner product without a bound and without biases, and its gradient grows with the embeddings. Rates that "
+        "suit distances make it diverge within a few epochs. A lower rate leaves the origin slowly."
     ),
 }
 
@@ -40,8 +40,8 @@ def table2(evidence: Evidence) -> list[Block]:
     most = max(len(cell["runs"]) for cell in item["cells"])
     text = (
         f"Test under protocol `paper`, MRR under `standard` beside it; {counted(most, 'seed')} a cell. Learning rate "
-        f"{rates[0]:g}, as for the published model; a variant whose every seed diverges there is tried at lower ones: "
-        f"{', '.join(lower) or 'none was'}. The paper does not say which rates it used for its ablations."
+        f"{rates[0]:g}, as for the published model. A variant is trained at lower rates if every seed diverges at this "
+        f"one: {', '.join(lower) or 'none was'}. The paper does not say which rates it used for its ablations."
     )
     if most == 2:
         text += " The deviation of two seeds is their distance over √2: where it is .000 they agree by chance."
@@ -84,7 +84,7 @@ def _far(evidence: Evidence, cells: list[dict[str, Any]], paper: dict[str, Any])
         found += [*trials_of(evidence, cell, printed, FAR), *adaptive_of(evidence, cell, printed)]
     if not found:
         return [Text(f"Every seed reached its end, and every MRR is within {decimals(FAR)} of the paper's.")]
-    return [Text(f"Further than {decimals(FAR)} from the paper's MRR, or with seeds that diverged:"), *found]
+    return [Text(f"These are further than {decimals(FAR)} from the paper's MRR, or have seeds that diverged:"), *found]
 
 
 def _tried(evidence: Evidence, cell: dict[str, Any]) -> str:

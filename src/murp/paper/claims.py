@@ -20,8 +20,16 @@ FLAT = "FB15k-237"  # the graph of table 1 that the paper calls not hierarchical
 MRR = "test MRR, `paper`"
 
 
-def claims(evidence: Evidence) -> list[Block]:
-    """Every claim that stored items can speak to."""
+def counts(evidence: Evidence) -> tuple[int, int, int]:
+    """How many claims hold, hold in part or cannot be decided, and do not hold."""
+    found = [row[1] for row in claim_rows(evidence)]
+    holds, fails = (sum(verdict.startswith(word) for verdict in found) for word in ("yes", "no"))
+    undecided = sum(verdict.startswith("not clear") for verdict in found)
+    return holds, len(found) - holds - fails + undecided, fails - undecided
+
+
+def claim_rows(evidence: Evidence) -> list[Row]:
+    """A row for every claim that stored items can speak to."""
     about: list[tuple[str, Callable[[Evidence, dict[str, Any]], list[Row]]]] = [
         ("table1", best_rates),
         ("table1", models_compared),
@@ -35,14 +43,19 @@ def claims(evidence: Evidence) -> list[Block]:
         ("figure5", balanced),
         ("nell", shares),
     ]
-    rows = [row for name, made in about if (item := evidence.item(name)) is not None for row in made(evidence, item)]
+    return [row for name, made in about if (item := evidence.item(name)) is not None for row in made(evidence, item)]
+
+
+def claims(evidence: Evidence) -> list[Block]:
+    """Every claim that stored items can speak to."""
+    rows = claim_rows(evidence)
     if not rows:
         return []
     text = (
-        "`yes`: every difference has the claimed sign and is larger than its deviation. `within one deviation`: it is "
-        "not, and the runs decide nothing. `no`: it is larger and has the other sign. This is a rule of thumb for two "
-        "or three seeds, not a test. In brackets, where there are any: the paper's own figures, and seeds that are "
-        "missing."
+        "`yes`: every difference has the sign that the paper claims, and is larger than its deviation. `no`: it is "
+        "larger than its deviation, but has the other sign. `within one deviation`: it is smaller than its deviation, "
+        "so these runs cannot decide. This is a rule of thumb for two or three seeds, not a statistical test. Brackets "
+        "hold the paper's own values, and say which seeds are missing."
     )
     return [Heading("The paper's claims"), Text(text), Table(["claim", "holds", "numbers", "of what"], rows)]
 
@@ -86,7 +99,7 @@ def models_compared(evidence: Evidence, item: dict[str, Any]) -> list[Row]:
 
 
 def earlier_systems(evidence: Evidence, item: dict[str, Any]) -> list[Row]:
-    """How both models stand to the systems whose figures the paper quotes."""
+    """How both models stand to the systems whose values the paper quotes."""
     rows = []
     for data in item["settings"]["data"]:
         quoted = {row["system"]: row[data] for row in published()["quoted"] if data in row}

@@ -1,4 +1,4 @@
-"""What a report is made of, headings, text, tables and pictures, and the two forms it is written in."""
+"""The parts of a report (headings, text, tables, pictures), and the two forms in which it is written."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from murp.paper.contents import anchor, contents
 from murp.tables import table
 
 STYLE = """
@@ -27,7 +28,7 @@ figcaption { opacity: .8; font-size: .9rem; } code { font-size: .92em; }
 }
 """
 
-LONG = 18  # characters of a table's cell that is prose and not a figure
+LONG = 18  # characters of a table's cell that is prose and not a number
 WRAPPED = 30  # characters of a cell that may run on over lines
 
 
@@ -48,13 +49,13 @@ class Text:
 
 @dataclass(frozen=True)
 class Table:
-    """A header and rows of cells, ready to print: columns of figures are set right, those of words left."""
+    """A header and rows of cells, ready to print: columns of numbers are set right, those of words left."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
 
     def words(self) -> list[bool]:
-        """Which columns hold words: the first, and those with a cell that is too long for a figure."""
+        """Which columns hold words: the first, and those with a cell that is too long for a number."""
         return [i == 0 or any(len(row[i]) > LONG for row in self.rows) for i in range(len(self.header))]
 
 
@@ -66,7 +67,12 @@ class Picture:
     caption: str
 
 
-Block = Heading | Text | Table | Picture
+@dataclass(frozen=True)
+class Contents:
+    """Links to every heading of level 2."""
+
+
+Block = Heading | Text | Table | Picture | Contents
 
 
 def markdown(blocks: Sequence[Block], folder: Path) -> str:
@@ -78,6 +84,8 @@ def markdown(blocks: Sequence[Block], folder: Path) -> str:
                 parts.append("#" * level + " " + text)
             case Text(text):
                 parts.append(text)
+            case Contents():
+                parts.append(contents(_titles(blocks)))
             case Table(header, rows):
                 right = [i for i, words in enumerate(block.words()) if not words]
                 parts.append(table(header, rows, right, format="markdown"))
@@ -96,9 +104,12 @@ def page(title: str, blocks: Sequence[Block]) -> str:
     for block in blocks:
         match block:
             case Heading(text, level):
-                parts.append(f"<h{level}>{_text(text)}</h{level}>")
+                parts.append(f'<h{level} id="{anchor(text)}">{_text(text)}</h{level}>')
             case Text(text):
                 parts.append(f"<p>{_text(text)}</p>")
+            case Contents():
+                links = (f'<li><a href="#{anchor(title)}">{_text(title)}</a></li>' for title in _titles(blocks))
+                parts.append(f"<ul>{''.join(links)}</ul>")
             case Table(header, rows):
                 words = block.words()
                 head = "".join(map(_table_head, header, words))
@@ -118,12 +129,16 @@ def page(title: str, blocks: Sequence[Block]) -> str:
     )
 
 
+def _titles(blocks: Sequence[Block]) -> list[str]:
+    return [block.text for block in blocks if isinstance(block, Heading) and block.level == 2]
+
+
 def _table_head(content: str, words: bool) -> str:
     return f'<th scope="col"{" class=text" if words else ""}>{_text(content)}</th>'
 
 
 def _table_data(content: str, words: bool) -> str:
-    """A figure stands at the right and whole; a sentence or a list of figures runs on over lines."""
+    """A number is set right, on one line; a sentence or a list of numbers is wrapped."""
     kinds = [kind for kind, is_so in (("text", words), ("long", len(content) > WRAPPED)) if is_so]
     return f'<td class="{" ".join(kinds)}">{_text(content)}</td>' if kinds else f"<td>{_text(content)}</td>"
 

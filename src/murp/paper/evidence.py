@@ -19,7 +19,7 @@ NAMES = {"mure": "MuRE", "murp": "MuRP"}
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean and sample deviation of one figure over ``n`` of ``planned`` seeds; the others diverged.
+    """Mean and sample deviation of one value over ``n`` of ``planned`` seeds; the others diverged.
 
     A single seed has no deviation, and none no mean.
     """
@@ -98,7 +98,7 @@ class Evidence:
         return self.over(cell, lambda run: run["metrics"][split][protocol][metric])
 
     def over(self, cell: dict[str, Any], figure: Callable[[dict[str, Any]], float]) -> Spread:
-        """Any figure of a cell's runs over its seeds."""
+        """Any value of a cell's runs over its seeds."""
         return Spread.of([figure(run) for run in self.runs(cell)], len(cell["runs"]))
 
     def by_relation(self, cell: dict[str, Any], relation: str, metric: str, protocol: str) -> Spread | None:
@@ -117,7 +117,7 @@ class Evidence:
 
 
 def seeds_of(spreads: Mapping[str, Spread]) -> str:
-    """How many seeds the figures of a row rest on: once where all have as many, else model by model."""
+    """How many seeds the values of a row rest on: once where all have as many, else model by model."""
     found = {model: spread.seeds for model, spread in spreads.items()}
     if len(set(found.values())) == 1:
         return next(iter(found.values()))

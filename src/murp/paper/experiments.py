@@ -40,7 +40,7 @@ ANEW = "Train it anew with --again, or choose another --out."
 
 
 class Experiments:
-    """Trains what is planned, stores what came, and hands out what is stored already."""
+    """Trains what is planned, stores the results, and returns what is stored already."""
 
     def __init__(
         self,

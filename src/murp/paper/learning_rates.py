@@ -76,9 +76,9 @@ def grid(evidence: Evidence, item: dict[str, Any]) -> list[Block]:
         rows.append([choice.name, *cells, "–" if choice.paper is None else f"{choice.paper:g}", noise, tied or "none"])
     text = (
         "Learning rates: MRR on valid, protocol `standard`, one seed, for each rate of the paper's grid. The best, in "
-        "bold, is used for every dimension of that dataset and model. Where another rate is within seed noise of it, "
-        "that is no further below than the deviation of this figure over table 1's seeds, the choice is a tie that one "
-        "seed broke, and the table says so. The paper names one best rate a dataset, for both models."
+        "bold, is used for every dimension of that dataset and model. `Seed noise` is the deviation of this MRR over "
+        "the seeds of table 1. A rate that is less than that below the best is as good: then one seed decided the "
+        "choice, and the last column says so. The paper names one best rate for each dataset, for both models."
     )
     header = ["", *(f"{rate:g}" for rate in rates), "the paper's rate", "seed noise", "within seed noise of the best"]
     return [Text(text), Table(header, rows)]

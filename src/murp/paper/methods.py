@@ -1,4 +1,4 @@
-"""The report on its own methods: how it was measured, what the protocol and the data's flaws are worth."""
+"""How the report was measured, and what the protocol and the flaws of the data change."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from murp.paper.evidence import NAMES, Evidence, Spread, counted, decimals, sign
 from murp.paper.experiments import read_settings
 from murp.paper.old_results import failed_epoch, finding_text
 
+DIVERGED = "Runs that diverged"
 # Relations that mirror each other are no flaw of a file; `murp data audit` has them too.
 SERIOUS = ("duplicate_rows", "shared_facts", "triples_with_unseen_entities", "merged_ids")
 
@@ -28,40 +29,39 @@ def method(evidence: Evidence) -> list[Block]:
     missing = [name for name in read_settings() if name != "training" and name not in items]
     epochs = " or ".join(f"{length:,}" for length in sorted({run["settings"]["epochs"] for run in runs}))
     every = settings["validate_every"]
-    also = ", rates and initial values of the trials below table 2 on valid too" if "trials" in items else ""
+    also = " Rates and initial values of the trials below table 2 are chosen on valid too." if "trials" in items else ""
     unnamed = len({run["name"] for run in runs} - {name for item in items.values() for name in every_name(item)})
-    left = f" ({unnamed} of them of no item any more)" if unnamed else ""
+    left = f" ({unnamed} of them belong to no table or figure today)" if unnamed else ""
     quick = any(item["quick"] for item in items.values())
     return [
         *([Text("**A toy**, to try the code: what follows says nothing about the paper.")] if quick else []),
         Text(
             f"{counted(len(runs), 'run')}{left} on {', '.join(machines)}, {epochs} epochs, batches "
             f"of {settings['batch_size']}, {settings['negatives']} negatives, {settings['dtype']}; murp "
-            f"{runs[0]['murp']}. Every figure below is read from stored results, which "
-            f"come of {_commands(items)}; `murp paper report` writes this page from them."
+            f"{runs[0]['murp']}. Every value on this page is read from stored results. {_commands(items)} makes these "
+            "results; `murp paper report` writes this page from them."
         ),
-        *_diverged(evidence),
+        *_how_many_diverged(evidence),
         Text(
-            f"**Seeds.** {_seeds(evidence, items)} A figure with ± is the mean and the sample deviation over the seeds "
-            "that reached their end; where some did not, the row says so, and its mean is of the others. Of two or "
-            "three seeds a deviation is a rough figure itself. That of a difference is the root of the sum of the "
-            "squares of both."
-        ),
-        Text(
-            "**Selection.** Of each run the weights with the best MRR on valid (protocol `standard`, "
-            f"{'after every epoch' if every == 1 else f'every {every} epochs'}) are evaluated on test, once. The "
-            f"learning rate of table 1 is chosen on valid from the paper's grid{also}; that of the other items is set, "
-            "not chosen. Nothing is chosen on test."
+            f"**Seeds.** {_seeds(evidence, items)} A value with ± is the mean and the sample deviation over the seeds. "
+            "Where a seed diverged, the row says so, and the mean is over the others. A deviation of two or three "
+            "seeds is a rough estimate. The deviation of a difference is the root of the sum of both squares."
         ),
         Text(
-            "**Protocols.** `standard`: filtered ranks among all entities, ties at the mean of the best and the worst "
-            "rank, both directions, test triples with unseen entities kept, NaN an error. `paper`: the same, with the "
-            "subject itself taken out of its own ranking, as the authors' code does and the paper does not say. The "
-            "paper's figures stand beside ours under `paper`."
+            "**Selection.** Each run keeps the weights with the best MRR on valid (protocol `standard`, "
+            f"{'after every epoch' if every == 1 else f'every {every} epochs'}). These are evaluated on test, once. "
+            f"The learning rate of table 1 is chosen on valid, from the paper's grid.{also} For the other items it is "
+            "fixed. Nothing is chosen on test."
+        ),
+        Text(
+            "**Protocols.** `standard`: filtered ranks among all entities, in both directions. Ties get the mean of "
+            "the best and the worst rank. Test triples with unseen entities are kept. NaN is an error. `paper`: the "
+            "same, but the subject itself is taken out of its own ranking. The authors' code does this; the paper does "
+            "not say it. We compare the paper's values with ours under `paper`."
         ),
         Text(
             f"**Code.** {history.summary(_by_name(evidence.every_run()), evidence.history, 'stored runs')} "
-            f"{history.summary(items, evidence.history, 'items')} Which is which stands at the end of this page."
+            f"{history.summary(items, evidence.history, 'items')} The last section has the details."
         ),
         *([Text(f"**Not stored yet**, so not on this page: {', '.join(missing)}.")] if missing else []),
     ]
@@ -75,7 +75,7 @@ def origins(evidence: Evidence) -> list[Block]:
     text = (
         f"{history.summary(evidence.results(), evidence.history)} `by the digest of its code`: the result names the "
         "digest of the package, and that commit's package has it. `not in the history`: no commit has that code, so "
-        "that nobody can tell from this repository what exactly made the figure."
+        "this repository cannot say what exactly made the result."
     )
     rows = [[each.text, str(len(names)), ", ".join(names)] for each, names in found.items()]
     return [Heading("Where the results come from"), Text(text), Table(["code", "results", "which"], rows)]
@@ -85,15 +85,24 @@ def _by_name(runs: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {run["name"]: run for run in runs}
 
 
-def _diverged(evidence: Evidence) -> list[Block]:
+def diverged(evidence: Evidence) -> list[Block]:
     """Which stored runs did not reach their end, and when they stopped."""
-    failed = {run["name"]: failed_epoch(run) for run in evidence.every_run() if "failed" in run}
+    failed = _failed(evidence)
     if not failed:
         return []
-    names = ", ".join(name if epoch is None else f"{name} (epoch {epoch})" for name, epoch in failed.items())
-    return [
-        Text(f"**Diverged.** {counted(len(failed), 'further run')}, stopped where a parameter was no number: {names}.")
-    ]
+    rows = [[name, "–" if epoch is None else str(epoch)] for name, epoch in failed.items()]
+    text = "These runs stopped because a parameter became NaN or infinite."
+    return [Heading(DIVERGED), Text(text), Table(["run", "in epoch"], rows)]
+
+
+def _how_many_diverged(evidence: Evidence) -> list[Block]:
+    failed = _failed(evidence)
+    text = f"**Diverged.** {counted(len(failed), 'further run')} stopped because a parameter became NaN or infinite."
+    return [Text(f'{text} The section "{DIVERGED}" lists them.')] if failed else []
+
+
+def _failed(evidence: Evidence) -> dict[str, int | None]:
+    return {run["name"]: failed_epoch(run) for run in evidence.every_run() if "failed" in run}
 
 
 def run_names(item: dict[str, Any]) -> list[str]:
@@ -150,15 +159,16 @@ def subject_removed(evidence: Evidence) -> list[Block]:
     if not rows:
         return []
     text = (
-        "What the subject's removal is worth on test: protocol `paper` less protocol `standard`. A figure without its "
-        "protocol cannot be compared with another at this level."
+        "How much the metrics on test rise when the subject is taken out of its own ranking: protocol `paper` minus "
+        "protocol `standard`. The differences between models are no larger than this, so a metric without its protocol "
+        "cannot be compared."
     )
     return [Heading("The effect of removing the subject"), Text(text), Table(["", "MRR", "hits@1"], rows)]
 
 
 def flaws(evidence: Evidence) -> list[Block]:
     """Unseen entities and leaks, in MRR."""
-    blocks: list[Block] = [Heading("The data's flaws, and what they are worth")]
+    blocks: list[Block] = [Heading("Flaws of the data, and their effect")]
     rows = []
     for item in filter(None, (evidence.item("table1"), evidence.item("nell"))):
         for cell in [c for c in item["cells"] if c["model"] == "murp" and c["dim"] == item["settings"]["dims"][0]]:
@@ -173,10 +183,10 @@ def flaws(evidence: Evidence) -> list[Block]:
                 )
     if rows:
         text = (
-            "An entity that training never saw is drawn as a false object now and then and stated as nothing, so that "
-            "its vector says what it is far from, never what it is near. What is left to rank by is the other entity, "
-            "the relation and the biases: on some graphs next to nothing, on others a good deal, as the column `on "
-            "them` shows. Some libraries leave such triples out. MuRP, MRR on test, protocol `standard`:"
+            "Some test triples hold an entity that is in no training fact. Training draws it only as a false answer, "
+            "so the model learns what it is not, and never what it is. It can still rank such a triple by the other "
+            "entity, the relation and the biases. The column `on them` shows how far that goes: nearly nowhere on some "
+            "graphs, quite far on others. Some libraries drop these triples. MuRP, MRR on test, protocol `standard`:"
         )
         blocks += [Text(text), Table(["", "triples with unseen entities", "without them", "on them", "all"], rows)]
     leaky = evidence.item("nell")
@@ -190,12 +200,12 @@ def flaws(evidence: Evidence) -> list[Block]:
             ]
             for row in leaky["flaws"].values()
         ]
-        text = "Test facts that are in train too, and MRR (protocol `standard`) with and without them, of one run each:"
+        text = "Some test facts are in train too. MRR (protocol `standard`) with and without them, one run each:"
         blocks += [Text(text), Table(["", "leaked", "MRR", "MRR without them"], rows)]
     audited = evidence.item("flaws")
     if audited is not None:
         rows = [[data, findings(found) or "none of these"] for data, found in audited["found"].items()]
-        text = "What `murp data audit` finds in the published files; nothing was repaired for these figures."
+        text = "What `murp data audit` finds in the published files. We repaired nothing."
         blocks += [Text(text), Table(["", "findings"], rows)]
     return blocks if len(blocks) > 1 else []
 

@@ -43,7 +43,7 @@ def figure3a(evidence: Evidence, folder: Path) -> list[Block]:
     ]
     text = (
         f"MRR on test, protocol `paper`, learning rate {item['settings']['lr']:g} for both models at every dimension. "
-        "The paper has a picture and no figures to compare with."
+        "The paper has a picture, and no numbers to compare with."
     )
     table = Table(["dimension", "MuRE", "MuRP", "MuRP − MuRE", "seeds"], rows)
     return [Heading("Figure 3a: dimension"), draw(figure, folder, "figure3a", caption), Text(text), table]
@@ -72,9 +72,9 @@ def figure3b(evidence: Evidence, folder: Path) -> list[Block]:
         rows.append([f"{share:.0%}", *(epochs(soon[model]) for model in NAMES), seeds_of(soon)])
     steps = counted(validated_every(evidence, item), "epoch")
     text = (
-        "Epochs until the MRR on valid, protocol `standard`, first reaches a share of the best that the same run ever "
-        f"has, mean over seeds. Runs are validated in steps of {steps}, so that no figure is more exact than that. The "
-        "curves of the picture are of one run each that stopped to be evaluated and went on."
+        "How many epochs a run needs until its MRR on valid (protocol `standard`) first reaches a share of its own "
+        f"best; mean over seeds. Runs are validated every {steps}, so no value is more exact than that. Each curve of "
+        "the picture is one run, which was stopped, evaluated and continued."
     )
     table = Table(["share of its best", *NAMES.values(), "seeds"], rows)
     return [Heading("Figure 3b: convergence"), picture, Text(text), table]
@@ -100,7 +100,7 @@ def figure4(evidence: Evidence, folder: Path) -> list[Block]:
     ]
     text = (
         f"Rank correlation of norm and bias, over all entities ({item['settings']['points']:,} of them are drawn, of "
-        "the first seed). The paper gives no figure."
+        "the first seed). The paper gives no number."
     )
     table = Table(["", "Spearman", "entities", "seeds"], rows)
     return [

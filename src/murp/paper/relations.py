@@ -75,15 +75,15 @@ def scores_compared(relations: Sequence[Mapping[str, Any]]) -> str:
     cut = {name for name, row in both.items() if math.floor(100 * row["krackhardt"] + 1e-9) / 100 == theirs[name]}
     parts = [
         "Our score counts pairs of different nodes.",
-        f"To two digits it is the paper's for {len(rounded)} of {len(both)} relations if it is rounded, for {len(cut)} "
-        f"of {len(both)} if it is cut off.",
+        f"In two digits it is the paper's for {len(rounded)} of {len(both)} relations if we round, and for {len(cut)} "
+        f"of {len(both)} if we drop the other digits.",
     ]
     if others := [name for name in both if name not in rounded | cut]:
         figures = "; ".join(
             f"{name}: {below_one(both[name]['krackhardt'], 4)} here, {decimals(theirs[name], 2)} in the paper"
             for name in others
         )
-        parts.append(f"Neither way for {figures}.")
+        parts.append(f"In neither way for {figures}.")
     circular = [name for name, row in both.items() if row["krackhardt"] == 0 and row["longest_path"]]
     if circular:
         parts.append(f"A score of 0 says that every path has a way back: {', '.join(circular)}.")
@@ -114,15 +114,16 @@ def _flat(flat: dict[str, Any], quoted: dict[str, float]) -> list[Block]:
         name: sum(round(values[key], digits[key]) == quoted[key] for key in digits) for name, values in readings.items()
     }
     text = (
-        f"{flat['data']}, {flat['relations']} relations. The definition does not say whether a fact that relates an "
-        "entity to itself makes a cycle, nor the text whether its last share is of all relations; every reading:"
+        f"{flat['data']}, {flat['relations']} relations. The paper's definition does not say whether a fact that "
+        "relates an entity to itself is a cycle. Its text does not say whether the last share is of all relations. "
+        "Here is every reading:"
     )
     counts = ", ".join(f"{name}: {count} of {len(digits)}" for name, count in agree.items())
     end = "what the paper counted is not known" if max(agree.values()) < len(digits) else "one reading has them all"
     return [
         Text(text),
         Table(["", *readings, "paper"], rows),
-        Text(f"The paper's figures, to the digits it prints, under each reading ({counts}): {end}."),
+        Text(f"How many of the paper's values each reading gives, to the digits that it prints: {counts}; {end}."),
     ]
 
 

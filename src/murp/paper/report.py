@@ -8,8 +8,8 @@ from murp.commands import command
 from murp.errors import RunError
 from murp.files import write_text
 from murp.paper import ablations, claims, history, methods, pictures, relations, tables
-from murp.paper.document import Block, Heading, markdown, page
-from murp.paper.evidence import Evidence
+from murp.paper.document import Block, Contents, Heading, Text, markdown, page
+from murp.paper.evidence import Evidence, decimals
 from murp.provenance import ROOT
 
 TITLE = "Multi-relational Poincaré Graph Embeddings, reproduced"
@@ -43,11 +43,14 @@ def code_warnings(out: Path) -> list[str]:
 
 
 def blocks(evidence: Evidence, figures: Path) -> list[Block]:
-    """Everything that is stored, in the paper's order, and then what it means."""
+    """The headline, then everything that is stored, in the paper's order, and where it comes from."""
     return [
         Heading(TITLE, 1),
-        *methods.method(evidence),
+        *headline(evidence),
+        Contents(),
         *claims.claims(evidence),
+        Heading("How it was measured"),
+        *methods.method(evidence),
         *tables.table1(evidence),
         *pictures.figure3a(evidence, figures),
         *pictures.figure3b(evidence, figures),
@@ -61,5 +64,24 @@ def blocks(evidence: Evidence, figures: Path) -> list[Block]:
         *relations.hierarchy(evidence),
         *methods.subject_removed(evidence),
         *methods.flaws(evidence),
+        *methods.diverged(evidence),
         *methods.origins(evidence),
     ]
+
+
+def headline(evidence: Evidence) -> list[Block]:
+    """The result in a few sentences."""
+    items = [(name, item) for name in tables.CLOSE if (item := evidence.item(name)) is not None]
+    cells = [tables.compared(evidence, item["cells"], name) for name, item in items]
+    near = [f"{met} of {all_of_them} MRR values of {title}" for title, met, all_of_them in cells if all_of_them]
+    holds, partly, fails = claims.counts(evidence)
+    parts = ["We trained the models of the paper again and compared every table and figure with the printed one."]
+    if near:
+        limits = " and ".join(decimals(limit) for limit in tables.CLOSE.values())
+        parts.append(f"**{' and '.join(near)} are at most {limits} below the printed ones.**")
+    if holds or partly or fails:
+        parts.append(
+            f"Of {holds + partly + fails} claims of the paper, {holds} hold, {partly} hold in part or cannot be "
+            f"decided with these runs, and {fails} do not hold."
+        )
+    return [Text(" ".join(parts))]

@@ -1,4 +1,4 @@
-"""What the trials of a far ablation came to: MRR on valid by rate and initial values, and the best of them on test."""
+"""The trials of an ablation that is far from the paper's: MRR on valid by rate and scale, the best of them on test."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ def trials_of(evidence: Evidence, cell: dict[str, Any], theirs: float, far: floa
         f"{decimals(theirs)}."
     )
     if theirs - test.mean > far:
-        outcome += (
-            " Neither the rate nor the length nor the initial values account for that; why it is so is not known."
-        )
+        outcome += " Rate, length and initial values do not explain that. We do not know the reason."
     return [Text(text), Table(["", *(f"rate {rate:g}" for rate in rates)], rows), Text(outcome)]
 
 
@@ -66,7 +64,7 @@ def adaptive_of(evidence: Evidence, cell: dict[str, Any], theirs: float) -> list
         rows.append([name, f"{chosen['lr']:g}", f"{chosen['initial_scale']:g}", decimals(valid), str(test)])
     text = (
         f"With other optimizers, {item['settings']['epochs']:,} epochs, rate and initial scale by MRR on valid "
-        f"(protocol `standard`); on test under protocol `paper`, whose printed figure is {decimals(theirs)}:"
+        f"(protocol `standard`); on test under protocol `paper`, whose printed value is {decimals(theirs)}:"
     )
     header = ["optimizer", "rate", "initial scale", "valid", "test"]
     gap = f"The best of them is {signed(best - theirs)} to the paper's." if best else "None of them reached its end."

@@ -29,12 +29,12 @@ def wrong_answers(evidence: Evidence) -> list[Block]:
             told = [", ".join(map(str, counts)), str(theirs), ", ".join(names) or "none"]
             rows.append([f"{NAMES[model]}, {kind}s", *told])
     text = (
-        "An object with a probability of one half or more that no split states is a false positive, a stated one below "
-        "it a false negative. All objects are judged here, not only those drawn; the paper does not say whether it "
-        "counted among all. Counts are given seed by seed, names and probabilities are the first seed's, as is the "
-        "picture. The weights are of runs trained again where those of the record were gone; on a GPU, whose additions "
-        "have no fixed order, the same seed then gives other weights, and counts that differ as those of two seeds do. "
-        "Whether a false positive is true of the world is for the reader: nothing here computes it."
+        "A false positive is an object with a probability of one half or more whose fact no split states. A false "
+        "negative is an object of a stated fact with a lower probability. We count all objects, not only those in the "
+        "picture; the paper does not say what it counted. There is one count for each seed. Names, probabilities and "
+        "the picture are of the first seed. Where the weights of a stored run were lost, it was trained again. A GPU "
+        "adds in no fixed order, so the same seed then gives other weights, and the counts differ as much as between "
+        "two seeds. A false positive may still be true in the world; nothing here decides that."
     )
     near = ". ".join(_near(item["models"][model], NAMES[model]) for model in paper)
     fates = [

@@ -4,7 +4,7 @@ space.py    what is searched: from the settings' own declarations, narrowed by t
 study.py    the file: one search at a time in it, what it is a search of, trials that were interrupted
 trial.py    one trial: a training that reports its validations and is stopped where others were better
 search.py   trials one after another, or by several processes
-results.py  what came of it: a row a trial
+results.py  the results: a row for each trial
 report.py   the same as Markdown, CSV and a picture, with the importance of each setting
 
 Trials are judged by their MRR on valid, protocol standard. Test is never looked at.

@@ -71,7 +71,7 @@ def run_trial(
     common: dict[str, Any],
     ends: float | None,
 ) -> None:
-    """Train one trial, or go on with it, and tell the study what came of it; raises where time is over.
+    """Train one trial, or go on with it, and tell the study the result; raises where time is over.
 
     A training that diverges is as bad as can be, and the search learns that. One that cannot be done at all, for want
     of memory for one, has failed; the search goes on.
