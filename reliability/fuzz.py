@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None) -> None:
     if chosen.input is not None:
         return again(chosen)
     found = {
-        name: tried(name, make, 12 if chosen.quick else inputs, chosen.seed)
+        name: tried(name, make, 5 if chosen.quick else inputs, chosen.seed)
         for name, (inputs, make) in READERS.items()
         if chosen.only in (None, name)
     }

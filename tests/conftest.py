@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from murp import threads
+from murp import display, threads
 from murp.graph import KnowledgeGraph
 from trees import tree
 
@@ -43,6 +43,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if "gpu" in item.keywords:
                 item.add_marker(pytest.mark.skip(reason="needs a CUDA device, and PyTorch sees none here"))
+
+
+@pytest.fixture(autouse=True)
+def heard() -> None:
+    """A command with --quiet is for its own process; the next test of this one is told everything again."""
+    display._quiet = False
 
 
 @pytest.fixture

@@ -57,7 +57,6 @@ class Config(Part):
         "parts that a batch is cut into and ranks share out (torchrun); as many of them give the same bits on any "
         "number of ranks, and on one process; 0: as many as there are ranks, and on one process none",
         least=0,
-        most=2**16,
     )
     seed: int = setting(
         0, "same seed, same machine, same number of threads: same bits on the CPU", least=0, most=2**63 - 1

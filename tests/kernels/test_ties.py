@@ -27,7 +27,7 @@ def test_no_path_of_the_cpu_uses_the_products_of_gpus(path: str, no_triton_produ
     check_shape(path, Shape("murp", entities=7, copies=3, dim=5, queries=3, dtype="float32", seed=0))
 
 
-def by_place(points: Tensor, rows: Tensor, out: Tensor) -> None:
+def by_place(points: Tensor, rows: Tensor, out: Tensor, panels: object = None) -> None:
     """A product whose rounding depends on where a row stands: the sum goes up for even rows and down for odd ones."""
     x, v = points.numpy(), rows.numpy()
     total = np.zeros(out.shape, x.dtype)

@@ -135,6 +135,8 @@ def refuse(config: Config) -> None:
         )
     if parts["model"].keeps_statistics:
         reasons.append(f"model {config.model} normalises a batch by its own statistics, which no slice has")
+    if config.slices > config.batch_size:
+        reasons.append(f"a batch of {config.batch_size} triples has no {config.slices} slices; use fewer")
     if config.init_from:
         reasons.append("--init-from reads every row of another run on one process; start with fresh initial values")
     if config.engine not in ("auto", "torch"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +61,14 @@ def blocks(path: Path, rows: int) -> Iterator[Rows]:
     with path.open("rb") as file:
         for start in range(0, rows, BLOCK):
             count = 3 * min(BLOCK, rows - start)
-            yield np.fromfile(file, np.int32, count).reshape(-1, 3)
+            yield _numbers(file, np.int32, count).reshape(-1, 3)
+
+
+def _numbers(file: BinaryIO, dtype: type[np.signedinteger[Any]], count: int) -> NDArray[Any]:
+    """The next numbers of a file that this reading has written."""
+    found = np.empty(count, dtype)
+    file.readinto(found.data)  # type: ignore[attr-defined]
+    return found
 
 
 def hold_out(facts: OnDisk, work: Path, *, seed: int, valid: float, test: float, step: Step) -> Held:
@@ -106,7 +113,8 @@ def _sorted(facts: OnDisk, work: Path, step: Step) -> Buckets:
     distinct = work / "distinct.bin"
     with distinct.open("wb") as out:
         for path, first in zip(paths, bounds, strict=True):
-            own = np.fromfile(path, np.int64)
+            with path.open("rb") as bucket:
+                own = _numbers(bucket, np.int64, path.stat().st_size // 8)
             own.sort()
             own = own[np.diff(own, prepend=-1) != 0]
             own.tofile(out)

@@ -57,7 +57,9 @@ class Names:
     def load(cls, kind: str, folder: Path) -> Names:
         """What :meth:`save` wrote."""
         made = cls(kind)
-        names, ends, first = (np.load(folder / f"{kind}.{part}.npy") for part in ("names", "ends", "first"))
+        names, ends, first = (
+            np.load(folder / f"{kind}.{part}.npy", allow_pickle=False) for part in ("names", "ends", "first")
+        )
         made._names, made._ends, made._first, made.count = names, ends, first, len(first)
         made._slots = np.zeros(0, np.int64)
         made._make_room(1, 0)
