@@ -46,7 +46,7 @@ WITHOUT = (
 )
 QUICK = ["tests/kernels/test_products.py", "tests/geometry/test_batches.py"]
 UNUSED = ("schemathesis", "xdist", "anyio")  # plugins that take long to import
-EXAMPLES = 12  # of a property, at most
+EXAMPLES = 6  # of a property, at most
 AT_ONCE = 4  # processes, at most, and no more than there are processors
 
 

@@ -64,9 +64,8 @@ def test_resumed_on_any_number_of_ranks_it_is_the_run_of_one_process(
     out = tmp_path / "run"
     together(trained, 4, small_tree, out, {**SETTINGS, "epochs": 1})
     assert folder.read_config(out).slices == 4
-    for ranks, epochs in ((3, 2), (2, 3)):
-        assert together(continued, ranks, out, epochs) == [None] * ranks
-        assert len(list((out / "last.shards").iterdir())) == ranks
+    assert together(continued, 3, out, 3) == [None] * 3
+    assert len(list((out / "last.shards").iterdir())) == 3
     continued(out, 4)
     assert outcome(out) == outcome(calm)
 
