@@ -67,9 +67,9 @@ types: .venv/tools
 imports: .venv/tools
 	$(BIN)/lint-imports
 
-# One process more than there are cores: a fifth of the time of a test is waiting, for a page, a child, a connection.
+# Two processes more than there are cores: a fifth of the time of a test is waiting, for a page, a child, a connection.
 unit: .venv/tools
-	$(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else "auto")') --dist worksteal
+	$(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(len(os.sched_getaffinity(0)) + 2 if hasattr(os, "sched_getaffinity") else "auto")') --dist worksteal
 
 # The numeric tests once more under other choices of instructions: as if on other processors. After unit under make -j
 # too, since both use all cores.
