@@ -12,9 +12,9 @@ RUN := runs/quickstart
 # Some containers forbid Python to keep what it has compiled: every process of the tests would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# PyTorch for CPUs takes 0.7 GB, that for NVIDIA's GPUs several. Where there is a GPU, the package index's own is taken.
-TORCH_FOR_CPU ?= https://download.pytorch.org/whl/cpu
-GPU := $(shell command -v nvidia-smi)
+# PyTorch for CPUs takes 0.7 GB, that for NVIDIA's GPUs several. `make quickstart TORCH_INDEX=URL` takes PyTorch from
+# another package index, such as the one with builds for CPUs that PyTorch's installation page names.
+TORCH_INDEX ?=
 # Python compiles what it imports when it first does: less to wait for, and less to keep, than all of it now.
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
@@ -24,8 +24,8 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "murp needs Python 3.11 or later: make PYTHON=python3.11")'
 	$(PYTHON) -m venv .venv
 	@echo "Installing murp into .venv: about 1.3 GB, one to three minutes."
-ifeq ($(GPU),)
-	$(INSTALL) --no-deps --retries 0 --timeout 15 --index-url $(TORCH_FOR_CPU) torch || echo "The package index's own PyTorch is taken."
+ifneq ($(TORCH_INDEX),)
+	$(INSTALL) --no-deps --index-url $(TORCH_INDEX) torch
 endif
 	$(INSTALL) -e .
 	@echo "The environment .venv takes $$(du -sh .venv | cut -f1)."

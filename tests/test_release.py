@@ -35,7 +35,8 @@ def test_every_file_and_script_of_the_checklist_is_there() -> None:
 
 def test_quickstart_installs_murp_alone() -> None:
     """The developers' tools are another target's: they are larger than all that a newcomer needs."""
-    rules = dict(re.findall(r"^(\S+): ?(.*(?:\n(?:\t|ifeq|endif).*)*)", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    rules = dict(re.findall(r"^(\S+): ?(.*(?:\n(?:\t|ifn?eq|endif).*)*)", makefile, re.MULTILINE))
     assert ".venv/tools" not in rules["quickstart"]
     assert "dev" not in rules[".venv/installed"]
     assert "$(INSTALL) -e ." in rules[".venv/installed"]
