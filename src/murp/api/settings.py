@@ -86,7 +86,7 @@ class Settings(TypedDict, total=False):
     relation_dim: int
     """numbers of a relation; 0: as many as of an entity (of tucker)"""
     input_dropout: float
-    """share of the subject's numbers that a step of training drops (of tucker, conve)"""
+    """share of the subject's numbers that a step of training drops (of tucker, conve, hybonet)"""
     matrix_dropout: float
     """share of the relation's matrix that a step of training drops (of tucker)"""
     channels: int
@@ -221,7 +221,7 @@ EXPLAINED: dict[str, tuple[Any, str]] = {
     "norm": (..., "which norm measures the distance, L1 or L2 (of transe, stranse)"),
     "gamma": (..., "the score of a perfect match: φ = γ - distance (of transe, stranse, riemannian-transe, rotate)"),
     "relation_dim": (..., "numbers of a relation; 0: as many as of an entity (of tucker)"),
-    "input_dropout": (..., "share of the subject's numbers that a step of training drops (of tucker, conve)"),
+    "input_dropout": (..., "share of the subject's numbers that a step of training drops (of tucker, conve, hybonet)"),
     "matrix_dropout": (..., "share of the relation's matrix that a step of training drops (of tucker)"),
     "channels": (..., "filters of the convolution (of conve)"),
     "picture_dropout": (..., "share of the filters that a step of training drops (of conve)"),

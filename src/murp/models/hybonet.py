@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
+from torch.nn.functional import dropout
 
 from murp.kernels.matrices import applied
 from murp.models.biases import bias_tables
 from murp.models.dot_product import DotProduct
 from murp.models.model import Candidate, Query, Rows, Table
+from murp.settings import Span, setting
 
 LEAST_TIME = 1.1  # of what a relation makes of a subject; the hyperboloid's own is 1
 
@@ -21,11 +23,15 @@ class HyboNet(DotProduct):
 
     An entity is a point x = (√(1 + |u|²), u) of the hyperboloid, held as u (d), which any optimizer moves freely. With
     y = M_r x + a_r, M_r (d + 1, d + 1), the map is f_r(x) = (t, √(t² - 1) y'/|y'|), its time t = 1.1 + σ(y₀) e^{k_r}.
-    The inner product is an ordinary one if the query's time is negated: the query is (B, d + 1).
+    The inner product is an ordinary one if the query's time is negated: the query is (B, d + 1). In training there is
+    dropout on x, as in the authors' linear layer.
 
     Chen, Han, Lin, Zhao, Liu, Li, Sun, Zhou: Fully Hyperbolic Neural Networks, ACL 2022.
     """
 
+    input_dropout: float = setting(
+        0.0, "share of the subject's numbers that a step of training drops", least=0, below=1, search=Span(0, 0.5)
+    )
     usual: ClassVar[Mapping[str, Any]] = {
         "objective": "one-vs-all",
         "optimizer": "adam",
@@ -46,8 +52,13 @@ class HyboNet(DotProduct):
             *bias_tables("both"),
         )
 
+    @property
+    def uses_chance(self) -> bool:
+        return super().uses_chance or self.input_dropout > 0
+
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
-        y = applied(relation["matrix"], on_hyperboloid(subject["entity"])) + relation["offset"]
+        x = dropout(on_hyperboloid(subject["entity"]), self.input_dropout, self.training)
+        y = applied(relation["matrix"], x) + relation["offset"]
         time = LEAST_TIME + torch.sigmoid(y[:, :1]) * relation["log_scale"].exp()[:, None]
         space = self.dropped(y[:, 1:])  # the length that the time asks for follows
         length = (space.square().sum(-1, keepdim=True) + torch.finfo(y.dtype).tiny).sqrt()
