@@ -37,7 +37,8 @@ def test_a_failing_test_is_told_and_is_the_status(
     )
     monkeypatch.setattr(instructions, "TESTS", [str(test)])
     monkeypatch.setenv("MKL_CBWR", "AVX2")
-    name = "usual, three threads"
+    name = "three threads"
+    monkeypatch.setitem(CHOICES, name, Choice({"MURP_NUM_THREADS": "3", "OMP_NUM_THREADS": "3"}))
     assert instructions.main(["--only", name]) == 1
     said = capsys.readouterr().out
     assert said.startswith(f"{name}: 1 passed, 1 failed (")
@@ -59,14 +60,14 @@ def test_what_the_processor_does_not_have_is_named() -> None:
     assert instructions.line("new", found) == "new: not tried, this processor does not have instructions-to-come"
 
 
-def test_what_a_choice_of_threads_or_of_numba_leaves_out_has_neither() -> None:
-    """Only PyTorch computes there, and no tensor has the 32,768 numbers at which it begins to share its work."""
+def test_what_a_choice_of_numba_leaves_out_has_none() -> None:
+    """Only PyTorch computes there."""
     (tests,) = instructions.BY_PYTORCH
     source = instructions.ROOT / "src" / "murp" / Path(tests).name
     for file in [*(instructions.ROOT / tests).glob("*.py"), *source.glob("*.py")]:
         assert not re.search(r"numba|numpy|scipy|murp\.(kernels|threads|engines)", file.read_text()), file
     without = {name for choice in CHOICES.values() if not choice.pytorch for name in choice.environment}
-    assert {name for name in without if not name.endswith("_NUM_THREADS")} == {"NUMBA_CPU_NAME"}
+    assert without == {"NUMBA_CPU_NAME"}
 
 
 def test_the_choices_are_those_that_are_promised() -> None:
