@@ -14,6 +14,9 @@ first. The cost does not depend on the number of entities.
 The second axis of the grid numbers independent runs of the same shape, which train side by side; the tables have
 that axis first. What a model is made of is decided when the kernels are compiled.
 
+The entities' points may lie in host memory (``--tables host``): the kernels then read and write them over the bus, each
+row once there and once back.
+
 Many steps are replayed from one CUDA graph, so that Python is never on the path. Several models of one
 shape can train side by side: a step of sixteen costs about four times a step of one.
 
@@ -64,6 +67,7 @@ class TritonEngine:
         self.models = list(models)
         first = self.models[0]
         self.device, self.dtype, self.dim = first.device, first.dtype, first.dim
+        self.host = first.on_host  # whether the kernels reach the entities' points over the bus
         self.tables: dict[str, Tensor] = {}
         for name in first.parameters:
             if len(self.models) == 1:
@@ -139,8 +143,10 @@ class Batch:
             return torch.zeros(runs, *shape, dtype=dtype, device=engine.device)
 
         self.positives = zeros(self.capacity, size, 3, dtype=torch.int64)
-        # Moved subjects and then subjects' gradients; translations; squares of what stretches objects.
-        rows = [zeros(2 * size, dim), zeros(size, dim), zeros(size, dim)]
+        # Moved subjects, then subjects' gradients, then rows that were read from host memory; translations; squares of
+        # what stretches objects.
+        kept = occurrences if engine.host else 0
+        rows = [zeros(2 * size + kept, dim), zeros(size, dim), zeros(size, dim)]
         scalars = [zeros(occurrences) for _ in ("of x", "of r", "of self", "of square", "of φ")]
         links = [zeros(occurrences, dtype=torch.int64), zeros(occurrences, dtype=torch.int32)]
         self.space = [*rows, *scalars, *links, engine.head]
@@ -148,7 +154,7 @@ class Batch:
         ball = first.geometry if isinstance(first.geometry, PoincareBall) else None
         shape: dict[str, Any] = {"K": candidates, "D": dim, "BALL": ball is not None}
         shape |= {"C": ball.c if ball else 1.0, "SET_BACK_GAP": 1 - set_back_radius(engine.dtype)}
-        shape |= {"LIMIT_GAP": 1 - limit_radius(engine.dtype), **parts(first)}
+        shape |= {"LIMIT_GAP": 1 - limit_radius(engine.dtype), **parts(first), "HOST": engine.host}
         self.gradient_options, self.update_options = ({**shape, **options} for options in tuning(dim, candidates, runs))
         rows_a_program = self.update_options["OT"]
         self.update_programs = triton.cdiv(occurrences, rows_a_program) + size
