@@ -162,20 +162,37 @@ class Batch:
 
     def launch(self, offset: int) -> None:
         """One step: the gradient kernel, then the update kernel."""
+        self.launch_gradient(offset)
+        self.launch_update(offset)
+
+    def launch_gradient(self, offset: int) -> None:
+        """Gradients of the step ``offset`` steps from where the clock stands."""
         engine = self.engine
-        tables = [engine.tables[name] for name in TABLES]
-        model = engine.models[0]
-        runs = len(engine.models)
-        sizes = (model.num_entities, model.num_relations, self.size, runs)
-        shared = (self.positives, engine.clock, offset, self.capacity)
-        gradient_kernel[(self.size, runs)](
-            *shared, engine.seeds, *tables, *self.space, *engine.relation_gradients, engine.loss, *sizes,
-            **self.gradient_options,
+        gradient_kernel[(self.size, len(engine.models))](
+            *self.shared(offset), engine.seeds, *self.tables(), *self.space, *engine.relation_gradients, engine.loss,
+            *self.sizes(), **self.gradient_options,
         )  # fmt: skip
-        update_kernel[(self.update_programs, runs)](
-            *shared, engine.rates, *tables, *self.space, *engine.relation_gradients, engine.claim, *sizes,
-            **self.update_options,
+
+    def launch_update(self, offset: int) -> None:
+        """Move the rows that the gradient kernel has touched."""
+        engine = self.engine
+        update_kernel[(self.update_programs, len(engine.models))](
+            *self.shared(offset), engine.rates, *self.tables(), *self.space, *engine.relation_gradients, engine.claim,
+            *self.sizes(), **self.update_options,
         )  # fmt: skip
+
+    def shared(self, offset: int) -> tuple[Any, ...]:
+        """What both kernels are passed first."""
+        return self.positives, self.engine.clock, offset, self.capacity
+
+    def tables(self) -> list[Tensor]:
+        """The model's tables as both kernels are passed them."""
+        return [self.engine.tables[name] for name in TABLES]
+
+    def sizes(self) -> tuple[int, ...]:
+        """What both kernels are passed last."""
+        model = self.engine.models[0]
+        return model.num_entities, model.num_relations, self.size, len(self.engine.models)
 
     def run(self, steps: int) -> None:
         """The first ``steps`` steps of the buffer."""

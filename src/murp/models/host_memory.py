@@ -1,14 +1,16 @@
 """Host memory that a GPU reads and writes over the bus: its pages are pinned, and the GPU knows their addresses.
 
 PyTorch's own pinned memory is rounded up to a power of two, so that a table of 70 GB would take 137. Here memory is as
-large as the table: it is mapped, filled and then registered with the driver. It belongs to the tensors over it, and is
+large as the table: it is mapped and then registered with the driver. It belongs to the tensors over it, and is
 given back with the last of them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import mmap
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -37,12 +39,18 @@ class Pages(mmap.mmap):
                 torch.cuda.cudart().cudaHostUnregister(self.address)  # type: ignore[no-untyped-call]
 
 
-def pinned(values: Tensor) -> Tensor:
-    """A copy of ``values`` in memory that a GPU reads and writes."""
-    pages = Pages(-1, max(1, values.nbytes))
+def room(shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+    """Zeros in memory that a GPU reads and writes."""
+    count = math.prod(shape)
+    pages = Pages(-1, max(1, count * dtype.itemsize))
     with contextlib.suppress(AttributeError, OSError):  # fewer and larger pages, where the system has them
         pages.madvise(mmap.MADV_HUGEPAGE)
-    copy = torch.frombuffer(pages, dtype=values.dtype, count=values.numel()).view(values.shape).copy_(values)
-    if pages.register(copy.data_ptr()):
-        return copy
-    return torch.empty(values.shape, dtype=values.dtype, pin_memory=True).copy_(values)
+    values = torch.frombuffer(pages, dtype=dtype, count=count).view(*shape)
+    if pages.register(values.data_ptr()):
+        return values
+    return torch.zeros(*shape, dtype=dtype, pin_memory=True)
+
+
+def pinned(values: Tensor) -> Tensor:
+    """``values`` in memory that a GPU reads and writes: a copy, where they are not there already."""
+    return values if values.is_pinned() else room(values.shape, values.dtype).copy_(values)

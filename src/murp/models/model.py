@@ -27,7 +27,7 @@ from murp.errors import ConfigError
 from murp.geometry import Euclidean, Geometry, PoincareBall
 from murp.kernels.products import inner_products, squared_norms
 from murp.models.blocks import QUERIES, block_length, filled
-from murp.models.host_memory import pinned
+from murp.models.host_memory import pinned, room
 from murp.settings import Part, setting
 
 Role = Literal["subject", "relation", "object", "shared"]
@@ -63,14 +63,16 @@ class Table:
             }  # fmt: skip
             object.__setattr__(self, "roles", usual[self.of])
 
-    def draw(self, rows: int, dtype: torch.dtype, generator: torch.Generator, scale: float) -> Tensor:
-        """Initial values (rows, *shape).
+    def draw(
+        self, rows: int, dtype: torch.dtype, generator: torch.Generator, scale: float, into: Tensor | None = None
+    ) -> Tensor:
+        """Initial values (rows, *shape); ``into`` zeros, where there are some to be written to.
 
         0, 1, identity matrices, normal with standard deviation ``scale``, uniform in (-1, 1), or normal with standard
         deviation √(2 / (a + b)), where a and b are the last two sizes (Glorot and Bengio's). In a space whose rows are
         not free (hyperboloid, sphere, products) normal are points so far from its origin.
         """
-        values = torch.zeros(rows, *self.shape, dtype=dtype)
+        values = torch.zeros(rows, *self.shape, dtype=dtype) if into is None else into
         if self.initial == "one":
             values.fill_(1.0)
         elif self.initial == "identity":
@@ -318,14 +320,19 @@ class Model(Part):
         ]
         return torch.cat(parts, 1)
 
-    def initialise(self, seed: int, scale: float | None = None) -> Model:
+    def initialise(self, seed: int, scale: float | None = None, *, host: bool = False) -> Model:
         """Draw every table's initial values; the same seed gives the same values on every device.
 
         ``scale``: the standard deviation of entities and translations in each coordinate, by default the setting.
+        ``host``: the entities' points are to stay in host memory that a GPU reaches (see :meth:`to`).
         """
         generator = torch.Generator().manual_seed(seed)
         scale = self.initial_scale if scale is None else scale
-        self.parameters = {t.name: t.draw(self.rows_of(t), self.dtype, generator, scale) for t in self.tables}
+        self.parameters = {}
+        for t in self.tables:
+            rows = self.rows_of(t)
+            into = room((rows, *t.shape), self.dtype) if host and t.name == self.point else None
+            self.parameters[t.name] = t.draw(rows, self.dtype, generator, scale, into)
         return self
 
     def rows_of(self, table: Table) -> int:

@@ -135,13 +135,15 @@ def _resume(path: Path, changes: dict[str, Any], progress: Silent) -> Config:
     stored, graph = folder.read_config(path), folder.read_graph(path)
     config = changed(stored, changes)
     checkpoint.recover(path / folder.LAST)
-    model, values, optimizer = load_trained(path / folder.LAST, config, graph)
+    # Points in host memory are copied once, into their place there.
+    host = config.tables == "host"
+    model, values, optimizer = load_trained(path / folder.LAST, config, graph, map_large=host)
     state = State.from_dict(values, path / folder.LAST)
     check_changes(path, stored, config, state, changes)
     check_usable(graph, config)
     if checkpoint.exists(path / folder.BEST):
         checkpoint.recover(path / folder.BEST)
-    model.to(resolve_device(config.device), host=config.tables == "host")
+    model.to(resolve_device(config.device), host=host)
     job = Job(path, config, graph, model, state)
     engine = engines.build(config.engine, [job.task])
     begun = optimizer or state.epoch or state.chunk  # before that there are no tables
@@ -309,12 +311,12 @@ def new_model(config: Config, graph: KnowledgeGraph, ranks: Ranks | None = None)
     model = models.from_config(config, graph.num_entities, graph.num_relations)
     try:
         if ranks is None:
-            model.initialise(config.seed, config.initial_scale)
+            model.initialise(config.seed, config.initial_scale, host=config.tables == "host")
         else:
             share = Share(graph.num_entities, ranks.rank, ranks.size)
             initialise(model, share, config.seed, config.initial_scale)
         model.to(device, host=config.tables == "host")
-    except (MemoryError, RuntimeError, OverflowError) as error:
+    except (MemoryError, RuntimeError, OverflowError, OSError) as error:
         more = ", or --tables host for murp and mure" if device.type == "cuda" and config.tables == "device" else ""
         numbers = sum(model.rows_of(table) * math.prod(table.shape) for table in model.tables)
         raise MurpError(
