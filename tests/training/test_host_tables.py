@@ -14,6 +14,7 @@ from murp.engines import refuse_host_tables
 from murp.errors import ConfigError
 from murp.graph import KnowledgeGraph
 from murp.models import MODELS
+from murp.models.host_memory import room
 from murp.runs import Run
 from murp.training.progress import Silent
 from murp.training.sharded import refuse
@@ -82,6 +83,35 @@ def test_a_look_at_all_rows_names_the_first_that_is_wrong(monkeypatch: pytest.Mo
     model.parameters["entity"][5:] = torch.nan
     model.parameters["subject_bias"][3] = torch.inf
     assert model.broken() == ["entity (row 5)", "subject_bias (row 3)"]
+
+
+class Driver:
+    """What is registered with it."""
+
+    def __init__(self) -> None:
+        self.held: list[int] = []
+
+    def cudaHostRegister(self, address: int, size: int, flags: int) -> int:
+        assert size >= 24
+        self.held.append(address)
+        return 0
+
+    def cudaHostUnregister(self, address: int) -> None:
+        self.held.remove(address)
+
+
+def test_pinned_memory_is_given_back_with_the_last_tensor_over_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = Driver()
+    monkeypatch.setattr(torch.cuda, "cudart", lambda: driver)
+    values = room((3, 2), torch.float32)
+    assert values.tolist() == [[0.0, 0.0]] * 3
+    assert driver.held == [values.data_ptr()]
+    view = values[None].fill_(2.0)
+    del values
+    assert driver.held == [view.data_ptr()], "the engine has a view of the table"
+    assert view.sum() == 12
+    del view
+    assert driver.held == []
 
 
 @pytest.mark.gpu

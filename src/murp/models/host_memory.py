@@ -42,7 +42,7 @@ class Pages(mmap.mmap):
 def room(shape: Sequence[int], dtype: torch.dtype) -> Tensor:
     """Zeros in memory that a GPU reads and writes."""
     count = math.prod(shape)
-    pages = Pages(-1, max(1, count * dtype.itemsize))
+    pages = Pages(-1, max(1, count * dtype.itemsize), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with contextlib.suppress(AttributeError, OSError):  # fewer and larger pages, where the system has them
         pages.madvise(mmap.MADV_HUGEPAGE)
     values = torch.frombuffer(pages, dtype=dtype, count=count).view(*shape)
