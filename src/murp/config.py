@@ -71,6 +71,13 @@ class Config(Part):
         choices=("auto", "torch", "numba", "triton"),
         free=True,
     )
+    tables: str = setting(
+        "device",
+        "where the entities' points lie: on the device that computes, or in host memory, which the engine triton reads "
+        "and writes over the bus: for tables larger than the GPU",
+        choices=("device", "host"),
+        free=True,
+    )
     compile_after: float = setting(
         20.0,
         "seconds of training by the engine torch on a GPU after which its steps are compiled, which takes about as "

@@ -35,7 +35,8 @@ RANKS = {"distributed"}  # tried in tests/distributed
 
 def test_every_benchmark_is_tried_here() -> None:
     programs = {path.stem for path in (ROOT / "benchmarks").glob("*.py") if "def main(" in path.read_text()}
-    assert programs == IN_PROCESS | BY_PROCESS | IN_A_BROWSER | {"gpu", "reference_run", "cpu_earlier", "field"} | RANKS
+    apart = {"gpu", "gpu_scale", "reference_run", "cpu_earlier", "field"}
+    assert programs == IN_PROCESS | BY_PROCESS | IN_A_BROWSER | apart | RANKS
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs a git checkout")
@@ -69,6 +70,16 @@ def test_the_gpu_benchmarks_run_as_toys_on_the_cpu(tmp_path: Path) -> None:
     assert [file.name for file in files] == sorted(f"gpu_{name}.json" for name in gpu.BENCHMARKS)
     for file in files:
         check(json.loads(file.read_text()))
+
+
+def test_tables_of_a_gpu_and_a_whole_run_are_tried_as_toys(tmp_path: Path) -> None:
+    pytest.importorskip("triton", reason="needs triton: pip install triton")
+    gpu_scale = importlib.import_module("gpu_scale")
+    for name, words in (("steps", []), ("whole", ["--whole", str(tmp_path / "graph")])):
+        out = tmp_path / f"{name}.json"
+        assert gpu_scale.main(["--quick", *words, "--out", str(out)]) == 0
+        check(json.loads(out.read_text()))
+    assert json.loads(out.read_text())["figures"]["seconds_without_reading"] > 0
 
 
 def test_a_reference_run_stores_its_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

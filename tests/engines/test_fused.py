@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, assume, example, given, settings
@@ -77,9 +79,20 @@ def amid_nan(room: torch.Tensor) -> torch.Tensor:
 
 
 def by_triton(model: MultiRelational, work: Chunk, lr: float) -> tuple[torch.Tensor, torch.Tensor]:
-    model.to(DEVICE)
+    return steps_of_triton(TritonEngine([model.to(DEVICE)]), model, work, lr)
+
+
+def by_triton_on_host(model: MultiRelational, work: Chunk, lr: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """With the entities' points in host memory; the interpreter takes the same way through the kernels."""
+    engine = TritonEngine([model.to(DEVICE, host=DEVICE == "cuda")])
+    engine.host = True
+    return steps_of_triton(engine, model, work, lr)
+
+
+def steps_of_triton(
+    engine: TritonEngine, model: MultiRelational, work: Chunk, lr: float
+) -> tuple[torch.Tensor, torch.Tensor]:
     moved = Chunk(work.positives.to(DEVICE), work.num_entities, work.negatives, work.seed)
-    engine = TritonEngine([model])
     shape = (work.positives.shape[1], work.negatives)
     engine.batches[shape] = batch = Batch(engine, *shape)
     batch.space = [amid_nan(room) if room.is_floating_point() else room for room in batch.space]
@@ -205,6 +218,32 @@ def test_triton_knows_every_transformation_and_bias(name: str, transformation: s
     work.positives[0, 0, 2] = work.positives[0, 0, 0]
     parts = TRANSFORMATIONS[transformation]
     assert_agrees(by_triton, lambda: scattered(name, 3, 1, dim, 2.0, turn, 0.7, parts, bias), work, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "transformation", "bias", "tile"),
+    [("murp", "published", "both", 2), ("mure", "stretch-both", "norm", 8), ("murp", "swapped", "transformed-norm", 8)],
+)
+def test_points_in_host_memory_move_as_those_on_the_device(
+    name: str, transformation: str, bias: Bias, tile: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bit for bit in the interpreter, which runs programs one after another. Few entities: chains are long."""
+    build = Batch.__init__
+
+    def narrow(batch: Batch, engine: TritonEngine, size: int, negatives: int) -> None:
+        build(batch, engine, size, negatives)
+        batch.gradient_options["KT"] = tile
+
+    monkeypatch.setattr(Batch, "__init__", narrow)
+    start = scattered(name, 3, 1, 3, 2.0, 3, 1.0, TRANSFORMATIONS[transformation], bias)
+    work = chunk(3, 1, 1, 2, 3, 2)
+    there, here = deepcopy(start), deepcopy(start)
+    (_, loss), (_, expected) = by_triton_on_host(there, work, 0.5), by_triton(here, work, 0.5)
+    bound = {"rtol": 0.0, "atol": 0.0} if DEVICE == "cpu" else {"rtol": 1e-8, "atol": 1e-8}
+    torch.testing.assert_close(loss, expected, **bound)
+    assert not torch.equal(there.parameters["entity"], start.parameters["entity"])
+    for table, values in here.parameters.items():
+        torch.testing.assert_close(there.parameters[table], values, **bound, msg=table)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -342,6 +381,33 @@ def test_triton_draws_uniformly() -> None:
     assert len(counts) == 20
     expected = len(drawn) / 20
     assert float(((counts - expected) ** 2 / expected).sum()) < 66
+
+
+@pytest.mark.skipif(DEVICE == "cuda", reason="benchmarks/gpu_scale.py has tables of this size on a GPU")
+@pytest.mark.parametrize("run", [by_triton, by_triton_on_host])
+def test_rows_beyond_two_billion_numbers(run: Callable[..., Any], tmp_path: Path) -> None:
+    """A table of more than 2³¹ numbers, in a file with holes, of which a step touches the first and the last rows."""
+    dim = 2048
+    entities = 2**31 // dim + 3
+    rows = torch.tensor([0, 1, entities - 2, entities - 1])
+    work = Chunk(torch.tensor([[[entities - 2, 0, entities - 1]]]), entities, 1, 0)
+
+    def make(name: str) -> MultiRelational:
+        model = MODELS["mure"](entities, 1, dim)
+        small = MODELS["mure"](len(rows), 1, dim).initialise(0).parameters
+        whole = np.memmap(tmp_path / name, np.float32, "w+", shape=(entities, dim))
+        biases = {bias: torch.zeros(entities) for bias in ("subject_bias", "object_bias")}
+        model.parameters = {**small, **biases, "entity": torch.from_numpy(whole)}
+        model.parameters["entity"][rows] = small["entity"]
+        return model
+
+    ours, theirs = make("ours"), make("theirs")
+    drawn, _ = run(ours, work, 0.5)
+    TorchEngine(theirs).steps(work.positives, drawn, 0.5)
+    touched = torch.cat([rows, drawn.flatten()])
+    moved = ours.parameters["entity"][touched]
+    assert not torch.equal(moved[3], make("before").parameters["entity"][entities - 1])
+    torch.testing.assert_close(moved, theirs.parameters["entity"][touched], rtol=1e-4, atol=1e-7)
 
 
 class TestChoice:

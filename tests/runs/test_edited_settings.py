@@ -33,7 +33,7 @@ BOUND = {
 FREE = {
     "data": "elsewhere", "data_dir": "/data", "split_seed": 1, "device": "auto", "engine": "auto", "epochs": 3,
     "validate_every": 2, "patience": 5, "save_every": 30.0, "tensorboard": True, "compile_after": 1.0,
-    "columns": "head=1,relation=3,tail=2", "no_header": True,
+    "columns": "head=1,relation=3,tail=2", "no_header": True, "tables": "host",
 }  # fmt: skip
 
 

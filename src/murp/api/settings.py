@@ -51,6 +51,8 @@ class Settings(TypedDict, total=False):
     """precision of the parameters"""
     engine: Literal["auto", "torch", "numba", "triton"]
     """how a step is computed: auto takes the fastest that can train the model"""
+    tables: Literal["device", "host"]
+    """where the entities' points lie: on the device that computes, or in host memory, which the engine triton reads and writes over the bus: for tables larger than the GPU"""
     compile_after: float
     """seconds of training by the engine torch on a GPU after which its steps are compiled, which takes about as long and makes them several times as fast; 0: at once"""
     lr_schedule: Literal["constant", "linear", "cosine", "plateau"]
@@ -147,6 +149,7 @@ class Grid(TypedDict, total=False):
     device: Literal["auto", "cpu", "cuda"] | Sequence[Literal["auto", "cpu", "cuda"]]
     dtype: Literal["float32", "float64"] | Sequence[Literal["float32", "float64"]]
     engine: Literal["auto", "torch", "numba", "triton"] | Sequence[Literal["auto", "torch", "numba", "triton"]]
+    tables: Literal["device", "host"] | Sequence[Literal["device", "host"]]
     compile_after: float | Sequence[float]
     lr_schedule: Literal["constant", "linear", "cosine", "plateau"] | Sequence[Literal["constant", "linear", "cosine", "plateau"]]
     warmup: int | Sequence[int]
@@ -204,6 +207,7 @@ EXPLAINED: dict[str, tuple[Any, str]] = {
     "device": ("auto", "where to train: auto takes the GPU if there is one"),
     "dtype": ("float32", "precision of the parameters"),
     "engine": ("auto", "how a step is computed: auto takes the fastest that can train the model"),
+    "tables": ("device", "where the entities' points lie: on the device that computes, or in host memory, which the engine triton reads and writes over the bus: for tables larger than the GPU"),
     "compile_after": (20.0, "seconds of training by the engine torch on a GPU after which its steps are compiled, which takes about as long and makes them several times as fast; 0: at once"),
     "lr_schedule": ("constant", "learning rate by epoch: constant, falling to 0 by a line or a cosine, or divided by 10 whenever three validations bring no better MRR (plateau)"),
     "warmup": (0, "epochs in which the learning rate rises to its value"),

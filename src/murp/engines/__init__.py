@@ -6,14 +6,15 @@ import importlib.util
 from collections.abc import Sequence
 from typing import cast
 
+from murp.config import Config
 from murp.engines.engine import Chunk, Engine
 from murp.engines.task import Task
 from murp.engines.torch_engine import TorchEngine
 from murp.errors import ConfigError
-from murp.models import Model, MultiRelational
+from murp.models import Model, MultiRelational, from_config
 from murp.models.hierarchy import Distance
 
-__all__ = ["Chunk", "Engine", "Task", "TorchEngine", "build", "can", "side_by_side"]
+__all__ = ["Chunk", "Engine", "Task", "TorchEngine", "build", "can", "refuse_host_tables", "side_by_side"]
 
 
 FEW = 4  # models side by side, from which on two streams are worth while
@@ -56,7 +57,22 @@ def can(name: str, task: Task) -> bool:
 
 def side_by_side(name: str, task: Task) -> bool:
     """Whether several models like this one can share an engine."""
-    return name in ("auto", "triton") and _cannot("triton", task) is None
+    return name in ("auto", "triton") and not task.model.on_host and _cannot("triton", task) is None
+
+
+def refuse_host_tables(config: Config) -> None:
+    """Raise where a run on a GPU cannot have its entities' points in host memory."""
+    why: str | None = None
+    if config.engine not in ("auto", "triton"):
+        why = f"engine {config.engine} has its tables where it computes"
+    elif (reason := _unknown("triton", Task.of(config, from_config(config, 1, 1)))) is not None:
+        why = f"engine triton {reason}"
+    if why is not None:
+        raise ConfigError(
+            f"tables = host is offered by engine triton alone, on cuda, for models murp and mure with objective "
+            f"bernoulli, corruption uniform, optimizer sgd (without clip), no regularizer and no dropout; and {why}. "
+            "Leave tables at device, or share the rows out among several GPUs with torchrun."
+        )
 
 
 def _cannot(name: str, task: Task) -> str | None:
@@ -67,6 +83,12 @@ def _cannot(name: str, task: Task) -> str | None:
     device = {"numba": "cpu", "triton": "cuda"}[name]
     if model.device.type != device:
         return f"runs on {device}, and the model is on {model.device.type}"
+    return _unknown(name, task)
+
+
+def _unknown(name: str, task: Task) -> str | None:
+    """What of this task a fused engine does not know, wherever the model is; None if it knows all of it."""
+    model = task.model
     if importlib.util.find_spec(name) is None:
         return f"needs the package {name}, which is not installed"
     if name == "numba" and isinstance(model, Distance):

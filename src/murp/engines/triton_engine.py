@@ -14,6 +14,9 @@ first. The cost does not depend on the number of entities.
 The second axis of the grid numbers independent runs of the same shape, which train side by side; the tables have
 that axis first. What a model is made of is decided when the kernels are compiled.
 
+The entities' points may lie in host memory (``--tables host``): the kernels then read and write them over the bus, each
+row once there and once back.
+
 Many steps are replayed from one CUDA graph, so that Python is never on the path. Several models of one
 shape can train side by side: a step of sixteen costs about four times a step of one.
 
@@ -64,6 +67,7 @@ class TritonEngine:
         self.models = list(models)
         first = self.models[0]
         self.device, self.dtype, self.dim = first.device, first.dtype, first.dim
+        self.host = first.on_host  # whether the kernels reach the entities' points over the bus
         self.tables: dict[str, Tensor] = {}
         for name in first.parameters:
             if len(self.models) == 1:
@@ -139,8 +143,10 @@ class Batch:
             return torch.zeros(runs, *shape, dtype=dtype, device=engine.device)
 
         self.positives = zeros(self.capacity, size, 3, dtype=torch.int64)
-        # Moved subjects and then subjects' gradients; translations; squares of what stretches objects.
-        rows = [zeros(2 * size, dim), zeros(size, dim), zeros(size, dim)]
+        # Moved subjects, then subjects' gradients, then rows that were read from host memory; translations; squares of
+        # what stretches objects.
+        kept = occurrences if engine.host else 0
+        rows = [zeros(2 * size + kept, dim), zeros(size, dim), zeros(size, dim)]
         scalars = [zeros(occurrences) for _ in ("of x", "of r", "of self", "of square", "of φ")]
         links = [zeros(occurrences, dtype=torch.int64), zeros(occurrences, dtype=torch.int32)]
         self.space = [*rows, *scalars, *links, engine.head]
@@ -148,7 +154,7 @@ class Batch:
         ball = first.geometry if isinstance(first.geometry, PoincareBall) else None
         shape: dict[str, Any] = {"K": candidates, "D": dim, "BALL": ball is not None}
         shape |= {"C": ball.c if ball else 1.0, "SET_BACK_GAP": 1 - set_back_radius(engine.dtype)}
-        shape |= {"LIMIT_GAP": 1 - limit_radius(engine.dtype), **parts(first)}
+        shape |= {"LIMIT_GAP": 1 - limit_radius(engine.dtype), **parts(first), "HOST": engine.host}
         self.gradient_options, self.update_options = ({**shape, **options} for options in tuning(dim, candidates, runs))
         rows_a_program = self.update_options["OT"]
         self.update_programs = triton.cdiv(occurrences, rows_a_program) + size
@@ -156,20 +162,37 @@ class Batch:
 
     def launch(self, offset: int) -> None:
         """One step: the gradient kernel, then the update kernel."""
+        self.launch_gradient(offset)
+        self.launch_update(offset)
+
+    def launch_gradient(self, offset: int) -> None:
+        """Gradients of the step ``offset`` steps from where the clock stands."""
         engine = self.engine
-        tables = [engine.tables[name] for name in TABLES]
-        model = engine.models[0]
-        runs = len(engine.models)
-        sizes = (model.num_entities, model.num_relations, self.size, runs)
-        shared = (self.positives, engine.clock, offset, self.capacity)
-        gradient_kernel[(self.size, runs)](
-            *shared, engine.seeds, *tables, *self.space, *engine.relation_gradients, engine.loss, *sizes,
-            **self.gradient_options,
+        gradient_kernel[(self.size, len(engine.models))](
+            *self.shared(offset), engine.seeds, *self.tables(), *self.space, *engine.relation_gradients, engine.loss,
+            *self.sizes(), **self.gradient_options,
         )  # fmt: skip
-        update_kernel[(self.update_programs, runs)](
-            *shared, engine.rates, *tables, *self.space, *engine.relation_gradients, engine.claim, *sizes,
-            **self.update_options,
+
+    def launch_update(self, offset: int) -> None:
+        """Move the rows that the gradient kernel has touched."""
+        engine = self.engine
+        update_kernel[(self.update_programs, len(engine.models))](
+            *self.shared(offset), engine.rates, *self.tables(), *self.space, *engine.relation_gradients, engine.claim,
+            *self.sizes(), **self.update_options,
         )  # fmt: skip
+
+    def shared(self, offset: int) -> tuple[Any, ...]:
+        """What both kernels are passed first."""
+        return self.positives, self.engine.clock, offset, self.capacity
+
+    def tables(self) -> list[Tensor]:
+        """The model's tables as both kernels are passed them."""
+        return [self.engine.tables[name] for name in TABLES]
+
+    def sizes(self) -> tuple[int, ...]:
+        """What both kernels are passed last."""
+        model = self.engine.models[0]
+        return model.num_entities, model.num_relations, self.size, len(self.engine.models)
 
     def run(self, steps: int) -> None:
         """The first ``steps`` steps of the buffer."""

@@ -34,12 +34,13 @@ def gradient_kernel(
     STRETCH_SUBJECT: tl.constexpr, TRANSLATE_SUBJECT: tl.constexpr,
     STRETCH_OBJECT: tl.constexpr, TRANSLATE_OBJECT: tl.constexpr,
     SUBJECT_BIAS: tl.constexpr, OBJECT_BIAS: tl.constexpr, NORMS: tl.constexpr, MOVED_NORMS: tl.constexpr,
-    BALL: tl.constexpr, C: tl.constexpr, LIMIT_GAP: tl.constexpr, SET_BACK_GAP: tl.constexpr,
+    BALL: tl.constexpr, C: tl.constexpr, LIMIT_GAP: tl.constexpr, SET_BACK_GAP: tl.constexpr, HOST: tl.constexpr,
 ):  # fmt: skip
     """One program a positive triple; K = 1 + k candidates, the true object first.
 
     m stretches the subject, mo the object, rv translates; NORMS: the biases are |e_s|² and |e_o|², MOVED_NORMS: those
-    of the moved points. What the flags leave out is not compiled, nor its tables read.
+    of the moved points. What the flags leave out is not compiled, nor its tables read. HOST: ``entity`` lies in host
+    memory, and the rows that are read from there are kept for the update behind the subjects' gradients.
 
     Between the sums over the dimension, where several threads share a row, and the arithmetic on single numbers,
     where one thread should have a row to itself, the products go through memory: kept in registers, every one of
@@ -71,6 +72,9 @@ def gradient_kernel(
     slot = run * B + i
     first = run * B * (K + 1)
     last = B * K + i
+    if HOST:
+        kept = x_rows + (2 * runs * B + first) * D
+        tl.store(kept + last.to(tl.int64) * D + cols, h, mask=inside)
     tl.store(following + first + last, tl.atomic_xchg(head + run * N + s, last, sem="relaxed"))
     tl.store(row_of + first + last, s)
     x = h
@@ -128,6 +132,9 @@ def gradient_kernel(
         before = tl.atomic_xchg(head + run * N + o, i * K + k, mask=live, sem="relaxed")
         tl.store(following + occurrence, before, mask=live)
         tl.store(row_of + occurrence, o, mask=live)
+        if HOST:
+            place = kept + (i * K + k).to(tl.int64)[:, None, None] * D + cols[None]
+            tl.store(place, v, mask=live[:, None, None] & inside[None])
         bias_o = tl.load(object_bias + run * N + o, mask=live, other=0.0) if OBJECT_BIAS else 0.0
         if BALL:
             if TRANSLATE_OBJECT:

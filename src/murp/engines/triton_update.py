@@ -81,11 +81,12 @@ def update_kernel(
     STRETCH_SUBJECT: tl.constexpr, TRANSLATE_SUBJECT: tl.constexpr,
     STRETCH_OBJECT: tl.constexpr, TRANSLATE_OBJECT: tl.constexpr,
     SUBJECT_BIAS: tl.constexpr, OBJECT_BIAS: tl.constexpr, NORMS: tl.constexpr, MOVED_NORMS: tl.constexpr,
-    BALL: tl.constexpr, C: tl.constexpr, LIMIT_GAP: tl.constexpr, SET_BACK_GAP: tl.constexpr,
+    BALL: tl.constexpr, C: tl.constexpr, LIMIT_GAP: tl.constexpr, SET_BACK_GAP: tl.constexpr, HOST: tl.constexpr,
 ):  # fmt: skip
     """Programs for OT occurrences each, then one a positive for its relation.
 
-    Most chains have one or two links: their loads go out together; longer chains are walked.
+    Most chains have one or two links: their loads go out together; longer chains are walked. HOST: a row is read where
+    the gradient kernel has kept it, since the table lies in host memory, and only written there.
     """
     program = tl.program_id(0)
     run = tl.program_id(1).to(tl.int64)
@@ -116,7 +117,11 @@ def update_kernel(
         if OBJECT_BIAS:
             o_before = tl.load(object_bias + bias, mask=live, other=0.0)
         here = entity + run * N * D + row[:, None, None] * D + cols
-        v = tl.load(here, mask=live[:, None, None] & inside, other=0.0)
+        if HOST:
+            kept = x_rows + (2 * runs * B + first + at)[:, None, None] * D + cols
+            v = tl.load(kept, mask=live[:, None, None] & inside, other=0.0)
+        else:
+            v = tl.load(here, mask=live[:, None, None] & inside, other=0.0)
         g = _part(
             x_rows, r_rows, square_rows, x1, r1, a1, b1, q1, v, live, cols, inside, D,
             STRETCH_OBJECT, TRANSLATE_OBJECT, BALL,

@@ -60,7 +60,7 @@ class Recorder(Silent):
         facts = graph.facts()
         degree = np.bincount(facts[:, [0, 2]].ravel(), minlength=graph.num_entities)
         chosen = np.argsort(-importance(degree, Tree(Hierarchy.of(graph), model)), kind="stable")[:POINTS]
-        self.chosen = torch.from_numpy(chosen).to(model.device)
+        self.chosen = torch.from_numpy(chosen).to(model.parameters["entity"].device)
         try:
             self.folder.mkdir(exist_ok=True)
             self._write(ENTITIES, chosen)

@@ -16,6 +16,7 @@ from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph, Split, Triples
 Indices = NDArray[np.int64]
 
 _BLOCK = 2**22  # facts that are looked through at a time
+_SIEVE_BITS = 27  # of a table that says which facts are worth a search: 128 MiB at most
 _SPLIT_BITS = 2  # enough for the place of a split in SPLITS
 
 
@@ -61,18 +62,25 @@ class KnownFacts:
 
     @classmethod
     def of_questions(cls, graph: KnowledgeGraph, subjects: Indices, relations: Indices) -> KnownFacts:
-        """The facts that answer some questions (Q) alone: block by block, where sorting all would take more memory."""
+        """The facts that answer some questions (Q) alone: block by block, where sorting all would take more memory.
+
+        A search among millions of questions takes a microsecond a fact. Nearly all facts are left out before it by the
+        last bits of their keys, in a few nanoseconds.
+        """
         stride = 2 * graph.num_relations
-        asked = np.unique(subjects.astype(np.int64) * stride + relations)
-        about = np.zeros(graph.num_entities, dtype=bool)
-        about[subjects] = True
+        asked = np.sort(subjects.astype(np.int64) * stride + relations)  # np.unique takes ten times as long
+        asked = asked[_differs_from_the_one_before(asked)]
+        last_bits = (1 << min(_SIEVE_BITS, (8 * len(asked)).bit_length())) - 1
+        sieve = np.zeros(last_bits + 1, dtype=bool)
+        sieve[asked & last_bits] = True
         found, places = [np.zeros((0, 3), np.int32)], [np.zeros(0, np.int64)]
         for place, split in enumerate(SPLITS):
             facts = graph.split(split)
             for start in range(0, len(facts), _BLOCK):
                 block = graph.with_reciprocals(facts[start : start + _BLOCK])
-                block = block[about[block[:, 0]]]
                 keys = block[:, 0].astype(np.int64) * stride + block[:, 1]
+                likely = sieve[keys & last_bits]
+                block, keys = block[likely], keys[likely]
                 at = np.minimum(np.searchsorted(asked, keys), len(asked) - 1)
                 found.append(block[asked[at] == keys])
                 places.append(np.full(len(found[-1]), place))

@@ -12,6 +12,7 @@ reciprocals included, so that heads are scored as objects of the reciprocal rela
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from murp.errors import ConfigError
 from murp.geometry import Euclidean, Geometry, PoincareBall
 from murp.kernels.products import inner_products, squared_norms
 from murp.models.blocks import QUERIES, block_length, filled
+from murp.models.host_memory import pinned, room
 from murp.settings import Part, setting
 
 Role = Literal["subject", "relation", "object", "shared"]
@@ -33,6 +35,7 @@ Rows = dict[str, Tensor]
 Numbers = dict[str, Tensor]
 
 CELLS_A_THREAD = 2**18  # scores that are worth another thread
+LOOKED_AT = 2**22  # rows that are looked through at a time
 TILE = 2**22  # numbers of a tile of a model without inner products
 
 
@@ -60,14 +63,16 @@ class Table:
             }  # fmt: skip
             object.__setattr__(self, "roles", usual[self.of])
 
-    def draw(self, rows: int, dtype: torch.dtype, generator: torch.Generator, scale: float) -> Tensor:
-        """Initial values (rows, *shape).
+    def draw(
+        self, rows: int, dtype: torch.dtype, generator: torch.Generator, scale: float, into: Tensor | None = None
+    ) -> Tensor:
+        """Initial values (rows, *shape); ``into`` zeros, where there are some to be written to.
 
         0, 1, identity matrices, normal with standard deviation ``scale``, uniform in (-1, 1), or normal with standard
         deviation √(2 / (a + b)), where a and b are the last two sizes (Glorot and Bengio's). In a space whose rows are
         not free (hyperboloid, sphere, products) normal are points so far from its origin.
         """
-        values = torch.zeros(rows, *self.shape, dtype=dtype)
+        values = torch.zeros(rows, *self.shape, dtype=dtype) if into is None else into
         if self.initial == "one":
             values.fill_(1.0)
         elif self.initial == "identity":
@@ -315,14 +320,19 @@ class Model(Part):
         ]
         return torch.cat(parts, 1)
 
-    def initialise(self, seed: int, scale: float | None = None) -> Model:
+    def initialise(self, seed: int, scale: float | None = None, *, host: bool = False) -> Model:
         """Draw every table's initial values; the same seed gives the same values on every device.
 
         ``scale``: the standard deviation of entities and translations in each coordinate, by default the setting.
+        ``host``: the entities' points are to stay in host memory that a GPU reaches (see :meth:`to`).
         """
         generator = torch.Generator().manual_seed(seed)
         scale = self.initial_scale if scale is None else scale
-        self.parameters = {t.name: t.draw(self.rows_of(t), self.dtype, generator, scale) for t in self.tables}
+        self.parameters = {}
+        for t in self.tables:
+            rows = self.rows_of(t)
+            into = room((rows, *t.shape), self.dtype) if host and t.name == self.point else None
+            self.parameters[t.name] = t.draw(rows, self.dtype, generator, scale, into)
         return self
 
     def rows_of(self, table: Table) -> int:
@@ -334,21 +344,37 @@ class Model(Part):
         found = []
         for table in self.tables:
             values = self.parameters[table.name]
-            good = table.geometry.contains(values.flatten(1) if table.shape else values[:, None])
-            if not bool(good.all()):
-                first = self.first_row if table.of == "entity" else 0
-                found.append(f"{table.name} (row {first + int((~good).nonzero()[0])})")
+            rows = values.flatten(1) if table.shape else values[:, None]
+            for start in range(0, len(rows), LOOKED_AT):  # a table may fill the memory: no copy of all of it
+                good = table.geometry.contains(rows[start : start + LOOKED_AT])
+                if not bool(good.all()):
+                    first = start + (self.first_row if table.of == "entity" else 0)
+                    found.append(f"{table.name} (row {first + int((~good).nonzero()[0])})")
+                    break
         return found
 
-    def to(self, device: torch.device | str) -> Model:
-        """Move every table to ``device``."""
-        self.parameters = {name: values.to(device) for name, values in self.parameters.items()}
+    def to(self, device: torch.device | str, *, host: bool = False) -> Model:
+        """Move every table to ``device``; with ``host`` the entities' points to host memory that a GPU reaches."""
+        self.parameters = {
+            name: pinned(values) if host and name == self.point else values.to(device)
+            for name, values in self.parameters.items()
+        }
         return self
+
+    def on_cpu(self) -> Model:
+        """The model with its tables on the CPU; what is there already is shared, and not copied."""
+        return copy.copy(self).to("cpu")
 
     @property
     def device(self) -> torch.device:
-        """Where the tables are."""
-        return next(iter(self.parameters.values())).device
+        """Where it computes: where its tables are, but for points in host memory."""
+        others = (values for name, values in self.parameters.items() if name != self.point)
+        return next(others, next(iter(self.parameters.values()))).device
+
+    @property
+    def on_host(self) -> bool:
+        """Whether the entities' points lie in host memory while it computes on a GPU."""
+        return self.parameters[self.point].device != self.device
 
     def rows(self, role: Role, indices: Tensor | None = None) -> Rows:
         """The rows read in ``role``, at ``indices`` of any shape; the whole tables where that is None.

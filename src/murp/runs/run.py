@@ -313,6 +313,11 @@ class Run:
         return Records(folder.read_metrics(self.path))
 
 
+def home(config: Config) -> str:
+    """The device a run is opened on when its training is over: for one with points in host memory see :func:`load`."""
+    return "auto" if config.tables == "host" else str(config.device)
+
+
 def load(
     path: str | os.PathLike[str],
     *,
@@ -323,7 +328,8 @@ def load(
     """Open a run folder.
 
     ``checkpoint``: the weights of the best validation ("best") or the newest ("last"); by default
-    the best where there was a validation. ``graph``: the run's own, where it is in memory already.
+    the best where there was a validation. ``device`` "auto": the GPU, if there is one; the CPU for a run whose tables
+    were kept in host memory. ``graph``: the run's own, where it is in memory already.
     """
     path = Path(path)
     config = folder.read_config(path)
@@ -332,7 +338,7 @@ def load(
     if checkpoint is None:
         checkpoint = "best" if _was_validated(path) else "last"
     model, state = load_model(path / f"{checkpoint}.safetensors", config, graph, map_large=True)
-    model.to(resolve_device(device))
+    model.to(resolve_device("cpu" if device == "auto" and config.tables == "host" else device))
     return Run(path, config, graph, model, state, checkpoint)
 
 

@@ -27,7 +27,7 @@ from murp.graph import KnowledgeGraph
 from murp.runs import Run, checkpoint, folder
 from murp.runs.lock import locked
 from murp.runs.places import data_name, difference, first_fitting
-from murp.runs.run import load
+from murp.runs.run import home, load
 from murp.runs.settings import checked
 from murp.training.job import Job
 from murp.training.loop import WRITERS, finished, fit
@@ -202,7 +202,7 @@ def _go_on(path: Path, config: Config, graph: KnowledgeGraph, progress: Silent) 
 
 def _loaded(path: Path, config: Config, graph: KnowledgeGraph) -> Run | MurpError:
     try:
-        return load(path, device=config.device, graph=graph)
+        return load(path, device=home(config), graph=graph)
     except MurpError as error:
         return _told(error)
 

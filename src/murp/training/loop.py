@@ -76,7 +76,8 @@ def fit(jobs: Sequence[Job], engine: Engine, progress: Silent) -> None:
     """
     lead = jobs[0]
     config, state, sampler, ranks = lead.config, lead.state, lead.sampler, lead.ranks
-    known = KnownFacts.of(lead.graph)
+    # Sorting a hundred million facts takes a minute: only for those who validate.
+    known = KnownFacts.of(lead.graph) if any(job.config.validate_every for job in jobs) else None
     for job, optimizer in zip(jobs, engine.states, strict=True):
         job.optimizer = optimizer
     boards = [tensorboard.writer(job.path) if job.config.tensorboard and ranks.first else None for job in jobs]
@@ -184,7 +185,7 @@ def _settle(jobs: Sequence[Job], work: Work, began: float, progress: Silent) -> 
     return now
 
 
-def _finish_epoch(job: Job, lr: float, known: KnownFacts, disk: ThreadPoolExecutor) -> dict[str, Any] | None:
+def _finish_epoch(job: Job, lr: float, known: KnownFacts | None, disk: ThreadPoolExecutor) -> dict[str, Any] | None:
     """Count the epoch, validate where that is due, and note the line for metrics.jsonl, which is returned.
 
     A job that has failed has none.
@@ -215,7 +216,7 @@ def _write_metrics(job: Job) -> None:
         folder.append_metrics(job.path, records)
 
 
-def _validate(job: Job, known: KnownFacts, disk: ThreadPoolExecutor) -> dict[str, Any]:
+def _validate(job: Job, known: KnownFacts | None, disk: ThreadPoolExecutor) -> dict[str, Any]:
     """Evaluate on valid (never test) and keep the weights if they are the best so far."""
     state = job.state
     began = time.monotonic()
@@ -224,7 +225,9 @@ def _validate(job: Job, known: KnownFacts, disk: ThreadPoolExecutor) -> dict[str
         if not _is_finite(job):
             raise NotFiniteError("some rank's parameters are not finite")
         counting = Counting(job.ranks, job.model)
-    report = evaluate(job.model, job.graph, "valid", known=known, counting=counting)
+    # Points in host memory are ranked there: on the GPU there may be no room for them.
+    model = job.model.on_cpu() if job.model.on_host else job.model
+    report = evaluate(model, job.graph, "valid", known=known, counting=counting)
     state.seconds += time.monotonic() - began
     if state.best_mrr is None or report.mrr > state.best_mrr:
         state.best_mrr, state.best_epoch, state.stale = report.mrr, state.epoch, 0
@@ -246,7 +249,8 @@ def _save(job: Job, name: str, disk: ThreadPoolExecutor) -> None:
     """Write a checkpoint; of a model on the GPU behind the training's back, in order, one at a time for each job.
 
     A GPU's tables have to be copied to be written, and the copy can wait for the disk. A copy of a CPU's tables
-    would double the memory, so those are written at once. The lines of metrics.jsonl that were noted before go first.
+    would double the memory, so those are written at once, and so are points in host memory, which no step may change
+    meanwhile: the steps before have all been waited for. The lines of metrics.jsonl that were noted before go first.
     """
     _write_metrics(job)
     _wait(job)
@@ -258,7 +262,7 @@ def _save(job: Job, name: str, disk: ThreadPoolExecutor) -> None:
         return
     tables = {table: values.detach().cpu() for table, values in kept.items()}
     job.written = disk.submit(checkpoint.save, job.path / name, tables, state)
-    if job.model.device.type == "cpu":
+    if any(values.device.type == "cpu" for values in kept.values()):
         _wait(job)
 
 

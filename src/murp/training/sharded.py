@@ -141,6 +141,8 @@ def refuse(config: Config) -> None:
         reasons.append("--init-from reads every row of another run on one process; start with fresh initial values")
     if config.engine not in ("auto", "torch"):
         reasons.append(f"engine {config.engine} moves rows as it computes; use --engine auto or torch")
+    if config.tables == "host":
+        reasons.append("tables = host is of one process; ranks share the rows out, each has its own on its device")
     if reasons:
         raise ConfigError(f"a run on many ranks (or with --slices) cannot have this: {'; '.join(reasons)}.")
 

@@ -25,7 +25,7 @@ from murp.recipes import AUTO, completed, decide
 from murp.runs import Run, checkpoint, folder
 from murp.runs.lock import locked
 from murp.runs.places import difference, free_place, own_place
-from murp.runs.run import load, load_trained, resolve_device
+from murp.runs.run import home, load, load_trained, resolve_device
 from murp.runs.settings import checked
 from murp.training.carrying import carry, refuse_other
 from murp.training.job import Job
@@ -69,7 +69,7 @@ def train(
     folder.create(job.path, config, graph, model, job.state.to_dict(), engine.name, recipe=why)
     with locked(job.path):
         fit([job], engine, progress or usual())
-    return load(job.path, device=config.device)
+    return load(job.path, device=home(config))
 
 
 def place_for(out: str | os.PathLike[str] | None, config: Config, graph: KnowledgeGraph, *, reuse: bool) -> Path:
@@ -95,7 +95,7 @@ def _again(path: Path, config: Config, graph: KnowledgeGraph, progress: Silent) 
         from murp.training import sharded
 
         return sharded.opened(path, config, graph)
-    return load(path, device=config.device, graph=graph)
+    return load(path, device=home(config), graph=graph)
 
 
 def resume(
@@ -127,7 +127,7 @@ def resume(
         return sharded.go_on(path, changes, ranks, progress or usual())
     with locked(path):
         config = _resume(path, changes, progress or usual())
-    return load(path, device=config.device)
+    return load(path, device=home(config))
 
 
 def _resume(path: Path, changes: dict[str, Any], progress: Silent) -> Config:
@@ -135,13 +135,15 @@ def _resume(path: Path, changes: dict[str, Any], progress: Silent) -> Config:
     stored, graph = folder.read_config(path), folder.read_graph(path)
     config = changed(stored, changes)
     checkpoint.recover(path / folder.LAST)
-    model, values, optimizer = load_trained(path / folder.LAST, config, graph)
+    # Points in host memory are copied once, into their place there.
+    host = config.tables == "host"
+    model, values, optimizer = load_trained(path / folder.LAST, config, graph, map_large=host)
     state = State.from_dict(values, path / folder.LAST)
     check_changes(path, stored, config, state, changes)
     check_usable(graph, config)
     if checkpoint.exists(path / folder.BEST):
         checkpoint.recover(path / folder.BEST)
-    model.to(resolve_device(config.device))
+    model.to(resolve_device(config.device), host=host)
     job = Job(path, config, graph, model, state)
     engine = engines.build(config.engine, [job.task])
     begun = optimizer or state.epoch or state.chunk  # before that there are no tables
@@ -292,6 +294,13 @@ def check_usable(graph: KnowledgeGraph, config: Config) -> None:
             f"a step on {size:,} triples with {negatives:,} negatives each reads more rows than can be numbered "
             f"({MOST_ROWS:,}): choose a smaller --batch-size or --negatives."
         )
+    if config.tables == "host":
+        if resolve_device(config.device).type == "cpu":
+            raise ConfigError(
+                "tables = host is for training on a GPU, which then reads the entities' table in host memory. On the "
+                "CPU every table is there already: leave tables at device."
+            )
+        engines.refuse_host_tables(config)
     if config.tensorboard and importlib.util.find_spec("tensorboard") is None:
         raise ConfigError("tensorboard is not installed: pip install 'murp[tensorboard]'.")
 
@@ -302,16 +311,17 @@ def new_model(config: Config, graph: KnowledgeGraph, ranks: Ranks | None = None)
     model = models.from_config(config, graph.num_entities, graph.num_relations)
     try:
         if ranks is None:
-            model.initialise(config.seed, config.initial_scale)
+            model.initialise(config.seed, config.initial_scale, host=config.tables == "host")
         else:
             share = Share(graph.num_entities, ranks.rank, ranks.size)
             initialise(model, share, config.seed, config.initial_scale)
-        model.to(device)
-    except (MemoryError, RuntimeError, OverflowError) as error:
+        model.to(device, host=config.tables == "host")
+    except (MemoryError, RuntimeError, OverflowError, OSError) as error:
+        more = ", or --tables host for murp and mure" if device.type == "cuda" and config.tables == "device" else ""
         numbers = sum(model.rows_of(table) * math.prod(table.shape) for table in model.tables)
         raise MurpError(
             f"no memory for the {numbers:,} parameters of {config.model} d={config.dim} on {graph.name}: choose a "
-            f"smaller --dim ({str(error).splitlines()[0]})."
+            f"smaller --dim{more} ({str(error).splitlines()[0]})."
         ) from error
     if model.broken():
         radius = model.geometry.c**-0.5  # type: ignore[attr-defined]
