@@ -21,6 +21,7 @@ from statistics import median
 from typing import Any
 
 import torch
+from torch import Tensor
 
 import murp
 from measure import Work, Works, finish, in_turns, parser, ratio, result, seconds, spread, store, toy_graph
@@ -53,6 +54,7 @@ class Size:
         return toy_graph() if self.toy else KnowledgeGraph.load(name)
 
 
+OTHERS = {"geoopt_dense": "murp", "geoopt_sparse": "murp", "pykeen": "mure"}  # what is compared with, and which model
 TOY = Size(torch.device("cpu"), "torch", 2, 2, 3, 2, 2, (500, 1000), toy=True)
 
 
@@ -111,7 +113,7 @@ def _overall(report: Any) -> dict[str, Any]:
 
 
 def step(size: Size) -> dict[str, Any]:
-    """A training step by the fused engine, by the torch engine and as a textbook has it."""
+    """A training step by the fused engine, by the torch engine, as a textbook has it, by geoopt and by PyKEEN."""
     graph = size.graph("WN18RR")
     sampler = Sampler(
         graph.with_reciprocals(graph.train),
@@ -139,12 +141,46 @@ def step(size: Size) -> dict[str, Any]:
         lambda: [textbook.step(short.positives[i], negatives[i], 50.0) for i in few],
         len(few),
     )
+    missing = _others(works, size, graph, short, negatives)
     figures: dict[str, Any] = {"seconds_a_step": in_turns(works, repeats=size.repeats, device=size.device)}
     times = figures["seconds_a_step"]
+    figures["left_out"] = missing
     figures["fused_against_textbook"] = ratio(times, "textbook_murp_d40", f"{size.fused}_murp_d40")
+    for other, model in OTHERS.items():
+        if f"{other}_{model}_d40" in times:
+            figures[f"fused_against_{other}"] = ratio(times, f"{other}_{model}_d40", f"{size.fused}_{model}_d40")
     figures["fused_against_torch"] = ratio(times, "torch_murp_d40", f"{size.fused}_murp_d40")
     settings = {"data": graph.name, "batch_size": 128, "negatives": 50, "steps": long.steps, "lr": 50.0}
-    return result("a training step, float32; the textbook's is dense and in float64", settings, figures, size.device)
+    return result(
+        "a training step, float32; the textbook's is dense and in float64; PyKEEN has MuRE only",
+        settings,
+        figures,
+        size.device,
+    )
+
+
+def _others(works: Works, size: Size, graph: KnowledgeGraph, chunk: Chunk, negatives: Tensor) -> dict[str, str]:
+    """Add what murp is compared with to ``works``; what is not installed: name → why."""
+    shape, few, missing = (graph.num_entities, 2 * graph.num_relations, 40), range(min(10, chunk.steps)), {}
+    try:
+        from geoopt_murp import GeooptMuRP
+
+        for kind in ("dense", "sparse"):
+            model = GeooptMuRP(models.murp(*shape).initialise(0).to(size.device), 50.0, sparse=kind == "sparse")
+            works[f"geoopt_{kind}_murp_d40"] = (
+                lambda m=model: [m.step(chunk.positives[i], negatives[i]) for i in few],
+                len(few),
+            )
+    except ImportError as error:
+        missing["geoopt"] = str(error)
+    try:
+        from pykeen_mure import PykeenMuRE
+
+        pykeen = PykeenMuRE(*shape, chunk.positives[: len(few)].reshape(-1, 3), negatives=50, device=size.device)
+        works["pykeen_mure_d40"] = (lambda: pykeen.epoch(128), len(few))
+    except ImportError as error:
+        missing["pykeen"] = str(error)
+    return missing
 
 
 def _steps(size: Size, graph: KnowledgeGraph, name: str, dim: int, engine_name: str, chunk: Chunk) -> Work:

@@ -9,14 +9,24 @@ from torch import Tensor
 class PykeenMuRE:
     """PyKEEN's MuRE with a table for every entity, trained on some batches of triples (n, 3)."""
 
-    def __init__(self, num_entities: int, num_relations: int, dim: int, triples: Tensor, *, negatives: int) -> None:
+    def __init__(
+        self,
+        num_entities: int,
+        num_relations: int,
+        dim: int,
+        triples: Tensor,
+        *,
+        negatives: int,
+        device: torch.device | str = "cpu",
+    ) -> None:
         from pykeen.losses import BCEWithLogitsLoss
         from pykeen.models import MuRE
         from pykeen.training import SLCWATrainingLoop
         from pykeen.triples import CoreTriplesFactory
 
-        self.factory = CoreTriplesFactory(triples, num_entities=num_entities, num_relations=num_relations)
+        self.factory = CoreTriplesFactory(triples.cpu(), num_entities=num_entities, num_relations=num_relations)
         self.model = MuRE(triples_factory=self.factory, embedding_dim=dim, loss=BCEWithLogitsLoss(), random_seed=0)
+        self.model.to(device)
         self.loop = SLCWATrainingLoop(
             model=self.model,
             triples_factory=self.factory,

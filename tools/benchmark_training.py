@@ -121,7 +121,7 @@ def gpu_steps() -> list[str]:
         reached = quality(model, dim, maker, stored["machine"]["device"])
         rows.append([step_words(key), spread(values), reached])
     note = f"{stored['what'].capitalize()}. {_about_quality()}"
-    absent = [name for name in ("geoopt", "PyKEEN") if name.lower() not in makers]
+    absent = [name for name in ("geoopt", "PyKEEN") if not any(maker.startswith(name.lower()) for maker in makers)]
     if absent:
         note += f" Not measured on a GPU: {' and '.join(absent)}; nothing here compares with them."
     return ["## A step on a GPU", note, table(["", "a step", QUALITY], rows), machine(stored)]
