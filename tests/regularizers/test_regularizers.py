@@ -113,15 +113,16 @@ def test_n3_takes_the_moduli_of_complex_numbers() -> None:
     assert float(found) == pytest.approx(2 * total / len(FACTS), rel=1e-9)
 
 
+@pytest.mark.parametrize("rho", [1.0, 2.0])
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda one: type(one).__name__)
-def test_dura_keeps_both_vectors_of_both_products_short(objective: Objective) -> None:
+def test_dura_keeps_both_vectors_of_both_products_short(objective: Objective, rho: float) -> None:
     model = model_of(Products)
     entity, factor = model.parameters["entity"].tolist(), model.parameters["factor"].tolist()
     total = 0.0
     for s, r, o in FACTS:
         for x in (s, o):
-            total += sum(e * e + (e * f) ** 2 for e, f in zip(entity[x], factor[r], strict=True))
-    found, _ = added(model, DURA(regularizer_weight=0.1), objective)
+            total += sum(rho * e * e + (e * f) ** 2 / rho for e, f in zip(entity[x], factor[r], strict=True))
+    found, _ = added(model, DURA(regularizer_weight=0.1, dura_balance=rho), objective)
     assert float(found) == pytest.approx(0.1 * total / len(FACTS), rel=1e-9)
 
 

@@ -125,6 +125,8 @@ class Settings(TypedDict, total=False):
     """λ: how much the regularizer counts beside the loss (of l2, n3, dura, relation-prediction)"""
     regularize_relations: bool
     """whether the relations' parameters count as well (of l2, n3)"""
+    dura_balance: float
+    """ρ: entities' own lengths count ρ times, those after the relation 1/ρ times (of dura)"""
     recipe: str
     """settings that go together, by name (murp.recipes.RECIPES)"""
 
@@ -186,6 +188,7 @@ class Grid(TypedDict, total=False):
     beta2: float | Sequence[float]
     regularizer_weight: float | Sequence[float]
     regularize_relations: bool | Sequence[bool]
+    dura_balance: float | Sequence[float]
     recipe: str | Sequence[str]
 
 
@@ -244,5 +247,6 @@ EXPLAINED: dict[str, tuple[Any, str]] = {
     "beta2": (..., "how much of the mean squared gradient a step of Adam keeps (of adam)"),
     "regularizer_weight": (..., "λ: how much the regularizer counts beside the loss (of l2, n3, dura, relation-prediction)"),
     "regularize_relations": (..., "whether the relations' parameters count as well (of l2, n3)"),
+    "dura_balance": (..., "ρ: entities' own lengths count ρ times, those after the relation 1/ρ times (of dura)"),
     "recipe": (..., "settings that go together, by name (murp.recipes.RECIPES)"),
 }

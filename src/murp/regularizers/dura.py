@@ -10,18 +10,23 @@ from murp import registry
 from murp.errors import ConfigError
 from murp.models.model import Model
 from murp.regularizers.regularizer import Batch, Weighted
+from murp.settings import setting
 
 
 class DURA(Weighted):
-    """λ (|s|² + |o|² + |s R|² + |o Rᵀ|²), the mean over the batch's true triples.
+    """λ (ρ(|s|² + |o|²) + (|s R|² + |o Rᵀ|²) / ρ), the mean over the batch's true triples; ρ = 1 as published.
 
     s R is the query, which meets o; o Rᵀ is what the object becomes under the transposed relation, which meets s
     (:meth:`Model.converse`). So the four vectors of the score ⟨s R, o⟩ = ⟨s, o Rᵀ⟩ are kept short. It is for models
-    whose score is such a product.
+    whose score is such a product. ρ divides between the entities themselves and what relations make of them.
 
     Zhang, Cai, Wang: Duality-induced regularizer for tensor factorization based knowledge graph completion,
     NeurIPS 2020.
     """
+
+    dura_balance: float = setting(
+        1.0, "ρ: entities' own lengths count ρ times, those after the relation 1/ρ times", above=0
+    )
 
     @classmethod
     def refuse(cls, config: Any) -> None:
@@ -34,10 +39,11 @@ class DURA(Weighted):
             )
 
     def term(self, model: Model, batch: Batch) -> Tensor:
-        of_question = model.vector(batch.subject).square().sum(-1)
+        rho = self.dura_balance
+        of_question = rho * model.vector(batch.subject).square().sum(-1)
         for vector in batch.query.vectors:
-            of_question = of_question + vector.square().sum(-1)
+            of_question = of_question + vector.square().sum(-1) / rho
         relation = {name: batch.of_fact(values) for name, values in batch.relation.items()}
         converse = model.converse(batch.objects, relation)
-        of_object = model.vector(batch.objects).square().sum(-1) + converse.square().sum(-1)
+        of_object = rho * model.vector(batch.objects).square().sum(-1) + converse.square().sum(-1) / rho
         return self.regularizer_weight * batch.mean(of_question, of_object)
