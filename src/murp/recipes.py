@@ -79,7 +79,7 @@ RECIPES: dict[str, Recipe] = {
             "regularizer": "l2",
             "regularizer_weight": 0.002,
         },
-        ("field/wn18rr-best-d40-seed*.json", "field/wn18rr-best-d200-seed*.json"),
+        ("field/wn18rr-best-d40-seed*.json",),
     ),
     "fb15k-237": Recipe(
         "dense graphs, and those without hierarchies: a matrix a relation, every entity as a candidate, DURA, Adagrad",
@@ -94,7 +94,11 @@ RECIPES: dict[str, Recipe] = {
             "regularizer_weight": 0.03,
             "query_dropout": 0.1,
         },
-        ("field/fb15k-237-best-d40-seed*.json", "field/fb15k-237-best-d200-seed*.json"),
+        (
+            "field/fb15k-237-best-d40-seed*.json",
+            "field/fb15k-237-best-d200-seed*.json",
+            "field/wn18rr-best-d200-seed*.json",
+        ),
     ),
 }
 DECIDED = ("wn18rr", "fb15k-237")  # those that auto takes
