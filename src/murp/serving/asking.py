@@ -15,8 +15,8 @@ from murp.serving.loaded import Loaded
 from murp.web.names import Index, find
 from murp.web.refusals import Refused
 
-FIELDS = {"head", "tail", "relation", "k", "new_only", "candidates"}
-SHARED = {"k", "new_only", "candidates"}  # that may be said once, for all questions of a request
+FIELDS = {"head", "tail", "relation", "k", "new_only", "types", "candidates"}
+SHARED = {"k", "new_only", "types", "candidates"}  # that may be said once, for all questions of a request
 ADVICE = {"entity": "Ask by an id or a name of the run's graph.", "relation": "GET /relations lists the relations."}
 LOOK = "GET /docs shows a whole example."
 Indices = NDArray[np.int64]
@@ -30,6 +30,7 @@ class Asked:
     row: int
     k: int
     new_only: bool
+    types: bool
     candidates: Indices | None
 
     def heads(self, relations: int) -> bool:
@@ -107,16 +108,19 @@ async def _question(one: Any, given: Mapping[str, Any], at: int, loaded: Loaded)
     head, tail = given.get("head"), given.get("tail")
     if (head is None) == (tail is None):
         raise Refused(422, f"{where}it has either a head or a tail.", "Give one; the other is what is asked for.")
-    k, new_only = given.get("k", 10), given.get("new_only", False)
+    k, switches = given.get("k", 10), {"new_only": False, "types": loaded.types}
+    switches |= {name: given[name] for name in switches if name in given}
     if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MOST_ANSWERS:
         raise Refused(422, f"{where}k must be a whole number from 1 to {MOST_ANSWERS}.", LOOK)
-    if not isinstance(new_only, bool):
-        raise Refused(422, f"{where}new_only must be true or false.", LOOK)
+    for name, value in switches.items():
+        if not isinstance(value, bool):
+            raise Refused(422, f"{where}{name} must be true or false.", LOOK)
     relation = await _find(loaded.relations, "relation", given.get("relation"), where)
     role, text = ("head", head) if head is not None else ("tail", tail)
     entity = await _find(loaded.entities, role, text, where)
     row = relation if head is not None else relation + len(loaded.relations)
-    return Asked(entity, row, k, new_only, await _candidates(given.get("candidates"), loaded, where))
+    candidates = await _candidates(given.get("candidates"), loaded, where)
+    return Asked(entity, row, k, **switches, candidates=candidates)
 
 
 async def _candidates(given: Any, loaded: Loaded, where: str) -> Indices | None:
