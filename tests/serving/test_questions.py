@@ -76,6 +76,22 @@ def test_candidates_are_ranked_among_themselves(run: Run, client: murp.Client) -
     assert [[one.id for one in answer.predictions] for answer in in_a_batch] == [[one.id for one in found]] * 20
 
 
+def test_candidates_of_all_questions_are_looked_up_once(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand questions about one long list would else shut everyone out for minutes."""
+    entities = service.current.loaded.entities
+    looked_up: list[str] = []
+    known = entities.known
+    monkeypatch.setattr(entities, "known", lambda text: looked_up.append(text) or known(text))
+    question = {"head": "n9", "relation": "parent"}
+    body = {"questions": [question, {**question, "candidates": None}] * 10, "candidates": ["n20"] * 100}
+    status, _, answer = post(service, "/predict", json.dumps(body).encode())
+    assert status == 200
+    assert looked_up.count("n20") == 100
+    assert [len(one["predictions"]) for one in answer["answers"]] == [1, 10] * 10, "null: none for this question"
+    body["candidates"] = ["nobody"]
+    assert "the body: unknown entity 'nobody'" in post(service, "/predict", json.dumps(body).encode())[2]["error"]
+
+
 def test_types_leave_out_what_train_does_not_allow(run: Run, client: murp.Client) -> None:
     """One by one, in a batch, said once for all, and among candidates; n9 has its one parent in train."""
     asked: Any = {"head": "n9", "relation": "parent"}
