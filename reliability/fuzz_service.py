@@ -26,9 +26,9 @@ from murp.web.security import HEADERS
 
 LIMITS = Limits(questions=50, bytes=20_000)
 BODIES: list[tuple[bytes, Any]] = [
-    (b"/predict", [{"head": "e1", "relation": "r0"}]),
-    (b"/predict", {"questions": [{"relation": "r1", "tail": "name 3", "k": 3}] * 20, "new_only": True, "types": True}),
-    (b"/predict", {"questions": [{"head": "e2", "relation": "r2", "types": False}], "candidates": ["e1", "e3"]}),
+    (b"/predict", [{"head": "e1", "relation": "r0", "k": 3, "new_only": True, "types": False, "candidates": ["e4"]}]),
+    (b"/predict", {"questions": [{"relation": "r1", "tail": "e3"}] * 20, "k": 3, "new_only": True, "types": True}),
+    (b"/predict", {"questions": [{"head": "e2", "relation": "r2"}], "types": False, "candidates": ["e1", "e3"]}),
     (b"/score", [["e1", "r0", "e2"], ["e3", "r1", "e4"]]),
     (b"/score", {"triples": [{"head": "e1", "relation": "r0", "tail": "e2"}] * 20}),
 ]
@@ -107,10 +107,10 @@ def exchanged(where: tuple[str, int], sent: bytes) -> bytes:
 def damaged(random: Random) -> tuple[bytes, bytes]:
     """A path and the body of a request to it: its values damaged, or its bytes, or both, or neither."""
     path, value = random.choice(BODIES)
-    if random.random() < 0.6:
+    for _ in range(random.choice((0, 1, 1, 2))):
         value = mutated_value(value, random)
     body = json.dumps(value, ensure_ascii=random.random() < 0.5).encode("utf-8", "surrogatepass")
-    if random.random() < 0.5:
+    if random.random() < 0.25:
         body = mutated(body, random, [json.dumps(other).encode() for _, other in BODIES])
     return path, body[: 3 * LIMITS.bytes]
 
