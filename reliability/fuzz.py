@@ -33,10 +33,17 @@ from fuzz_explorer import make_explorer  # noqa: E402
 from fuzz_files import FILES  # noqa: E402
 from fuzz_graphs import GRAPHS  # noqa: E402
 from fuzz_oracle import Make  # noqa: E402
+from fuzz_service import make_service, make_wire  # noqa: E402
 
 from measure import parser, result, store  # noqa: E402
 
-READERS: dict[str, tuple[int, Make]] = {**FILES, **GRAPHS, "explorer requests": (5_000, make_explorer)}
+READERS: dict[str, tuple[int, Make]] = {
+    **FILES,
+    **GRAPHS,
+    "explorer requests": (5_000, make_explorer),
+    "service requests": (5_000, make_service),
+    "service connections": (500, make_wire),
+}
 SCRATCH = "/dev/shm" if os.path.isdir("/dev/shm") else None  # a folder in memory, where there is one
 SECONDS = 10  # an input may take, those not counted in which other programs had the processor
 MEMORY = 2 << 30  # address space a reader may take on top of what the libraries have

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -24,6 +25,7 @@ REQUESTS = [
 ]  # fmt: skip
 METHODS = ["GET"] * 12 + ["POST", "PUT", "HEAD", "OPTIONS", "DELETE", "TRACE", ""]
 HOSTS = [b"127.0.0.1:8000"] * 12 + [b"localhost", b"[::1]:80", b"evil.example", b"127.0.0.1.evil.example", b"", b"\xff"]
+Headers = Sequence[tuple[bytes, bytes]]
 REFUSALS = {400, 404, 405, 421, 422}
 
 
@@ -55,12 +57,15 @@ def make_explorer(scratch: Path) -> Attempt:
     return attempt
 
 
-async def ask(app: Any, method: str, path: bytes, query: bytes, host: bytes) -> tuple[int, dict[str, str], bytes]:
-    """Status, headers and body of one request."""
+async def ask(
+    app: Any, method: str, path: bytes, query: bytes, host: bytes, body: bytes = b"", headers: Headers = ()
+) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of one request, whose body comes in two pieces."""
     answer: dict[str, Any] = {"status": 0, "headers": {}, "body": b""}
+    pieces = [body[: len(body) // 2], body[len(body) // 2 :]]
 
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
+        return {"type": "http.request", "body": pieces.pop(0) if pieces else b"", "more_body": bool(pieces)}
 
     async def send(message: dict[str, Any]) -> None:
         if message["type"] == "http.response.start":
@@ -72,7 +77,7 @@ async def ask(app: Any, method: str, path: bytes, query: bytes, host: bytes) -> 
     scope = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
         "path": path.decode("latin-1"), "raw_path": path, "query_string": query, "root_path": "",
-        "headers": [(b"host", host)], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8000),
+        "headers": [(b"host", host), *headers], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8000),
     }  # fmt: skip
     await app(scope, receive, send)
     return answer["status"], answer["headers"], answer["body"]

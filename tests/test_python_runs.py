@@ -122,6 +122,13 @@ def test_classify_counts_on_test_and_judges_triples(run: murp.Run) -> None:
     assert [v.score for v in verdicts] == run.score(ASKED).tolist()
 
 
+def test_a_run_is_compared_with_a_folder_too(run: murp.Run) -> None:
+    found = run.compare(run, samples=100).to_dict()
+    assert run.compare(str(run.path), samples=100).to_dict() == run.compare(run.path, samples=100).to_dict() == found
+    with pytest.raises(murp.errors.RunError, match="there is no run folder at"):
+        run.compare("nowhere", samples=100)
+
+
 def test_everything_tabular_is_a_frame_and_a_page(run: murp.Run) -> None:
     pytest.importorskip("pandas", reason="needs pandas: pip install 'murp[pandas]'")
     report = run.evaluate("test")

@@ -61,21 +61,28 @@ class Client:
         tail: str | None = None,
         k: int = 10,
         new_only: bool = False,
+        types: bool | None = None,
         candidates: Sequence[str] | None = None,
     ) -> Rows[Prediction]:
         """The ``k`` most probable tails of (head, relation, ?) or heads of (?, relation, tail), as ``Run.predict``.
 
-        ``candidates``: rank these entities alone, by id or name.
+        ``types``: leave out what the type constraints refuse; None: as the server does by itself. ``candidates``: rank
+        these entities alone, by id or name.
         """
-        given = {"head": head, "tail": tail, "candidates": None if candidates is None else list(candidates)}
+        chosen = None if candidates is None else list(candidates)
+        given = {"head": head, "tail": tail, "types": types, "candidates": chosen}
         asked = {name: value for name, value in given.items() if value is not None}
         body = {"questions": [{"relation": relation, "k": k, "new_only": new_only, **asked}]}
         (answer,) = self._json("POST", "/predict", body)["answers"]
         return Rows(Prediction, (Prediction(**one) for one in answer["predictions"]))
 
-    def predict(self, questions: Sequence[Question], *, k: int = 10, new_only: bool = False) -> list[Answer]:
-        """Answers to many questions, in their order; ``k`` and ``new_only`` hold where a question says nothing."""
+    def predict(
+        self, questions: Sequence[Question], *, k: int = 10, new_only: bool = False, types: bool | None = None
+    ) -> list[Answer]:
+        """Answers to many questions, in their order; ``k``, ``new_only`` and ``types`` hold where one says nothing."""
         body = {"questions": list(questions), "k": k, "new_only": new_only}
+        if types is not None:
+            body["types"] = types
         return [_answer(one) for one in self._json("POST", "/predict", body)["answers"]]
 
     def score(self, triples: Sequence[Triple]) -> Rows[Scored]:

@@ -20,6 +20,7 @@ class Question(TypedDict):
     tail: NotRequired[str]
     k: NotRequired[int]
     new_only: NotRequired[bool]
+    types: NotRequired[bool]
     candidates: NotRequired[Sequence[str]]
 
 

@@ -18,8 +18,8 @@ from api_runs import QUICK, trained
 from murp.cli.main import parser
 from murp.errors import ConfigError, DataError, RunError, UnknownNameError
 from murp.graph.growing import given_facts, grow
-from murp.runs import folder
-from runs_of_parts import settings
+from murp.runs import checkpoint, folder
+from runs_of_parts import settings, tables
 from trees import tree
 
 NEW = [("x", "parent", "n3"), ("n3", "next", "x"), ("y", "parent", "x"), ("y", "likes", "n4"), ("n5", "likes", "x")]
@@ -65,6 +65,28 @@ def test_old_rows_stay_bit_for_bit_and_new_ones_are_placed(parts: dict[str, Any]
     assert all(torch.equal(before[name], values) for name, values in run.model.parameters.items())
     assert made.evaluate("valid").mrr > 0
     assert murp.load(made.path).predict(head="x", relation="likes", k=2)
+
+
+@pytest.mark.parametrize("parts", [{"optimizer": "adagrad", "lr": 0.1}, {"optimizer": "adam", "lr": 0.01, "slices": 2}])
+def test_an_extended_run_can_be_continued(parts: dict[str, Any], tmp_path: Path) -> None:
+    """The optimizer knows the old rows as it did, and begins anew with the new ones."""
+    run = murp.train(tree(), out=tmp_path / "run", **settings(dim=4, epochs=1, **parts))
+    made = run.extend(NEW, tmp_path / "more", epochs=1)
+    before, after = tables(run.path), tables(made.path)
+    assert before.keys() == after.keys()
+    half = run.graph.num_relations
+    for name in (name for name in after if name.startswith("optimizer.")):
+        old, new = before[name], after[name]
+        is_relation = len(old) == 2 * half
+        kept = [*range(half), *range(half + 1, 2 * half + 1)] if is_relation else list(range(len(old)))
+        assert torch.equal(new[kept], old)
+        assert not new[[row for row in range(len(new)) if row not in kept]].any()
+    assert murp.resume(made.path, epochs=2).state["epoch"] == 2
+    bare = {name: values for name, values in after.items() if not name.startswith("optimizer.")}
+    checkpoint.write(made.path / "last.safetensors", bare, checkpoint.state_of(made.path / "last.safetensors"))
+    again = shlex.quote(str(made.path))
+    with pytest.raises(RunError, match=rf"no tables of the optimizer.*--data {again}/graph --init-from {again}`"):
+        murp.resume(made.path, epochs=3)
 
 
 def test_a_new_entity_answers_the_questions_it_was_placed_by(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 import graphs
 import numpy as np
@@ -111,6 +112,14 @@ def test_arrow_tables_and_what_gives_them() -> None:
         assert list(KnowledgeGraph.from_arrow(connection.sql("SELECT 1 AS h, 2 AS r, 3 AS t").to_arrow_table()))
 
 
+def test_a_number_and_a_text_that_are_taken_as_one_are_told() -> None:
+    with pytest.warns(UserWarning, match="1 name written as a number in one place and as a text in another.*: 1"):
+        graph = KnowledgeGraph.from_triples([(1, "r", "b"), ("b", 7, "1"), ("b", "r", "7")], valid=0, test=0)
+    assert list(graph) == [("1", "r", "b"), ("b", "7", "1"), ("b", "r", "7")]
+    with warnings.catch_warnings(action="error"):
+        KnowledgeGraph.from_triples([(1, "r", 2), ("01", "r", "b")], valid=0, test=0)
+
+
 def test_networks() -> None:
     networkx = pytest.importorskip("networkx")
     network = networkx.DiGraph(name="friends")
@@ -135,6 +144,8 @@ def test_networks() -> None:
         KnowledgeGraph.from_networkx(network)
     with pytest.raises(DataError, match=r"no edge has the attribute 'kind'. There are type, since"):
         KnowledgeGraph.from_networkx(network, "kind")
+    with pytest.raises(DataError, match=r"two nodes have the id '1' \(1 and '1'\)"):
+        KnowledgeGraph.from_networkx(networkx.DiGraph([(1, 2), ("1", 2)]))
     with pytest.raises(DataError, match=r"edge 1: its source is"):
         KnowledgeGraph.from_networkx(networkx.grid_2d_graph(2, 2))
 

@@ -169,6 +169,11 @@ def test_three_files_of_rdf_share_their_prefixes(tmp_path: Path) -> None:
         ("x.graphml", "<graphml>\n<graph>\n<edge source='a'/></graph></graphml>", r"graphml, edge 1: has no 'target'"),
         ("x.graphml", "<graphml><graph>\n<node", r"x\.graphml, line 2: not XML"),
         ("x.graphml", "<html></html>", r"is no GraphML"),
+        (
+            "x.graphml",
+            "<graphml><graph><node id='1'/><node id='2'/><node id='1'/><edge source='1' target='2'/></graph></graphml>",
+            r"x\.graphml: two nodes have the id '1'",
+        ),
         ("x.jsonl", '{"head": "a", "relation": "r"}\n', r"x\.jsonl, line 1: .*not understood: 'head', 'relation'"),
         ("x.jsonl", '["a", "r", "b"]\n["a", "r"]\n', r"line 2: a list of 2 and not of 3"),
         ("x.jsonl", '["a", "r", "b"]\n["a", 1.5, "b"]\n', r"line 2: the relation is '1.5'; ids are strings or whole"),
@@ -189,7 +194,12 @@ def test_json_lines_by_any_title_with_numbers_and_comments(tmp_path: Path) -> No
     path.write_text('# by hand\n{"from": 1, "to": 2, "type": "r", "w": 0.5}\n\n{"type": "q", "from": "2", "to": 1}\n')
     graph = load(path)
     assert list(graph) == [("1", "r", "2"), ("2", "q", "1")]
-    assert {one.check: one.count for one in graph.findings} == {"further_columns": 1, "comment_lines": 1}
+    found = {one.check: one for one in graph.findings}
+    assert {check: one.count for check, one in found.items()} == {
+        "further_columns": 1, "comment_lines": 1, "numbers_and_texts": 1
+    }  # fmt: skip
+    told = "1 name written as a number in one place and as a text in another, taken as one: 2."
+    assert found["numbers_and_texts"].sentence == told
 
 
 def test_a_query_reads_the_files_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

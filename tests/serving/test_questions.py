@@ -76,6 +76,45 @@ def test_candidates_are_ranked_among_themselves(run: Run, client: murp.Client) -
     assert [[one.id for one in answer.predictions] for answer in in_a_batch] == [[one.id for one in found]] * 20
 
 
+def test_candidates_of_all_questions_are_looked_up_once(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand questions about one long list would else shut everyone out for minutes."""
+    entities = service.current.loaded.entities
+    looked_up: list[str] = []
+    known = entities.known
+    monkeypatch.setattr(entities, "known", lambda text: looked_up.append(text) or known(text))
+    question = {"head": "n9", "relation": "parent"}
+    body = {"questions": [question, {**question, "candidates": None}] * 10, "candidates": ["n20"] * 100}
+    status, _, answer = post(service, "/predict", json.dumps(body).encode())
+    assert status == 200
+    assert looked_up.count("n20") == 100
+    assert [len(one["predictions"]) for one in answer["answers"]] == [1, 10] * 10, "null: none for this question"
+    body["candidates"] = ["nobody"]
+    assert "the body: unknown entity 'nobody'" in post(service, "/predict", json.dumps(body).encode())[2]["error"]
+
+
+def test_types_leave_out_what_train_does_not_allow(run: Run, client: murp.Client) -> None:
+    """One by one, in a batch, said once for all, and among candidates; n9 has its one parent in train."""
+    asked: Any = {"head": "n9", "relation": "parent"}
+    every, allowed = run.predict(**asked, k=62), run.predict(**asked, k=62, types=True)
+    assert len(allowed) < len(every), "this test needs answers that are left out"
+    same(client.ask(**asked, k=62, types=True), allowed)
+    mixed = client.predict([asked, {**asked, "types": False}] * 10, k=62, types=True)
+    for place, answer in enumerate(mixed):
+        same(answer.predictions, every if place % 2 else allowed)
+    refused = next(one.id for one in every if one.id not in {kept.id for kept in allowed})
+    candidates = [refused, allowed[0].id]
+    assert {one.id for one in client.ask(**asked, candidates=candidates)} == set(candidates)
+    assert [one.id for one in client.ask(**asked, candidates=candidates, types=True)] == [allowed[0].id]
+
+
+def test_a_server_may_have_types_for_every_question_that_does_not_say(run: Run) -> None:
+    asked: Any = {"head": "n9", "relation": "parent", "k": 62}
+    with murp.serve(run.path, types=True) as served:
+        client = murp.Client(served.address, timeout=PATIENCE)
+        same(client.ask(**asked), run.predict(**asked, types=True))
+        same(client.ask(**asked, types=False), run.predict(**asked))
+
+
 def test_triples_are_scored(run: Run, client: murp.Client) -> None:
     triples = [("n1", "parent", "n2"), ("node 12", "<b>parent</b>", "n8"), ("n3", "next", "n3")] * 10
     assert [one.score for one in client.score(triples)] == pytest.approx(run.score(triples))
@@ -118,6 +157,7 @@ WRONG = {
     "k of 0": ("/predict", b'{"questions": [{"head": "n1", "relation": "next"}], "k": 0}', 422, "k must be"),
     "k that is true": ("/predict", b'[{"head": "n1", "relation": "next", "k": true}]', 422, "k must be"),
     "new_only of 1": ("/predict", b'[{"head": "n1", "relation": "next", "new_only": 1}]', 422, "new_only must be"),
+    "types of null": ("/predict", b'[{"head": "n1", "relation": "next", "types": null}]', 422, "types must be"),
     "no candidates": ("/predict", b'[{"head": "n1", "relation": "next", "candidates": []}]', 422, "candidates must be"),
     "an odd candidate": ("/predict", b'[{"head": "n1", "relation": "next", "candidates": [[]]}]', 422, "the candidate"),
     "too many": ("/predict", f"[{','.join([GOOD] * 51)}]", 413, "51 questions in one request; at most 50"),

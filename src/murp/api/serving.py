@@ -22,6 +22,7 @@ def serve(
     most_questions: int = Limits.questions,
     most_bytes: int = Limits.bytes,
     timeout: float = Limits.seconds,
+    types: bool = False,
     checkpoint: Checkpoint | None = None,
     device: str = "cpu",
 ) -> Service:
@@ -29,9 +30,12 @@ def serve(
 
     ``port`` 0 takes a free one; ``address`` of what is given says which. ``keys``: a file with an API key a line, or a
     list of keys; None: everyone who reaches ``host`` may ask. ``rate``: questions a second of one client, 0: any
-    number. A request has at most ``most_questions`` and ``most_bytes``, and takes at most ``timeout`` seconds. When the
-    folder is replaced by another run, that one is served, and no request fails. :class:`murp.Client` asks.
+    number. A request has at most ``most_questions`` and ``most_bytes``, and takes at most ``timeout`` seconds. With
+    ``types`` answers that the type constraints refuse are left out, unless a question says otherwise. When the folder
+    is replaced by another run, that one is served, and no request fails. :class:`murp.Client` asks.
     """
     limits = Limits(most_questions, most_bytes, timeout, rate)
     given = keys if keys is None or isinstance(keys, str | os.PathLike) else list(keys)
-    return Service(path, host=host, port=port, keys=given, limits=limits, checkpoint=checkpoint, device=device)
+    return Service(
+        path, host=host, port=port, keys=given, limits=limits, types=types, checkpoint=checkpoint, device=device
+    )

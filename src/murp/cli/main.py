@@ -35,7 +35,7 @@ from murp.cli import (
 )
 from murp.cli.manual import explain
 from murp.cli.parser import Parser
-from murp.cli.streams import standard_streams
+from murp.cli.streams import Output, standard_streams
 from murp.cli.text import whole
 from murp.errors import ConfigError, MurpError
 
@@ -72,6 +72,14 @@ WITH_THREADS = (
     "train", "sweep", "tune", "extend", "embed", "reconstruct", "evaluate", "compare", "predict", "discover",
     "calibrate", "classify", "nearest", "index", "plot", "explore", "serve", "analyze",
 )  # fmt: skip
+# Those that put their answer into a file where --out says so.
+WITH_FILES = (questions.run_predict, questions.run_discover)
+# What runs commands whose answer is what they print; all others leave files, or serve.
+ANSWERING = (
+    *WITH_FILES, questions.run_nearest, evaluate.run_evaluate, evaluate.run_classify, compare.run, analyze.run,
+    run_folders.run_info, embed.run_reconstruct, data.run_list, data.run_info, data.run_audit, recipes.run,
+    paper.run_list, paper.run_config,
+)  # fmt: skip
 
 
 def parser(words: Sequence[str] = ()) -> Parser:
@@ -105,13 +113,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     is status 1, after all other work is done: training, for one, goes on to its end. Where the reader of a pipe goes
     away (``| head``) it has had what it wanted: work that leaves files goes on to its end, what would only be printed
     is left, and the status is as if all had been read, so that it does not depend on who was faster. A standard output
-    that was closed from the start (``>&-``) is as good as ``/dev/null``.
+    that was closed from the start (``>&-``) is status 1 for commands whose answer is what they print (``ANSWERING``);
+    for those that leave files, or serve, it is as good as ``/dev/null``.
     """
     status = 0
     with standard_streams() as output:
         try:
             try:
-                status = _run(arguments)
+                status = _run(arguments, output)
             finally:
                 output.check()
         except OSError as error:
@@ -123,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def _run(arguments: Sequence[str] | None, output: Output) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     with contextlib.ExitStack() as quiet:
         if _one_of_many():
@@ -133,7 +142,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             if os.environ["RANK"] != "0":  # the first rank says what all have to say
                 quiet.enter_context(contextlib.redirect_stdout(quiet.enter_context(open(os.devnull, "w"))))
                 display.be_quiet()
-        return _command(words)
+        return _command(words, output)
 
 
 def _one_of_many() -> bool:
@@ -141,8 +150,10 @@ def _one_of_many() -> bool:
     return "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("WORLD_SIZE", "1") != "1"
 
 
-def _command(words: list[str]) -> int:
+def _command(words: list[str], output: Output) -> int:
     options = parser(words).parse_args(words)
+    in_a_file = options.run in WITH_FILES and options.out is not None
+    output.needed = options.run in ANSWERING and not in_a_file
     # A warning is for the user, who has no use for the line of code it came from.
     warnings.formatwarning = lambda message, *_: f"murp: warning: {message}\n"
     try:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from murp.cli.text import Commands, add_output, add_run, bar, fast_imports, figure, print_table, table, whole
+from murp.cli.text import Commands, add_output, add_run, add_types, bar, fast_imports, figure, print_table, table, whole
 from murp.errors import ConfigError
 from murp.tables import Number
 
@@ -31,7 +31,7 @@ def add_predict(commands: Commands) -> None:
     command.add_argument("--relation", metavar="R", help="id or name of the relation, with --head or --tail")
     command.add_argument("-k", type=whole(least=1), default=10, metavar="N", help="how many; default: 10")
     command.add_argument("--new-only", action="store_true", help="leave out facts that the graph states")
-    _add_types(command)
+    add_types(command)
     command.add_argument("--out", metavar="FILE", help=".parquet, .csv or .jsonl, a row an answer; --queries needs it")
     command.add_argument("--force", action="store_true", help="replace an --out that exists")
     command.add_argument(
@@ -40,11 +40,6 @@ def add_predict(commands: Commands) -> None:
     _add_approximate(command)
     add_output(command)
     command.set_defaults(run=run_predict)
-
-
-def _add_types(command: argparse.ArgumentParser) -> None:
-    words = "leave out answers of another kind than train has there, and a second one where a relation has one"
-    command.add_argument("--types", action="store_true", help=words)
 
 
 def _add_approximate(command: argparse.ArgumentParser) -> None:
@@ -189,7 +184,7 @@ def add_discover(commands: Commands) -> None:
         default="seen",
         help="ask about the heads some fact of the relation states, or about every entity; default: seen",
     )
-    _add_types(command)
+    add_types(command)
     # The name of --heads in earlier versions.
     command.add_argument("--subjects", dest="heads", choices=("seen", "all"), help=argparse.SUPPRESS)
     command.add_argument("--out", metavar="FILE", help=".parquet, .csv or .jsonl, a row a fact; default: print them")

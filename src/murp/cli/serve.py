@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from murp.cli.text import Commands, fast_imports, positive, whole
+from murp.cli.text import Commands, add_types, fast_imports, positive, whole
 from murp.display import show
 
 
@@ -35,6 +35,7 @@ def add(commands: Commands) -> None:
     command.add_argument(
         "--timeout", type=positive(), default=10.0, metavar="SECONDS", help="for one request; default: 10"
     )
+    add_types(command, "; a question may say otherwise")
     command.add_argument(
         "--checkpoint", choices=("best", "last"), help="weights of the best validation, or the newest; default: best"
     )
@@ -56,7 +57,9 @@ def run(options: argparse.Namespace) -> None:
     keys = frozenset[bytes]() if options.keys is None else read_keys(Path(options.keys))
     limits = Limits(options.most_questions, options.most_bytes, options.timeout, options.rate)
     bound = bind(options.host, options.port)
-    current, server = ready(Path(options.path), options.host, keys, limits, options.checkpoint, options.device)
+    current, server = ready(
+        Path(options.path), options.host, keys, limits, options.checkpoint, options.device, types=options.types
+    )
     if (told := warning(options.host, bool(keys))) is not None:
         show(f"murp: {told}", sys.stderr)
     show(f"serving: {address_of(bound)}  (how to ask: {address_of(bound)}docs; Ctrl-C ends it)", sys.stdout)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import errno
 import io
 import os
 import sys
@@ -16,16 +17,24 @@ ESCAPE = "murp.escape"
 
 
 class Output:
-    """Standard output that remembers why it was refused; one that is missing, as after ``>&-``, takes everything."""
+    """Standard output that remembers why it was refused.
+
+    One that is missing, as after ``>&-``, refuses what is ``needed``, and takes everything where nothing is.
+    """
 
     def __init__(self, stream: TextIO | None) -> None:
         self.stream = stream
+        self.needed = True
         self.refusal: OSError | None = None
 
     def write(self, text: str) -> int:
         """Write ``text``; what the system refuses is remembered and raised."""
         with self._remembered():
-            return len(text) if self.stream is None else self.stream.write(text)
+            if self.stream is not None:
+                return self.stream.write(text)
+            if self.needed and text:
+                raise OSError(errno.EBADF, "it is closed")
+            return len(text)
 
     def flush(self) -> None:
         """Hand on what has been written; what the system refuses is remembered and raised."""

@@ -99,6 +99,12 @@ def add_run(command: argparse.ArgumentParser, *, several: bool = False) -> None:
     command.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: auto")
 
 
+def add_types(command: argparse.ArgumentParser, further: str = "") -> None:
+    """Whether type constraints hold."""
+    words = "leave out answers of another kind than train has there, and a second one where a relation has one"
+    command.add_argument("--types", action="store_true", help=words + further)
+
+
 def add_source(command: argparse.ArgumentParser, *, optional: bool = False) -> None:
     """DATA, where to look for it, and how a single file is split."""
     command.add_argument(

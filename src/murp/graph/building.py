@@ -16,7 +16,7 @@ import pyarrow as pa
 from murp.errors import DataError
 from murp.graph.assembly import graph_of
 from murp.graph.columns import COLUMNS, EACH_BY_TITLE, Columns, left_out
-from murp.graph.facts import Facts, identifier, triples_of
+from murp.graph.facts import Facts, Ids, triples_of
 from murp.graph.indexing import table_of
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph, Triples
 from murp.graph.splitting import split
@@ -100,11 +100,15 @@ def listed(triples: Iterable[Sequence[object]], where: str) -> Facts:
             return Facts(triples_of(heads, relations, tails), place)
     except UnicodeEncodeError:
         pass  # said below, with its place
+    entities, of_relations = Ids(), Ids()
     columns = [
-        [identifier(_plain(value), f"{place(row)}: the {role}") for row, value in enumerate(values)]
-        for role, values in zip(COLUMNS, (heads, relations, tails), strict=True)
+        [ids(_plain(value), f"{place(row)}: the {role}") for row, value in enumerate(values)]
+        for role, ids, values in zip(
+            COLUMNS, (entities, of_relations, entities), (heads, relations, tails), strict=True
+        )
     ]
-    return Facts(triples_of(*columns), place)
+    findings = [*entities.findings(where), *of_relations.findings(where)]
+    return Facts(triples_of(*columns), place, findings=findings)
 
 
 def frame(columns: Columns = EACH_BY_TITLE) -> Callable[[Any, str], Facts]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from murp.errors import DataError
 from murp.graph.columns import COLUMNS
-from murp.graph.findings import Finding
+from murp.graph.findings import Finding, noticed
 
 Names = Mapping[str, tuple[str | None, str | None]]
 """Name and gloss by id."""
@@ -51,6 +51,32 @@ def names_of(names: Names) -> pa.Table | None:
     if any(gloss for _, gloss in names.values()):
         columns["gloss"] = [gloss for _, gloss in names.values()]
     return pa.table({column: pa.array(values, pa.large_string()) for column, values in columns.items()})
+
+
+class Ids:
+    """Ids of one kind of thing as text, one by one, where each value has a type of its own: JSON, lists.
+
+    A number and a text of its digits become one id, as everywhere; which ones do is told.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: set[str] = set()
+        self._texts: set[str] = set()  # those that may be a number's digits
+
+    def __call__(self, value: object, where: str) -> str:
+        """The id of one value, which stands at ``where``."""
+        text = identifier(value, where)
+        if not isinstance(value, str):
+            self._numbers.add(text)
+        elif text[-1].isdecimal():
+            self._texts.add(text)
+        return text
+
+    def findings(self, name: str) -> list[Finding]:
+        """Which ids of ``name`` were numbers and texts."""
+        both = sorted(self._numbers & self._texts)
+        words = "name{s} written as a number in one place and as a text in another, taken as one"
+        return noticed("numbers_and_texts", name, len(both), words, both)
 
 
 def identifier(value: object, where: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from murp.errors import DataError
 from murp.graph.apoc import name_of
 from murp.graph.columns import role_of, role_positions
-from murp.graph.facts import Facts, identifier, names_of, triples_of
+from murp.graph.facts import Facts, Ids, identifier, names_of, triples_of
 from murp.graph.findings import Finding, noticed
 
 EDGE = "edge"
@@ -35,13 +35,13 @@ def network_facts(
     if chosen is not None and chosen not in titles:
         raise DataError(f"{where}: no edge has the attribute {chosen!r}. There are {', '.join(titles) or 'none'}.")
     columns: tuple[list[str], list[str], list[str]] = ([], [], [])
+    relations = Ids()
     for number, (head, tail, attributes) in enumerate(edges):
         place = f"{where}, edge {number + 1}"
         columns[0].append(identifier(head, f"{place}: its source"))
-        columns[1].append(EDGE if chosen is None else identifier(attributes.get(chosen), f"{place}: {chosen!r}"))
+        columns[1].append(EDGE if chosen is None else relations(attributes.get(chosen), f"{place}: {chosen!r}"))
         columns[2].append(identifier(tail, f"{place}: its target"))
-    named = {identifier(node, f"{where}: a node"): name_of(attributes) for node, attributes in nodes}
-    known = {node: (title, None) for node, title in named.items() if title is not None}
+    known = _names(nodes, where)
     other = [title for title in titles if title != chosen]
     return Facts(
         triples_of(*columns),
@@ -51,9 +51,28 @@ def network_facts(
             *noticed(
                 "further_columns", name, len(other), "further attribute{s} of edges left out", [", ".join(other[:10])]
             ),
+            *relations.findings(name),
             *_shape(name, len(edges), directed, chosen),
         ],
     )
+
+
+def _names(nodes: Iterable[tuple[object, Mapping[str, Any]]], where: str) -> dict[str, tuple[str | None, str | None]]:
+    """The names of nodes by id.
+
+    Two nodes of one id would become one, and are refused: in NetworkX the number 1 and the text '1' are two.
+    """
+    seen: dict[str, object] = {}
+    known: dict[str, tuple[str | None, str | None]] = {}
+    for node, attributes in nodes:
+        id = identifier(node, f"{where}: a node")
+        if id in seen:
+            both = f" ({seen[id]!r} and {node!r})" if seen[id] != node else ""
+            raise DataError(f"{where}: two nodes have the id {id!r}{both}. Give each of them an id of its own.")
+        seen[id] = node
+        if (title := name_of(attributes)) is not None:
+            known[id] = (title, None)
+    return known
 
 
 def _relation(titles: Sequence[str], where: str) -> str | None:

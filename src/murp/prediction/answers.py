@@ -7,6 +7,7 @@ s and a relation 0 … 2R-1, and (?, r, t) is (t, r + R, ?).
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +64,12 @@ class Answers:
         self.scores = Scores(model, ready=ready)
         self._without_loops = ~relations_with_loops(graph)
         self._is_without_loops: list[bool] = self._without_loops.tolist()
+
+    def with_types(self, types: Types) -> Answers:
+        """The same without what ``types`` refuse; what is kept ready is shared."""
+        typed = copy.copy(self)
+        typed.types = types
+        return typed
 
     def may_answer_itself(self, relation: int) -> bool:
         """Whether the entity asked about may be an answer: the relation (0 … 2R-1) has facts of one with itself."""
@@ -122,9 +129,12 @@ class Answers:
     def among(self, subject: int, relation: int, candidates: Indices, k: int, *, new_only: bool = False) -> Ranking:
         """The ``k`` best of the entities ``candidates``, each once, or as many as there are; of equals the first.
 
-        Who names candidates wants them ranked: the entity asked about may be among them.
+        Who names candidates wants them ranked: the entity asked about may be among them. What ``types`` refuse is left
+        out all the same.
         """
         chosen = np.unique(candidates)
+        if self.types is not None:
+            chosen = np.setdiff1d(chosen, self.types.refused(subject, relation), assume_unique=True)
         scores = self.scores(subject, relation)[chosen]
         splits = self.known.splits_of(subject, relation, chosen)
         if not np.isfinite(scores).all():

@@ -70,14 +70,15 @@ def create(
     trained: dict[str, Any] | None = None,
     recipe: str | None = None,
     extended: dict[str, Any] | None = None,
+    optimizer: dict[str, Tensor] | None = None,
     write: Callable[[Path, dict[str, Tensor], dict[str, Any]], None] = checkpoint.write,
 ) -> None:
     """Make a new run folder with its first checkpoint, whole or not at all; one that exists is refused.
 
     ``like``: a run folder of the same graph, whose files are copied, which is quicker than coding them again.
     ``trained``: of an imported run, the environment it was trained in, where that is known. ``recipe``: why its
-    settings are what they are, where recipe auto decided. ``extended``: what was added to which run. ``write``: how the
-    checkpoint is written.
+    settings are what they are, where recipe auto decided. ``extended``: what was added to which run. ``optimizer``: its
+    tables, where it has some already. ``write``: how the checkpoint is written.
     """
     refuse_existing(path)
     with new_folder(path, RunError) as part:
@@ -91,7 +92,7 @@ def create(
             graph.save(part / GRAPH)
         else:
             shutil.copytree(like / GRAPH, part / GRAPH)
-        write(part / LAST, model.parameters, bind(state, config))
+        write(part / LAST, model.parameters | (optimizer or {}), bind(state, config))
         (part / METRICS).touch()
 
 

@@ -114,7 +114,7 @@ class Run:
 
     def compare(
         self,
-        other: Run,
+        other: Run | str | os.PathLike[str],
         split: Split = "test",
         protocol: Protocol = "standard",
         *,
@@ -122,7 +122,11 @@ class Run:
         seed: int = 0,
         memory: int | None = None,
     ) -> Comparison:
-        """Whether the MRR of this run and that of another on the same facts differ, over everything and by relation."""
+        """Whether the MRR of this run and that of another on the same facts differ, over everything and by relation.
+
+        ``other`` may be a run folder; its weights are those of the best validation, where there was one.
+        """
+        other = other if isinstance(other, Run) else load(other, device=self.model.device.type)
         return compare(self, other, split, protocol, samples=samples, seed=seed, memory=memory)
 
     def index(

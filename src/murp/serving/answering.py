@@ -1,4 +1,7 @@
-"""From questions in numbers to answers: few are answered in place, a millisecond each; many in a thread, together."""
+"""From questions in numbers to answers: few are answered in place, a millisecond each; many in a thread, together.
+
+So are the first questions with types, which must be learned from the graph before.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ class Desk:
 
     async def predict(self, loaded: Loaded, asked: Sequence[Asked]) -> bytes:
         """The answers, in the order of the questions, as JSON."""
-        if len(asked) < BATCH:
+        if len(asked) < BATCH and (loaded.types_learned or not any(one.types for one in asked)):
             return to_json({"answers": [_said(loaded, one, _alone(loaded, one)) for one in asked]})
         return await self._within(lambda late: to_json({"answers": _answered(loaded, asked, late)}))
 
@@ -57,19 +60,19 @@ class Desk:
 def _answered(loaded: Loaded, asked: Sequence[Asked], late: float) -> list[dict[str, Any]]:
     """Questions that want the same number of answers are answered together; those with candidates one by one."""
     rankings: dict[int, Ranking] = {}
-    groups: dict[tuple[int, bool], list[int]] = {}
+    groups: dict[tuple[int, bool, bool], list[int]] = {}
     for at, one in enumerate(asked):
         if one.candidates is None:
-            groups.setdefault((one.k, one.new_only), []).append(at)
+            groups.setdefault((one.k, one.new_only, one.types), []).append(at)
         else:
             _check(late)
             rankings[at] = _alone(loaded, one)
-    for (k, new_only), places in groups.items():
+    for (k, new_only, types), places in groups.items():
         for start in range(0, len(places), SLICE):
             _check(late)
             some = places[start : start + SLICE]
             subjects, rows = (np.array([of(asked[at]) for at in some], np.int64) for of in (_given, _row))
-            best = loaded.answers.best(subjects, rows, k, new_only=new_only)
+            best = loaded.answers(types=types).best(subjects, rows, k, new_only=new_only)
             for place, at in enumerate(some):
                 found = best.entities[place] >= 0  # fewer than k where fewer are left
                 columns = (of[place][found] for of in (best.entities, best.scores, best.splits))
@@ -96,9 +99,10 @@ def _check(late: float) -> None:
 
 
 def _alone(loaded: Loaded, one: Asked) -> Ranking:
+    answers = loaded.answers(types=one.types)
     if one.candidates is None:
-        return loaded.answers.to_one(one.given, one.row, one.k, new_only=one.new_only)
-    return loaded.answers.among(one.given, one.row, one.candidates, one.k, new_only=one.new_only)
+        return answers.to_one(one.given, one.row, one.k, new_only=one.new_only)
+    return answers.among(one.given, one.row, one.candidates, one.k, new_only=one.new_only)
 
 
 def _said(loaded: Loaded, one: Asked, ranking: Ranking) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,10 +16,11 @@ from murp.serving.loaded import Loaded
 from murp.web.names import Index, find
 from murp.web.refusals import Refused
 
-FIELDS = {"head", "tail", "relation", "k", "new_only", "candidates"}
-SHARED = {"k", "new_only", "candidates"}  # that may be said once, for all questions of a request
+FIELDS = {"head", "tail", "relation", "k", "new_only", "types", "candidates"}
+SHARED = {"k", "new_only", "types", "candidates"}  # that may be said once, for all questions of a request
 ADVICE = {"entity": "Ask by an id or a name of the run's graph.", "relation": "GET /relations lists the relations."}
 LOOK = "GET /docs shows a whole example."
+TURN = 10_000  # candidates after which other requests have a turn
 Indices = NDArray[np.int64]
 
 
@@ -30,6 +32,7 @@ class Asked:
     row: int
     k: int
     new_only: bool
+    types: bool
     candidates: Indices | None
 
     def heads(self, relations: int) -> bool:
@@ -48,7 +51,11 @@ def parsed(body: bytes) -> Any:
 async def questions(body: Any, loaded: Loaded, limits: Limits) -> list[Asked]:
     """The questions of a request: a list of them, or an object with a list and what holds for all of them."""
     listed, shared = _listed(body, "questions", SHARED, limits)
-    return [await _question(one, {**shared, **_object(one, at)}, at, loaded) for at, one in _numbered(listed)]
+    # Looked up once: a long list, looked up again for each question, would keep everyone waiting.
+    everyones = await _candidates(shared.pop("candidates", None), loaded, "the body: ")
+    return [
+        await _question(one, {**shared, **_object(one, at)}, at, loaded, everyones) for at, one in _numbered(listed)
+    ]
 
 
 async def triples(body: Any, loaded: Loaded, limits: Limits) -> Indices:
@@ -101,22 +108,25 @@ def _refuse_others(given: Mapping[str, Any], known: set[str], what: str) -> None
             raise Refused(422, f"{what} has an unknown field {str(name)[:LONGEST_NAME]!r}.", fields)
 
 
-async def _question(one: Any, given: Mapping[str, Any], at: int, loaded: Loaded) -> Asked:
+async def _question(one: Any, given: Mapping[str, Any], at: int, loaded: Loaded, everyones: Indices | None) -> Asked:
     where = f"question {at}: "
     _refuse_others(one, FIELDS, f"question {at}")
     head, tail = given.get("head"), given.get("tail")
     if (head is None) == (tail is None):
         raise Refused(422, f"{where}it has either a head or a tail.", "Give one; the other is what is asked for.")
-    k, new_only = given.get("k", 10), given.get("new_only", False)
+    k, switches = given.get("k", 10), {"new_only": False, "types": loaded.types}
+    switches |= {name: given[name] for name in switches if name in given}
     if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MOST_ANSWERS:
         raise Refused(422, f"{where}k must be a whole number from 1 to {MOST_ANSWERS}.", LOOK)
-    if not isinstance(new_only, bool):
-        raise Refused(422, f"{where}new_only must be true or false.", LOOK)
+    for name, value in switches.items():
+        if not isinstance(value, bool):
+            raise Refused(422, f"{where}{name} must be true or false.", LOOK)
     relation = await _find(loaded.relations, "relation", given.get("relation"), where)
     role, text = ("head", head) if head is not None else ("tail", tail)
     entity = await _find(loaded.entities, role, text, where)
     row = relation if head is not None else relation + len(loaded.relations)
-    return Asked(entity, row, k, new_only, await _candidates(given.get("candidates"), loaded, where))
+    candidates = await _candidates(one["candidates"], loaded, where) if "candidates" in one else everyones
+    return Asked(entity, row, k, **switches, candidates=candidates)
 
 
 async def _candidates(given: Any, loaded: Loaded, where: str) -> Indices | None:
@@ -124,7 +134,12 @@ async def _candidates(given: Any, loaded: Loaded, where: str) -> Indices | None:
         return None
     if not isinstance(given, list) or not given:
         raise Refused(422, f"{where}candidates must be a list of entities by id or name.", LOOK)
-    return np.array([await _find(loaded.entities, "candidate", text, where) for text in given], np.int64)
+    found = []
+    for at, text in enumerate(given):
+        found.append(await _find(loaded.entities, "candidate", text, where))
+        if at % TURN == TURN - 1:
+            await asyncio.sleep(0)
+    return np.unique(np.array(found, np.int64))
 
 
 async def _find(names: Index, role: str, text: Any, where: str) -> int:

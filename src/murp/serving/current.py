@@ -26,8 +26,8 @@ Look = tuple[tuple[str, int, int, int], ...]
 class Current:
     """``loaded`` is what is served now. :meth:`watch` begins to look for another, :meth:`close` ends that."""
 
-    def __init__(self, path: Path, checkpoint: Checkpoint | None, device: str) -> None:
-        self.path, self.checkpoint, self.device = path, checkpoint, device
+    def __init__(self, path: Path, checkpoint: Checkpoint | None, device: str, *, types: bool = False) -> None:
+        self.path, self.checkpoint, self.device, self.types = path, checkpoint, device, types
         self.reloads = self.failures = 0
         self.error: str | None = None
         self._seen = look(path, checkpoint)
@@ -46,7 +46,7 @@ class Current:
             self._thread.join(EVERY)
 
     def _load(self) -> Loaded:
-        return Loaded(load(self.path, checkpoint=self.checkpoint, device=self.device))
+        return Loaded(load(self.path, checkpoint=self.checkpoint, device=self.device), types=self.types)
 
     def _watch(self) -> None:
         before, tried, waited = self._seen, self._seen, 0.0

@@ -22,18 +22,37 @@ BATCH = 16  # questions of one kind from which on they are answered together
 
 
 class Loaded:
-    """A run, its names by index, and what its answers share; ready means that what is compiled has been compiled."""
+    """A run, its names by index, and what its answers share; ready means that what is compiled has been compiled.
 
-    def __init__(self, run: Run) -> None:
+    ``types``: type constraints hold for questions that do not say. Where they do not, the constraints are learned when
+    the first question asks for them.
+    """
+
+    def __init__(self, run: Run, *, types: bool = False) -> None:
         self.run = run
         self.graph = graph = run.graph
         self.entities, self.relations = Index(graph.entities), Index(graph.relations)
         self.known = KnownFacts.of(graph)
         self.calibration = run.calibration
-        self.answers = Answers(run.model, graph, self.known, ready=True)
+        self.types = types
+        self._answers = Answers(run.model, graph, self.known, ready=True)
+        self._typed = self._answers.with_types(run.types) if types else None
         self.since = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        self.answers.to_one(0, 0, 1)
-        self.answers.best(np.zeros(BATCH, np.int64), np.zeros(BATCH, np.int64), 1)
+        self._answers.to_one(0, 0, 1)
+        self._answers.best(np.zeros(BATCH, np.int64), np.zeros(BATCH, np.int64), 1)
+
+    @property
+    def types_learned(self) -> bool:
+        """Whether a question with types can be answered at once."""
+        return self._typed is not None
+
+    def answers(self, *, types: bool) -> Answers:
+        """What answers questions, with type constraints or without."""
+        if not types:
+            return self._answers
+        if self._typed is None:
+            self._typed = self._answers.with_types(self.run.types)
+        return self._typed
 
     def health(self, reloads: int, error: str | None) -> Health:
         """What is served."""

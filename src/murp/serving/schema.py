@@ -20,6 +20,11 @@ class Question(Strict):
     tail: str | None = Field(None, max_length=LONGEST_NAME, description="id or name; asks for heads")
     k: int = Field(10, ge=1, le=MOST_ANSWERS, description="how many answers")
     new_only: bool = Field(False, description="leave out what the graph states")
+    types: bool = Field(
+        False,
+        description="leave out answers of another kind than train has there, and a second one where a relation has "
+        "one; without it the server's option --types holds",
+    )
     candidates: list[str] | None = Field(None, min_length=1, description="rank these entities alone")
 
 
@@ -37,6 +42,7 @@ class Questions(Strict):
     questions: list[Question]
     k: int = Field(10, ge=1, le=MOST_ANSWERS)
     new_only: bool = False
+    types: bool = False
     candidates: list[str] | None = None
 
 

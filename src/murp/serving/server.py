@@ -35,13 +35,14 @@ class Service(Background):
         port: int = 0,
         keys: str | os.PathLike[str] | list[str] | None = None,
         limits: Limits | None = None,
+        types: bool = False,
         checkpoint: Checkpoint | None = None,
         device: str = "cpu",
     ) -> None:
         known = _known(keys)
         bound = bind(host, port)
         try:
-            self.current, server = ready(Path(path), host, known, limits or Limits(), checkpoint, device)
+            self.current, server = ready(Path(path), host, known, limits or Limits(), checkpoint, device, types=types)
         except BaseException:
             bound.close()
             raise
@@ -55,11 +56,18 @@ class Service(Background):
 
 
 def ready(
-    path: Path, host: str, keys: frozenset[bytes], limits: Limits, checkpoint: Checkpoint | None, device: str
+    path: Path,
+    host: str,
+    keys: frozenset[bytes],
+    limits: Limits,
+    checkpoint: Checkpoint | None,
+    device: str,
+    *,
+    types: bool,
 ) -> tuple[Current, Server]:
     """The run, loaded, and a server of it."""
     with one_thread():
-        current = Current(path, checkpoint, device)
+        current = Current(path, checkpoint, device, types=types)
     server = Server(configured(create_app(current, limits, keys, host)))
     server.grace = GRACE
     return current, server

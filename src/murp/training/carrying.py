@@ -14,7 +14,8 @@ from murp.config import Config
 from murp.errors import ConfigError, RunError
 from murp.graph import Indices, KnowledgeGraph, Vocabulary
 from murp.models import Model
-from murp.runs import Run
+from murp.optimizers.optimizer import TABLES
+from murp.runs import Run, checkpoint, folder
 
 # Settings of a model that say how it is trained, not what its numbers mean.
 OF_TRAINING = ("initial_scale", "query_dropout", "entity_dropout")
@@ -47,9 +48,7 @@ def carry(source: Run, model: Model, graph: KnowledgeGraph) -> Carried:
 
     The other rows keep their values.
     """
-    entities, relations = _rows(graph.entities, source.graph.entities), _rows(graph.relations, source.graph.relations)
-    both = np.where(relations < 0, -1, relations + source.graph.num_relations)
-    where = {"entity": entities, "relation": np.concatenate([relations, both]), "shared": np.zeros(1, np.int64)}
+    where = _all_rows(source, graph)
     for table in model.tables:
         values, own = source.model.parameters[table.name], model.parameters[table.name]
         if values.shape[1:] != own.shape[1:]:
@@ -57,10 +56,46 @@ def carry(source: Run, model: Model, graph: KnowledgeGraph) -> Carried:
                 f"{source.path}: the table {table.name} has rows of {tuple(values.shape[1:])} numbers, and this run's "
                 f"have {tuple(own.shape[1:])}: they do not fit."
             )
-        rows = torch.from_numpy(where[table.of])
-        known = rows >= 0
-        own[known.to(own.device)] = values[rows[known].to(values.device)].to(own.device)
-    return Carried(torch.from_numpy(entities >= 0), torch.from_numpy(where["relation"] >= 0))
+        _copy(values, own, where[table.of])
+    return Carried(where["entity"] >= 0, where["relation"] >= 0)
+
+
+def carry_optimizer(source: Run, model: Model, graph: KnowledgeGraph) -> dict[str, Tensor]:
+    """The optimizer's tables in the newest checkpoint of ``source`` for the rows of ``model``; what is new begins at 0.
+
+    None where that checkpoint cannot be read or has none: an imported run, and every run by SGD.
+    """
+    try:
+        stored, _ = checkpoint.load(source.path / folder.LAST)
+    except RunError:
+        return {}
+    where = _all_rows(source, graph)
+    found = {}
+    for table in model.tables:
+        before = f"{TABLES}{table.name}."
+        for name, values in stored.items():
+            if name.startswith(before):
+                found[name] = values.new_zeros(model.rows_of(table), *values.shape[1:])
+                _copy(values, found[name], where[table.of])
+    return found
+
+
+def _all_rows(source: Run, graph: KnowledgeGraph) -> dict[str, Tensor]:
+    """For the rows of each kind of table of a model of ``graph``: their numbers in ``source``; -1 of what is new."""
+    relations = _rows(graph.relations, source.graph.relations)
+    both = np.where(relations < 0, -1, relations + source.graph.num_relations)
+    where = {
+        "entity": _rows(graph.entities, source.graph.entities),
+        "relation": np.concatenate([relations, both]),
+        "shared": np.zeros(1, np.int64),
+    }
+    return {kind: torch.from_numpy(rows) for kind, rows in where.items()}
+
+
+def _copy(values: Tensor, own: Tensor, rows: Tensor) -> None:
+    """The rows of ``values`` that ``own`` has too, into their places there."""
+    known = rows >= 0
+    own[known.to(own.device)] = values[rows[known].to(values.device)].to(own.device)
 
 
 def _rows(ours: Vocabulary, theirs: Vocabulary) -> Indices:

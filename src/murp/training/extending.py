@@ -16,7 +16,7 @@ from murp.graph.growing import New, given_facts, grow
 from murp.graph.vocabulary import counted
 from murp.runs import Run, folder
 from murp.runs.run import load
-from murp.training.carrying import carry
+from murp.training.carrying import carry, carry_optimizer
 from murp.training.placing import place
 
 SHOWN = 5  # new relations that are named
@@ -53,9 +53,12 @@ def extend(
     place(model, growth, run.config, epochs=epochs, seed=seed, advance=advance)
     added = {"entities": growth.entities, "relations": growth.relations, "facts": len(growth.facts)}
     about = {"from": str(run.path.resolve()), **added, "seconds": round(time.monotonic() - began, 3)}
-    # What repeats the run with `murp train --config` is the graph that it has now.
+    # What repeats the run with `murp train --config` is the graph that it has now. One process goes on with it.
     source = {"data": str((path / folder.GRAPH).resolve()), "data_dir": "", "columns": "", "no_header": False}
-    folder.create(path, run.config.replace(**source), graph, model, run.state, folder.EXTENDED, extended=about)
+    config = run.config.replace(**source, slices=0)
+    state = {**run.state, "chunk": 0, "loss": 0.0}  # it goes on with a whole epoch: the facts are others
+    optimizer = carry_optimizer(run, model, graph)
+    folder.create(path, config, graph, model, state, folder.EXTENDED, optimizer=optimizer, extended=about)
     if (run.path / folder.METRICS).is_file():
         shutil.copyfile(run.path / folder.METRICS, path / folder.METRICS)
     return load(path, device=run.model.device.type)

@@ -178,10 +178,12 @@ def check_changes(path: Path, stored: Config, config: Config, state: State, chan
 def _restore(state: dict[str, Tensor], stored: dict[str, Tensor], file: Path) -> None:
     """Put the optimizer's tables of a checkpoint in place of those that begin at 0."""
     older = checkpoint.previous(file)
+    begin = command("train", "--data", file.with_name(folder.GRAPH), "--init-from", file.parent)
     advice = (
         "Without these training cannot go on. Put back a checkpoint that has them"
-        f"{f' ({older.name} may be one)' if older.exists() else ''}, or train a new run with the same settings "
-        "(`murp train --config`). To evaluate and predict they are not needed."
+        f"{f' ({older.name} may be one)' if older.exists() else ''}, or train a new run: from the start with the same "
+        f"settings (`murp train --config`), or from these weights (`{begin}`, with the same model). To evaluate and "
+        "predict they are not needed."
     )
     if state and not stored:
         raise RunError(

@@ -13,7 +13,7 @@ from murp.errors import DataError
 from murp.files import parse_json
 from murp.graph import apoc
 from murp.graph.columns import COLUMNS, Columns, left_out, not_understood
-from murp.graph.facts import Facts, identifier, names_of, triples_of
+from murp.graph.facts import Facts, Ids, names_of, triples_of
 from murp.graph.findings import noticed
 from murp.graph.streams import text_lines
 from murp.graph.tables import further
@@ -39,6 +39,8 @@ def read(path: Path, columns: Columns) -> Facts:
     findings = [
         *further(path.name, sorted(rows.other)),
         *noticed("comment_lines", path.name, len(rows.comments), "comment line{s} (#) passed over", rows.comments),
+        *rows.entities.findings(path.name),
+        *rows.relation_ids.findings(path.name),
     ]
     return Facts(
         triples_of(rows.heads, rows.relations, rows.tails),
@@ -60,6 +62,7 @@ class _Rows:
         self.names: dict[str, tuple[str | None, str | None]] = {}
         self.other: set[str] = set()
         self.comments: list[str] = []
+        self.entities, self.relation_ids = Ids(), Ids()
         self.known: dict[tuple[str, ...], tuple[str, str, str]] = {}
 
     def add(self, record: Any, number: int, where: str) -> None:
@@ -68,13 +71,13 @@ class _Rows:
             properties = record.get("properties")
             name = apoc.name_of(properties) if isinstance(properties, dict) else None
             if name is not None:
-                self.names[identifier(record["id"], f"{where}: id")] = (name, None)
+                self.names[self.entities(record["id"], f"{where}: id")] = (name, None)
             return
         self.lines.append(number)
-        for list_, role, value in zip(
-            (self.heads, self.relations, self.tails), COLUMNS, self._fields(record, where), strict=True
-        ):
-            list_.append(identifier(value, f"{where}: the {role}"))
+        columns = (self.heads, self.relations, self.tails)
+        ids = (self.entities, self.relation_ids, self.entities)
+        for column, as_id, role, value in zip(columns, ids, COLUMNS, self._fields(record, where), strict=True):
+            column.append(as_id(value, f"{where}: the {role}"))
 
     def _fields(self, record: Any, where: str) -> tuple[object, object, object]:
         if isinstance(record, list):
