@@ -59,6 +59,8 @@ _TRITON_STEPS = [
     " or zeros and triton or side_by_side and mure",
 ]
 _OBJECTIVES = ["tests/objectives/test_objectives.py", "tests/objectives/test_grouped_answers.py"]
+# Of a part's settings: their defaults, and whether what is searched is within their bounds.
+_SETTINGS = ["tests/tools/test_signatures.py", "tests/tuning/test_space.py"]
 _OPTIMIZERS = ["tests/optimizers/test_optimizers.py", "tests/kernels/test_optimizer_loops.py"]
 _NEGATIVES = ["tests/negatives/test_negatives.py", "-k", "not resuming"]
 _REGULARIZERS = ["tests/regularizers/test_regularizers.py", "-k", "not resumes"]
@@ -117,13 +119,14 @@ MODULES: dict[str, list[str]] = {
         ),
         _OBJECTIVES,
     ),
+    "optimizers/optimizer": [*_OPTIMIZERS, *_SETTINGS],
     **dict.fromkeys(
-        ("optimizers/optimizer", "optimizers/sgd", "optimizers/adagrad", "optimizers/row_adagrad", "optimizers/adam"),
+        ("optimizers/sgd", "optimizers/adagrad", "optimizers/row_adagrad", "optimizers/adam"),
         _OPTIMIZERS,
     ),
+    "negatives/negatives": [*_SETTINGS, *_NEGATIVES],
     **dict.fromkeys(
         (
-            "negatives/negatives",
             "negatives/uniform",
             "negatives/with_subject",
             "negatives/both_sides",
@@ -134,16 +137,9 @@ MODULES: dict[str, list[str]] = {
         ),
         _NEGATIVES,
     ),
-    **dict.fromkeys(
-        (
-            "regularizers/regularizer",
-            "regularizers/l2",
-            "regularizers/n3",
-            "regularizers/dura",
-            "regularizers/relation_prediction",
-        ),
-        _REGULARIZERS,
-    ),
+    "regularizers/regularizer": [*_SETTINGS, *_REGULARIZERS],
+    "regularizers/l2": [*_SETTINGS, *_REGULARIZERS],
+    **dict.fromkeys(("regularizers/n3", "regularizers/dura", "regularizers/relation_prediction"), _REGULARIZERS),
     "models/blocks": ["tests/models", "tests/kernels/test_ties.py", "-k", "scores or torch or nearest or generic"],
     "models/model": ["tests/models", "tests/engines/test_step.py", "tests/prediction/test_top.py"],
     "threads": ["tests/test_threads.py"],

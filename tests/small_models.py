@@ -29,6 +29,19 @@ class Products(Model):
         return objects["entity"] * relation["factor"]
 
 
+class WithRelationBias(Products):
+    """Products and a number of each relation, which is no vector."""
+
+    def declare(self) -> tuple[Table, ...]:
+        return *super().declare(), Table("relation_bias", "relation", ())
+
+    def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
+        return Query((subject["entity"] * relation["factor"],), {"bias": relation["relation_bias"]})
+
+    def ending(self, products: tuple[Tensor, ...], query: Rows, candidate: Rows) -> Tensor:
+        return products[0] + query["bias"]
+
+
 class Moduli(Products):
     """Products whose coordinates are d/2 real parts, then d/2 imaginary ones, for N3 alone."""
 

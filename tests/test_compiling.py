@@ -24,9 +24,9 @@ from murp.graph import KnowledgeGraph
 
 CODE = """
 import numpy as np
-from murp.analysis import graph_kernels
-graph_kernels.ones(np.uint64(3))
-graph_kernels.ones(np.uint32(3))
+from murp.analysis import numba_distances
+numba_distances.ones(np.uint64(3))
+numba_distances.ones(np.uint32(3))
 """
 
 
@@ -48,7 +48,7 @@ def test_compiling_is_told_once_on_a_new_machine_and_never_after(variable: str, 
 
 
 def test_kernels_of_others_are_not_ours_to_speak_of(tmp_path: Path) -> None:
-    code = "import murp.analysis.graph_kernels, numba\nassert numba.njit(lambda x: x + 1)(1) == 2"
+    code = "import murp.analysis.numba_distances, numba\nassert numba.njit(lambda x: x + 1)(1) == 2"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stderr == ""
 

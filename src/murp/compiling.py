@@ -100,12 +100,16 @@ def _bases() -> Iterator[Path]:
         yield temporary
 
 
+def _sources() -> list[Path]:
+    """The files that hold kernels, by their place or their name."""
+    package = Path(__file__).parent
+    return sorted([*package.glob("kernels/*.py"), *package.glob("*/numba_*.py"), Path(__file__)])
+
+
 @cache
 def _digest() -> str:
-    package = Path(__file__).parent
-    sources = [*package.glob("kernels/*.py"), *package.glob("*/numba_*.py"), Path(__file__)]
     digest = hashlib.blake2b(digest_size=6)
-    for source in sorted(sources):
+    for source in _sources():
         digest.update(source.name.encode() + source.read_bytes())
     return digest.hexdigest()
 

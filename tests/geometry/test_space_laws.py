@@ -125,6 +125,20 @@ def test_the_gradient_of_half_the_squared_distance_points_away(space: Geometry, 
     s.close(space.step(x, gradient, 0.5), space.project(space.exp(x, -0.5 * found)))
 
 
+@every_space
+def test_a_curvature_makes_triangles_narrower_or_wider(space: Geometry, width: int) -> None:
+    """d(exp(tu), exp(tv))² = t²|u - v|² - K t⁴/3 (|u|²|v|² - ⟨u,v⟩²) + O(t⁶) at x, with the curvature K."""
+    if space.curvature is None:
+        assert isinstance(space, Product)
+        return
+    t, s = 1e-2, Sample(space, width, 12)
+    far = space.squared_distance(space.exp(s.x, t * s.u), space.exp(s.x, t * s.v)) / t**2
+    uu, vv, uv = (space.inner(s.x, a, b).squeeze(-1) for a, b in ((s.u, s.u), (s.v, s.v), (s.u, s.v)))
+    lost = 3 * (uu - 2 * uv + vv - far) / t**2
+    unit = size(space) ** 2
+    torch.testing.assert_close(lost / unit, space.curvature * (uu * vv - uv.square()) / unit, rtol=1e-3, atol=1e-6)
+
+
 def falls_a_hundredfold(errors: list[Tensor], space: Geometry) -> None:
     """The largest errors of steps of length t and t/10 that are O(t²), but for rounding."""
     longer, shorter = errors
@@ -219,12 +233,13 @@ def test_components_are_what_an_optimiser_accumulates(space: Geometry, width: in
     for part, wide in parts:
         cut = slice(start, start + wide)
         x, v = s.x[:, cut], s.v[:, cut]
-        if isinstance(part, Euclidean):
-            expected = v.square()
-        elif isinstance(part, Product):
+        if isinstance(part, Product):
             expected = part.component_inner(x, v)
-        else:
+        elif part.component_shape((wide,)) == (1,):
             expected = part.inner(x, v, v).expand_as(v)
+        else:  # each element by itself
+            alone = torch.diag_embed(v)
+            expected = part.inner(x[:, None], alone, alone).squeeze(-1)
         s.close(found.expand_as(s.v)[:, cut], expected, size(space) ** 2)
         start += wide
 

@@ -21,6 +21,7 @@ from compiled_bits import CASES, digest, kernels
 
 import murp
 from examples import PATIENCE
+from murp import compiling
 
 PACKAGE = Path(murp.__file__).parent
 
@@ -61,13 +62,19 @@ def modules_with_kernels() -> list[str]:
     )
 
 
+def test_a_change_of_any_kernel_is_noticed_where_compiled_code_is_kept() -> None:
+    """Numba itself looks at the file of a kernel alone, not at those of the kernels that it calls."""
+    noticed = {source.relative_to(PACKAGE.parent) for source in compiling._sources()}
+    assert {Path(*name.split(".")).with_suffix(".py") for name in modules_with_kernels()} <= noticed
+
+
 def test_every_kernel_is_compiled_by_the_rules() -> None:
     modules = modules_with_kernels()
     assert "murp.engines.numba_steps" in modules
     for module in modules:
         importlib.import_module(module)
     made = kernels()
-    assert {kernel.py_func.__module__ for kernel in made.values()} >= set(modules) - {"murp.analysis.graph_kernels"}
+    assert {kernel.py_func.__module__ for kernel in made.values()} >= set(modules)
     for name, kernel in made.items():
         options = kernel.targetoptions
         assert (options["nopython"], options["nogil"], options["error_model"]) == (True, True, "numpy"), name

@@ -9,8 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from murp import registry
+from murp import Config, registry
 from murp.engines import Task, TorchEngine
+from murp.errors import ConfigError
 from murp.models import MuRE
 from murp.negatives import Negatives
 from murp.negatives.checked import AGAIN
@@ -33,6 +34,11 @@ def prepared(name: str, negatives: int = 7, device: str = "cpu") -> Negatives:
     found: Negatives = registry.find("corruption", name)(negatives=negatives)
     found.prepare(facts().to(device), ENTITIES, RELATIONS)
     return found
+
+
+def test_one_false_triple_is_the_least() -> None:
+    with pytest.raises(ConfigError, match="negatives must be at least 1, not 0"):
+        Config(negatives=0)
 
 
 def batches(steps: int = 3, size: int = 11) -> Tensor:

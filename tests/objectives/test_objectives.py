@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, margin_ranking_loss, softplus
 
-from murp import Config
+from murp import Config, registry
 from murp.errors import ConfigError
 from murp.models import Model, MuRE, MuRP
 from murp.objectives import Labels
@@ -172,6 +172,10 @@ def test_gradients_over_all_entities_are_finite_differences(name: str, kind: str
 
     tables = [values.clone().requires_grad_() for values in model.parameters.values()]
     assert torch.autograd.gradcheck(value, tables, fast_mode=True)
+
+
+def test_questions_are_grouped_with_all_their_answers_by_k_vs_all_alone() -> None:
+    assert [name for name in registry.OBJECTIVES if registry.find("objective", name).grouped] == ["k-vs-all"]
 
 
 @pytest.mark.parametrize("bias", ["both", "subject", "object", "norm", "transformed-norm"])

@@ -27,7 +27,7 @@ from murp.regularizers.n3 import N3
 from murp.regularizers.none import Nothing
 from murp.regularizers.relation_prediction import RelationPrediction
 from runs_of_parts import assert_resumes_bit_for_bit, assert_same_bits, losses, tables, train
-from small_models import Moduli, Products
+from small_models import Moduli, Products, WithRelationBias
 from trees import tree
 
 FACTS = [(0, 1, 4), (2, 0, 5), (2, 3, 1), (0, 1, 6)]
@@ -77,7 +77,8 @@ def power_sum(values: list[float], power: int) -> float:
 
 
 def relation_values(model: Model, r: int) -> list[float]:
-    tables = [table.name for table in model.tables if table.of == "relation"]
+    """Of its vectors: a bias counts for nothing."""
+    tables = [table.name for table in model.tables if table.of == "relation" and table.shape]
     return [x for name in tables for x in model.parameters[name][r].tolist()]
 
 
@@ -86,7 +87,7 @@ OBJECTIVES = [Bernoulli(), OneVsAll(), KVsAll()]
 
 @pytest.mark.parametrize("relations", [False, True])
 @pytest.mark.parametrize(("kind", "power"), [(L2, 2), (N3, 3)])
-@pytest.mark.parametrize("build", [MuRE, MuRP, Products])
+@pytest.mark.parametrize("build", [MuRE, MuRP, WithRelationBias])
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda one: type(one).__name__)
 def test_l2_and_n3_are_sums_of_powers(
     objective: Objective, build: type[Model], kind: type[Regularizer], power: int, relations: bool
@@ -100,6 +101,12 @@ def test_l2_and_n3_are_sums_of_powers(
     regularizer = kind(regularizer_weight=0.3, regularize_relations=relations)
     found, _ = added(model, regularizer, objective)
     assert float(found) == pytest.approx(0.3 * total / len(FACTS), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in registry.REGULARIZERS if name != "none"])
+def test_a_weight_of_nothing_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"regularizer_weight must be above 0, not 0\.0"):
+        Config(regularizer=name, regularizer_weight=0.0)
 
 
 def test_n3_takes_the_moduli_of_complex_numbers() -> None:

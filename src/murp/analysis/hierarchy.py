@@ -64,12 +64,12 @@ def _pairs_by_distance(graph: Directed, sizes: Numbers) -> Numbers:
     A breadth-first search from every member with bit sets, 64 at a time: time is at most that of a search for each
     member, and a 64th of it where searches overlap; memory O(n + E).
     """
-    from murp.analysis import graph_kernels  # the compiler's library, which what counts no pairs need not wait for
+    from murp.analysis import numba_distances  # the compiler's library, which what counts no pairs need not wait for
 
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     words, nodes = np.zeros((3, len(graph)), dtype=np.uint64), np.empty((3, len(graph)), dtype=np.int64)
     pairs = np.zeros(len(graph) + 1, dtype=np.int64)
     # A word at a time from Python, so that Ctrl-C is heard on a large graph.
-    for first in range(0, int(offsets[-1]), graph_kernels.WORD):
-        graph_kernels.count_distances(graph.starts, graph.targets, offsets, first, words, nodes, pairs)
+    for first in range(0, int(offsets[-1]), numba_distances.WORD):
+        numba_distances.count_distances(graph.starts, graph.targets, offsets, first, words, nodes, pairs)
     return pairs

@@ -19,9 +19,8 @@ from torch import Tensor
 import murp
 from murp.config import Config
 from murp.errors import ConfigError, DataError
-from murp.exchange.coordinates import IN_WORDS, Coordinates, converted, own_coordinates
+from murp.exchange.coordinates import IN_WORDS, Coordinates, converted, in_words, own_coordinates
 from murp.files import fields
-from murp.geometry import Geometry, Product, Sphere
 from murp.graph import Vocabulary
 from murp.models import Model, MultiRelational
 from murp.runs import Run, folder
@@ -71,9 +70,9 @@ def _describe(run: Run, coordinates: str, tables: dict[str, Tensor]) -> dict[str
         "dim": model.dim,
         "geometry": model.geometry.name,
         "c": getattr(model.geometry, "c", None),
-        "curvature": _curvature(model.geometry),
+        "curvature": model.geometry.curvature,
         "coordinates": coordinates,
-        "coordinates_in_words": IN_WORDS[coordinates],
+        "coordinates_in_words": in_words(coordinates),
         "score": score_formula(model),
         "rows": "entity tables: a row an entity; relation tables: row r is relation r of R, row r + R its reciprocal, "
         "with which heads are predicted: φ(o, r + R, s)",
@@ -90,14 +89,6 @@ def _describe(run: Run, coordinates: str, tables: dict[str, Tensor]) -> dict[str
         "state": run.state,
         "environment": folder.training_environment(run.path),
     }
-
-
-def _curvature(geometry: Geometry) -> float | None:
-    """Of a space that has one: a product has several."""
-    if isinstance(geometry, Product):
-        return None
-    c: float = geometry.c  # type: ignore[attr-defined]
-    return c if isinstance(geometry, Sphere) else 0.0 - c
 
 
 def score_formula(model: Model) -> str:
@@ -155,7 +146,7 @@ def checked(path: Path, about: Any) -> dict[str, Any]:
         fields(about["environment"], folder.KNOWN)
     for table in about["tables"].values():
         fields(table, {"of": str, "shape": list})
-    if about["coordinates"] not in IN_WORDS:
+    if about["coordinates"] not in (*IN_WORDS, about.get("geometry")):
         raise DataError(f"{path} is damaged: unknown coordinates {about['coordinates']!r}. Export it again.")
     return about
 

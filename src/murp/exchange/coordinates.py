@@ -20,9 +20,12 @@ IN_WORDS = {
     "from the origin; float64",
     "euclidean": "points of Euclidean space, as the model holds them",
     "hyperboloid": "points of the hyperboloid, as the model holds them, the time component first",
-    "sphere": "points of a sphere, as the model holds them",
-    "product": "points of a product of spaces, as the model holds them",
 }
+
+
+def in_words(coordinates: str) -> str:
+    """What they are; any other geometry's are what the model holds."""
+    return IN_WORDS.get(coordinates, f"points of {coordinates} space, as the model holds them")
 
 
 def own_coordinates(model: Model) -> str:

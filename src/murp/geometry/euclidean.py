@@ -61,6 +61,7 @@ class Euclidean:
     name: ClassVar[str] = "euclidean"
     is_flat: ClassVar[bool] = True
     c: ClassVar[float] = 0.0
+    curvature: ClassVar[float] = 0.0
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
         return x + y

@@ -22,6 +22,7 @@ class Product:
 
     parts: tuple[tuple[Geometry, int], ...]
     name: ClassVar[str] = "product"
+    curvature: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:
         if not self.parts or any(width < 1 for _, width in self.parts):

@@ -29,6 +29,10 @@ class Geometry(Protocol):
     def is_flat(self) -> bool:
         """Whether the space is Euclid's, where all tangent spaces are one."""
 
+    @property
+    def curvature(self) -> float | None:
+        """The curvature, where it is one number: products have several."""
+
     def exp(self, x: Tensor, v: Tensor) -> Tensor:
         """The point reached from x with velocity v."""
 
@@ -143,6 +147,10 @@ class Curved:
                 f"the curvature c of the {self.in_words} is {self.c}: it must be a positive number "
                 "(for flat space use the Euclidean geometry)"
             )
+
+    @property
+    def curvature(self) -> float:
+        return -self.c
 
     def component_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return (*shape[:-1], 1)

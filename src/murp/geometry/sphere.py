@@ -161,6 +161,10 @@ class Sphere(Curved):
     name: ClassVar[str] = "sphere"
     in_words: ClassVar[str] = "sphere"
 
+    @property
+    def curvature(self) -> float:
+        return self.c
+
     def exp(self, x: Tensor, v: Tensor) -> Tensor:
         return exp(x, v, c=self.c)
 
