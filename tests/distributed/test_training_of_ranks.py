@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from outcome import outcome
 from together import together
 
 import murp
@@ -38,16 +39,6 @@ def trained(graph: KnowledgeGraph, out: Path, settings: dict[str, Any]) -> None:
 
 def continued(out: Path, epochs: int) -> None:
     resume(out, epochs=epochs, progress=Silent())
-
-
-def outcome(run: Path) -> Any:
-    """What must be the same, to the bit: newest and best weights, where training stands, every epoch's figures."""
-    found: list[Any] = []
-    for name in (folder.LAST, folder.BEST):
-        tables, state = checkpoint.load(run / name)
-        state.pop("seconds")
-        found += [state, {table: values.numpy().tobytes() for table, values in sorted(tables.items())}]
-    return found + [(m["epoch"], m["loss"], m["valid"]["mrr"]) for m in folder.read_metrics(run)]
 
 
 @pytest.fixture(scope="module")
