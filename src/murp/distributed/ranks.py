@@ -41,11 +41,21 @@ def _rank_error(message: str, silent: bool) -> RankError:
 
 
 class Ranks:
-    """This process (``rank``) among ``size``; ``sent`` counts the bytes that it has sent to others."""
+    """This process (``rank``) among ``size``; ``sent`` counts the bytes that it has sent to others.
 
-    def __init__(self, rank: int = 0, size: int = 1) -> None:
-        self.rank, self.size = rank, size
+    ``group``: of torch.distributed; None is the one that all begin with.
+    """
+
+    def __init__(self, rank: int = 0, size: int = 1, group: dist.ProcessGroup | None = None) -> None:
+        self.rank, self.size, self.group = rank, size, group
         self.sent = 0
+
+    def aside(self) -> Ranks:
+        """The same processes with connections of their own (gloo), for a thread: its messages meet no others."""
+        if self.size == 1:
+            return self
+        with _missing():
+            return Ranks(self.rank, self.size, dist.new_group(backend="gloo"))
 
     @property
     def first(self) -> bool:
@@ -62,14 +72,14 @@ class Ranks:
         self.sent += (len(values) - outgoing[self.rank]) * values.itemsize
         found = values.new_empty(sum(incoming))
         with _missing():
-            dist.all_to_all_single(found, values.contiguous(), list(incoming), list(outgoing))
+            dist.all_to_all_single(found, values.contiguous(), list(incoming), list(outgoing), self.group)
         return found
 
     def total(self, values: Tensor) -> Tensor:
         """The sum over all ranks, in place; exact for whole numbers, and where one rank alone has no zeros."""
         if self.size > 1:
             with _missing():
-                dist.all_reduce(values)
+                dist.all_reduce(values, group=self.group)
         return values
 
     def one_of(self, values: Tensor) -> Tensor:
@@ -83,7 +93,7 @@ class Ranks:
             return [value]
         found: list[Any] = [None] * self.size
         with _missing():
-            dist.all_gather_object(found, value)
+            dist.all_gather_object(found, value, self.group)
         return found
 
     def agreed(self, *flags: bool) -> tuple[bool, ...]:
@@ -92,7 +102,7 @@ class Ranks:
             return flags
         raised = torch.tensor(flags, dtype=torch.int32)
         with _missing():
-            dist.all_reduce(raised, dist.ReduceOp.MAX)
+            dist.all_reduce(raised, dist.ReduceOp.MAX, self.group)
         return tuple(bool(flag) for flag in raised)
 
     @contextlib.contextmanager
