@@ -2,7 +2,8 @@
 
 Every rank holds some rows of the entities with their optimizer's state, and all relations and shared tables. In a step
 
-    1. the owners send the rows that a slice reads to the rank that computes it,
+    1. the owners send the rows that a slice reads to the rank that computes it; where a batch names few entities, those
+       that the step before does not move have travelled while that one was computed,
     2. the slice's loss and gradients are those of :mod:`murp.engines.step` on these rows; a row that occurs often has
        one gradient,
     3. the gradients go back to the owners, those of relations and shared tables to every rank, in one message,
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -24,8 +26,8 @@ import torch
 from torch import Tensor
 
 from murp import threads
-from murp.distributed.plan import OBJECT, SUBJECT, Slice, Step, plan
-from murp.distributed.ranks import Ranks
+from murp.distributed.plan import OBJECT, SUBJECT, Message, Slice, Step, by_rank, plan
+from murp.distributed.ranks import OnTheWay, Ranks
 from murp.distributed.shares import Share, apart, joined, side_by_side, widths
 from murp.engines.engine import Chunk
 from murp.engines.step import loss_of, row_gradients
@@ -72,31 +74,49 @@ class ShardedEngine:
                 for start in range(0, len(positives), PLANNED):
                     some = slice(start, start + PLANNED)
                     false = Drawn(drawn.objects[some], None if drawn.subjects is None else drawn.subjects[some])
-                    for step in plan(self.ranks, self.share, self.slices, positives[some], false, every):
-                        total += self.step(step, lr, (chunk.seed, number))
+                    steps = plan(self.ranks, self.share, self.slices, positives[some], false, every)
+                    early: OnTheWay | None = None
+                    for step, following in itertools.zip_longest(steps, steps[1:]):
+                        loss, early = self.step(step, lr, (chunk.seed, number), early, following)
+                        total += loss
                         number += 1
         finally:
             threads.use_torch(before)
         return total[None]
 
     @torch.no_grad()
-    def step(self, step: Step, lr: float, seed: tuple[int, int]) -> Tensor:
-        """One step; the mean loss of the batch before it."""
-        fetched = self._fetched(step)
+    def step(
+        self, step: Step, lr: float, seed: tuple[int, int], early: OnTheWay | None, following: Step | None
+    ) -> tuple[Tensor, OnTheWay | None]:
+        """One step: the mean loss of the batch before it, and those rows of the ``following`` that travel early.
+
+        ``early``: those of this one.
+        """
+        fetched = self._fetched(step, early)
+        ahead = None if following is None or following.early is None else self._send(following.early)
         found = [self._gradients(one, rows, (*seed, one.number)) for one, rows in zip(step.own, fetched, strict=True)]
         entities, common = self._returned(step, found)
         of_rows = entities.new_zeros(len(step.rows), self.width["entity"]).index_add_(0, step.place, entities)
         self._move_entities(step, of_rows, lr)
-        return self._move_common(step, common, lr)
+        return self._move_common(step, common, lr), ahead
 
-    def _fetched(self, step: Step) -> list[Tensor]:
-        """The rows of entities (n, width) that each of this rank's slices reads."""
+    def _send(self, message: Message) -> OnTheWay:
+        """This rank's rows on their way to those who asked."""
         width = self.width["entity"]
-        tables = {name: self._flat(name).index_select(0, step.wanted) for name in self.columns["entity"]}
-        rows = side_by_side(tables).flatten()
-        incoming = [width * sum(one.asked[rank] for one in step.own) for rank in range(self.ranks.size)]
-        outgoing = [width * n for n in self._by_rank(step.counts, step)]
-        parts = self.ranks.exchange(rows, outgoing, incoming).view(-1, width)
+        tables = {name: self._flat(name).index_select(0, message.wanted) for name in self.columns["entity"]}
+        outgoing, incoming = ([width * n for n in counts] for counts in (message.outgoing, message.incoming))
+        return self.ranks.begin(side_by_side(tables).flatten(), outgoing, incoming)
+
+    def _fetched(self, step: Step, early: OnTheWay | None) -> list[Tensor]:
+        """The rows of entities (n, width) that each of this rank's slices reads."""
+        parts = self._send(step.late).wait().view(-1, self.width["entity"])
+        if early is not None:
+            assert step.early is not None
+            assert step.early.place is not None
+            assert step.late.place is not None
+            late, before = parts, early.wait().view(-1, self.width["entity"])
+            parts = late.new_empty(len(late) + len(before), self.width["entity"])
+            parts.index_copy_(0, step.late.place, late).index_copy_(0, step.early.place, before)
         lengths = [one.asked[rank] for rank in range(self.ranks.size) for one in step.own]
         pieces_ = torch.split(parts, lengths)
         slices = len(step.own)
@@ -140,20 +160,12 @@ class ShardedEngine:
         messages = [part for parts in to for part in (*parts, *common)]
         outgoing = [sum(map(len, (*parts, *common))) for parts in to]
         lengths = [self.width["relation"] * n + self.width["shared"] + 1 for n in step.relation_counts]
-        rows, further = self._by_rank(step.counts, step), self._by_rank(lengths, step)
+        rows, further = by_rank(step.counts, step.slices_of), by_rank(lengths, step.slices_of)
         incoming = [width * a + b for a, b in zip(rows, further, strict=True)]
         empty = torch.zeros(0, dtype=self.model.dtype, device=self.model.device)
         came = self.ranks.exchange(torch.cat([empty, *messages]), outgoing, incoming)
         parts = torch.split(came, [n for a, b in zip(rows, further, strict=True) for n in (width * a, b)])
         return joined(parts[::2]).view(-1, width), list(torch.split(joined(parts[1::2]), lengths))
-
-    def _by_rank(self, numbers: list[int], step: Step) -> list[int]:
-        """Sums over the slices of each rank of ``numbers``, one for each slice that is not empty."""
-        found, begin = [], 0
-        for count in step.slices_of:
-            found.append(sum(numbers[begin : begin + count]))
-            begin += count
-        return found
 
     def _move_entities(self, step: Step, gradient: Tensor, lr: float) -> None:
         roles = {"subject": SUBJECT, "object": OBJECT}

@@ -12,6 +12,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -38,6 +39,22 @@ class RankError(MurpError):
 
 def _rank_error(message: str, silent: bool) -> RankError:
     return RankError(message, silent=silent)
+
+
+@dataclass
+class OnTheWay:
+    """Numbers that travel; ``sent`` is kept until they have arrived."""
+
+    sent: Tensor
+    found: Tensor
+    work: dist.Work | None
+
+    def wait(self) -> Tensor:
+        """What has arrived."""
+        if self.work is not None:
+            with _missing():
+                self.work.wait()
+        return self.found
 
 
 class Ranks:
@@ -67,13 +84,17 @@ class Ranks:
 
         ``incoming`` says how long these are.
         """
+        return self.begin(values, outgoing, incoming).wait()
+
+    def begin(self, values: Tensor, outgoing: Sequence[int], incoming: Sequence[int]) -> OnTheWay:
+        """:meth:`exchange` without waiting. Every rank begins its exchanges in the same order."""
         if self.size == 1:
-            return values
+            return OnTheWay(values, values, None)
         self.sent += (len(values) - outgoing[self.rank]) * values.itemsize
-        found = values.new_empty(sum(incoming))
+        found, values = values.new_empty(sum(incoming)), values.contiguous()
         with _missing():
-            dist.all_to_all_single(found, values.contiguous(), list(incoming), list(outgoing), self.group)
-        return found
+            work = dist.all_to_all_single(found, values, list(incoming), list(outgoing), self.group, async_op=True)
+        return OnTheWay(values, found, work)
 
     def total(self, values: Tensor) -> Tensor:
         """The sum over all ranks, in place; exact for whole numbers, and where one rank alone has no zeros."""
