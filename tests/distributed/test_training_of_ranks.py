@@ -117,6 +117,18 @@ def test_every_command_reads_what_many_ranks_have_written(calm: Path, tmp_path: 
     assert (tmp_path / "it.npz").exists()
 
 
+def test_a_large_checkpoint_of_one_process_is_mapped(calm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = murp.load(calm)
+    monkeypatch.setattr(checkpoint, "LARGE", 1)
+    for name in ("murp.runs.tensor_file.read_rows", "murp.runs.tensor_file.verify", "murp.models.Model.broken"):
+        monkeypatch.setattr(name, None)  # these read all of it
+    mapped = murp.load(calm)
+    assert mapped.state == read.state
+    assert {name: rows.tolist() for name, rows in mapped.model.parameters.items()} == {
+        name: rows.tolist() for name, rows in read.model.parameters.items()
+    }
+
+
 RANKED = [("mure", "standard"), ("distmult", "paper"), ("rotate", "standard"), ("hybonet", "paper")]
 
 

@@ -117,6 +117,12 @@ def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return tables, state
 
 
+def mapped(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The same of a checkpoint with one file, which is mapped: see :func:`murp.runs.tensor_file.mapped`."""
+    (shard,) = shards(folder)
+    return tensor_file.mapped(shard.path)[0], shard.state
+
+
 def load(tables: dict[str, Any], reader: Reader, *, alone: bool = True) -> None:
     """Fill ``tables`` with what ``reader`` reads: all of them, or the rows of this rank."""
     with _plain(reader.folder, "read"), warnings.catch_warnings():
