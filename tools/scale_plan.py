@@ -137,7 +137,7 @@ class Plan:
             "starting kernels": steps["torch_murp_d40"]["median"],
             "rows and gradients": self._travel(self.of_rows),
             "gradients of relations": self._travel(self.of_relations),
-            "starting messages": 2 * others * ASSUMED["message"].value,
+            "starting messages": 3 * others * ASSUMED["message"].value,
             # Every rank draws the negatives of all, 8 bytes each, written and read.
             "drawing": 16 * NEGATIVES * BATCH * self.gpus / ASSUMED["memory"].value,
         }
