@@ -31,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
 import torch  # noqa: E402
 from numba.core.registry import cpu_target  # noqa: E402
+from outcome import outcome  # noqa: E402
 
 import measure  # noqa: E402
 import murp  # noqa: E402
@@ -145,16 +146,6 @@ def undisturbed(graph: KnowledgeGraph, settings: dict[str, Any], out: Path, log:
     if child.wait() != 0:
         raise RuntimeError(log.read_text())
     return start, time.monotonic() - began - start
-
-
-def outcome(run: Path) -> Any:
-    """What must be the same, to the bit: newest and best weights, where training stands, every epoch's figures."""
-    found: list[Any] = []
-    for name in (folder.LAST, folder.BEST):
-        tables, state = checkpoint.read(run / name)
-        state.pop("seconds")
-        found += [state, {table: values.numpy().tobytes() for table, values in tables.items()}]
-    return found + [(m["epoch"], m["loss"], m["valid"]["mrr"]) for m in folder.read_metrics(run)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

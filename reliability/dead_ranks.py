@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
 import torch  # noqa: E402
 from crash import Child, half_written  # noqa: E402
+from outcome import outcome  # noqa: E402
 
 import measure  # noqa: E402
 from local_ranks import launch  # noqa: E402
@@ -153,16 +154,6 @@ def done(run: Path, settings: dict[str, Any]) -> bool:
     with contextlib.suppress(Exception):
         return bool(checkpoint.state_of(run / folder.LAST)["epoch"] >= settings["epochs"])
     return False
-
-
-def outcome(run: Path) -> Any:
-    """What must be the same, to the bit: newest and best weights, where training stands, every epoch's figures."""
-    found: list[Any] = []
-    for name in (folder.LAST, folder.BEST):
-        tables, state = checkpoint.load(run / name)
-        state.pop("seconds")
-        found += [state, {table: values.numpy().tobytes() for table, values in sorted(tables.items())}]
-    return found + [(m["epoch"], m["loss"], m["valid"]["mrr"]) for m in folder.read_metrics(run)]
 
 
 def main(arguments: list[str] | None = None) -> int:

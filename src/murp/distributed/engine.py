@@ -2,11 +2,13 @@
 
 Every rank holds some rows of the entities with their optimizer's state, and all relations and shared tables. In a step
 
-    1. the owners send the rows that a slice reads to the rank that computes it,
+    1. the owners send the rows that a slice reads to the rank that computes it; where a batch names few entities, those
+       that the step before does not move have travelled while that one was computed,
     2. the slice's loss and gradients are those of :mod:`murp.engines.step` on these rows; a row that occurs often has
        one gradient,
-    3. the gradients go back to the owners, those of relations and shared tables to every rank, in one message,
-    4. gradients are added up slice by slice, in their order, and the rows move.
+    3. the gradients of relations and shared tables go to every rank, those of rows back to the owners,
+    4. gradients are added up slice by slice, in their order, and the rows move; relations and shared tables come last,
+       so that their message travels while the rows move.
 
 The rest of a batch never meets: all that depends on the number of ranks is where the rows lie. On the CPU PyTorch
 rounds the end of a tensor in another way than its middle, so rows are moved in whole blocks, filled up.
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -24,8 +27,8 @@ import torch
 from torch import Tensor
 
 from murp import threads
-from murp.distributed.plan import OBJECT, SUBJECT, Slice, Step, plan
-from murp.distributed.ranks import Ranks
+from murp.distributed.plan import OBJECT, SUBJECT, Message, Slice, Step, by_rank, plan
+from murp.distributed.ranks import OnTheWay, Ranks
 from murp.distributed.shares import Share, apart, joined, side_by_side, widths
 from murp.engines.engine import Chunk
 from murp.engines.step import loss_of, row_gradients
@@ -72,31 +75,50 @@ class ShardedEngine:
                 for start in range(0, len(positives), PLANNED):
                     some = slice(start, start + PLANNED)
                     false = Drawn(drawn.objects[some], None if drawn.subjects is None else drawn.subjects[some])
-                    for step in plan(self.ranks, self.share, self.slices, positives[some], false, every):
-                        total += self.step(step, lr, (chunk.seed, number))
+                    steps = plan(self.ranks, self.share, self.slices, positives[some], false, every)
+                    early: OnTheWay | None = None
+                    for step, following in itertools.zip_longest(steps, steps[1:]):
+                        loss, early = self.step(step, lr, (chunk.seed, number), early, following)
+                        total += loss
                         number += 1
         finally:
             threads.use_torch(before)
         return total[None]
 
     @torch.no_grad()
-    def step(self, step: Step, lr: float, seed: tuple[int, int]) -> Tensor:
-        """One step; the mean loss of the batch before it."""
-        fetched = self._fetched(step)
+    def step(
+        self, step: Step, lr: float, seed: tuple[int, int], early: OnTheWay | None, following: Step | None
+    ) -> tuple[Tensor, OnTheWay | None]:
+        """One step: the mean loss of the batch before it, and those rows of the ``following`` that travel early.
+
+        ``early``: those of this one.
+        """
+        fetched = self._fetched(step, early)
+        ahead = None if following is None or following.early is None else self._send(following.early)
         found = [self._gradients(one, rows, (*seed, one.number)) for one, rows in zip(step.own, fetched, strict=True)]
-        entities, common = self._returned(step, found)
+        common = self._spread(step, [values for _, values in found])
+        entities = self._returned(step, [rows for rows, _ in found])
         of_rows = entities.new_zeros(len(step.rows), self.width["entity"]).index_add_(0, step.place, entities)
         self._move_entities(step, of_rows, lr)
-        return self._move_common(step, common, lr)
+        return self._move_common(step, common.wait(), lr), ahead
 
-    def _fetched(self, step: Step) -> list[Tensor]:
-        """The rows of entities (n, width) that each of this rank's slices reads."""
+    def _send(self, message: Message) -> OnTheWay:
+        """This rank's rows on their way to those who asked."""
         width = self.width["entity"]
-        tables = {name: self._flat(name).index_select(0, step.wanted) for name in self.columns["entity"]}
-        rows = side_by_side(tables).flatten()
-        incoming = [width * sum(one.asked[rank] for one in step.own) for rank in range(self.ranks.size)]
-        outgoing = [width * n for n in self._by_rank(step.counts, step)]
-        parts = self.ranks.exchange(rows, outgoing, incoming).view(-1, width)
+        tables = {name: self._flat(name).index_select(0, message.wanted) for name in self.columns["entity"]}
+        outgoing, incoming = ([width * n for n in counts] for counts in (message.outgoing, message.incoming))
+        return self.ranks.begin(side_by_side(tables).flatten(), outgoing, incoming)
+
+    def _fetched(self, step: Step, early: OnTheWay | None) -> list[Tensor]:
+        """The rows of entities (n, width) that each of this rank's slices reads."""
+        parts = self._send(step.late).wait().view(-1, self.width["entity"])
+        if early is not None:
+            assert step.early is not None
+            assert step.early.place is not None
+            assert step.late.place is not None
+            late, before = parts, early.wait().view(-1, self.width["entity"])
+            parts = late.new_empty(len(late) + len(before), self.width["entity"])
+            parts.index_copy_(0, step.late.place, late).index_copy_(0, step.early.place, before)
         lengths = [one.asked[rank] for rank in range(self.ranks.size) for one in step.own]
         pieces_ = torch.split(parts, lengths)
         slices = len(step.own)
@@ -127,33 +149,30 @@ class ShardedEngine:
         common = [dense[of].flatten() for of in ("relation", "shared") if of in dense]
         return dense["entity"], torch.cat([*common, value.view(1)])
 
-    def _returned(self, step: Step, found: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, list[Tensor]]:
-        """The gradients (n, width) of this rank's rows, slice after slice, and of every slice what all ranks need."""
-        width, size = self.width["entity"], self.ranks.size
-        common = [values for _, values in found]
-        if size == 1:
-            return joined([entities for entities, _ in found]), common
-        to: list[list[Tensor]] = [[] for _ in range(size)]
-        for one, (entities, _) in zip(step.own, found, strict=True):
-            for rank, part in enumerate(torch.split(entities, one.asked)):
-                to[rank].append(part.flatten())
-        messages = [part for parts in to for part in (*parts, *common)]
-        outgoing = [sum(map(len, (*parts, *common))) for parts in to]
-        lengths = [self.width["relation"] * n + self.width["shared"] + 1 for n in step.relation_counts]
-        rows, further = self._by_rank(step.counts, step), self._by_rank(lengths, step)
-        incoming = [width * a + b for a, b in zip(rows, further, strict=True)]
-        empty = torch.zeros(0, dtype=self.model.dtype, device=self.model.device)
-        came = self.ranks.exchange(torch.cat([empty, *messages]), outgoing, incoming)
-        parts = torch.split(came, [n for a, b in zip(rows, further, strict=True) for n in (width * a, b)])
-        return joined(parts[::2]).view(-1, width), list(torch.split(joined(parts[1::2]), lengths))
+    def _spread(self, step: Step, found: list[Tensor]) -> OnTheWay:
+        """What all ranks need of each slice: gradients of relations and of shared tables, and the loss."""
+        own = torch.cat([self._nothing(), *found])
+        incoming = by_rank(self._lengths(step), step.slices_of)
+        return self.ranks.begin(own.repeat(self.ranks.size), [len(own)] * self.ranks.size, incoming)
 
-    def _by_rank(self, numbers: list[int], step: Step) -> list[int]:
-        """Sums over the slices of each rank of ``numbers``, one for each slice that is not empty."""
-        found, begin = [], 0
-        for count in step.slices_of:
-            found.append(sum(numbers[begin : begin + count]))
-            begin += count
-        return found
+    def _lengths(self, step: Step) -> list[int]:
+        """How many numbers that is, for each slice."""
+        return [self.width["relation"] * n + self.width["shared"] + 1 for n in step.relation_counts]
+
+    def _returned(self, step: Step, found: list[Tensor]) -> Tensor:
+        """The gradients (n, width) of this rank's rows, slice after slice."""
+        width = self.width["entity"]
+        if len(found) == 1:  # it lies as it is sent, rank after rank
+            given = found[0]
+        else:
+            parts = [torch.split(rows, one.asked) for one, rows in zip(step.own, found, strict=True)]
+            given = torch.cat([self._nothing().view(0, width), *itertools.chain(*zip(*parts, strict=True))])
+        outgoing = [width * sum(one.asked[rank] for one in step.own) for rank in range(self.ranks.size)]
+        incoming = [width * n for n in by_rank(step.counts, step.slices_of)]
+        return self.ranks.exchange(given.flatten(), outgoing, incoming).view(-1, width)
+
+    def _nothing(self) -> Tensor:
+        return torch.zeros(0, dtype=self.model.dtype, device=self.model.device)
 
     def _move_entities(self, step: Step, gradient: Tensor, lr: float) -> None:
         roles = {"subject": SUBJECT, "object": OBJECT}
@@ -168,12 +187,13 @@ class ShardedEngine:
             if len(where):
                 self._move(table, where, own, lr)
 
-    def _move_common(self, step: Step, common: list[Tensor], lr: float) -> Tensor:
+    def _move_common(self, step: Step, common: Tensor, lr: float) -> Tensor:
         """Move relations and shared tables, on every rank alike; the loss."""
-        loss = common[0].new_zeros(())
-        shared = common[0].new_zeros(self.width["shared"])
+        loss = common.new_zeros(())
+        shared = common.new_zeros(self.width["shared"])
         of_relations = []
-        for values, count in zip(common, step.relation_counts, strict=True):
+        of_slices = torch.split(common, self._lengths(step))
+        for values, count in zip(of_slices, step.relation_counts, strict=True):
             first = self.width["relation"] * count
             of_relations.append(values[:first])
             shared += values[first:-1]

@@ -5,6 +5,9 @@ the slice alone. So the number of ranks changes who computes, not what: the bits
 
 Before some steps every rank tells the others which of their rows its slices are going to read: a row once for each
 slice and step, however often it occurs there.
+
+A row that a step reads and the step before does not move may travel early, while the step before computes: its values
+are the same. Only its owner knows, who sees what all slices read, and tells those who asked.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from murp.distributed.shares import Share
 from murp.negatives import Drawn
 
 MARKED = 8  # numbers there may be for each that is given, to be marked in a list
+SPARSE = 4  # entities there must be for each that a batch names: where there are fewer, most rows move in every step
 NARROW = 2**31  # what is below travels as 32 bits
 SUBJECT, OBJECT, ROLES = 1, 2, 4  # a row that is asked for is sent as its number × ROLES + what it is read as
 
@@ -38,18 +42,38 @@ class Slice:
 
 
 @dataclass
+class Message:
+    """Rows of entities that travel together."""
+
+    wanted: Tensor  # (n): rows of this rank that are sent, rank after rank
+    outgoing: list[int]  # how many of them go to each rank
+    incoming: list[int]  # how many come from each
+    place: Tensor | None  # (m): where among all rows that its slices read those that come belong; None: these are all
+
+
+@dataclass
 class Step:
     """What one rank has to do in a step: its slices, and the rows of its own that all slices read."""
 
     own: list[Slice]
-    wanted: Tensor  # (n): its rows, slice after slice
-    counts: list[int]  # (slices): how many of them each slice reads; 0 where the batch is too small for so many slices
-    rows: Tensor  # (m): the same, each once
-    place: Tensor  # (n): where in ``rows``
+    counts: list[int]  # (slices): how many of its rows each slice reads; 0 where the batch is too small for so many
+    rows: Tensor  # (m): its rows that are read, each once
+    place: Tensor  # (n): where in ``rows`` is what the slices read, slice after slice
     roles: Tensor  # (m): what they are read as
     relations: Tensor  # (l): which relations are read, slice after slice
     relation_counts: list[int]
     slices_of: list[int]  # how many slices each rank has
+    late: Message  # rows that are sent when the step before is done
+    early: Message | None = None  # those that the step before does not move
+
+
+def by_rank(numbers: list[int], slices_of: list[int]) -> list[int]:
+    """Sums over the slices of each rank of ``numbers``, one for each slice that is not empty."""
+    found, begin = [], 0
+    for count in slices_of:
+        found.append(sum(numbers[begin : begin + count]))
+        begin += count
+    return found
 
 
 def distinct(numbers: Tensor, most: int) -> tuple[Tensor, Tensor]:
@@ -101,7 +125,11 @@ def plan(
         sum(places[i].start < places[i].stop for i in own_slices(slices, rank, ranks.size))
         for rank in range(ranks.size)
     ]
-    return [_step(own[step], *asked[step], busy, len(share)) for step in range(len(positives))]
+    steps = [_step(own[step], *asked[step], busy, len(share)) for step in range(len(positives))]
+    given = [positives[0, :, :2], drawn.objects[0], *([] if drawn.subjects is None else [drawn.subjects[0]])]
+    if ranks.size > 1 and share.rows >= SPARSE * sum(part.numel() for part in given):
+        _hasten(ranks, steps)
+    return steps
 
 
 def _slice(
@@ -193,7 +221,42 @@ def _step(own: list[Slice], entities: list[Tensor], relations: list[Tensor], sli
     read_as = torch.zeros_like(rows)
     for role in (SUBJECT, OBJECT):
         read_as += torch.zeros_like(rows).index_fill_(0, place[(roles & role) > 0], role)
+    counts = [len(part) for part in entities]
+    incoming = [sum(one.asked[rank] for one in own) for rank in range(len(slices_of))]
     return Step(
-        own, wanted, [len(part) for part in entities], rows, place, read_as,
-        torch.cat(relations), [len(part) for part in relations], slices_of,
+        own, counts, rows, place, read_as, torch.cat(relations), [len(part) for part in relations], slices_of,
+        Message(wanted, by_rank(counts, slices_of), incoming, None),
     )  # fmt: skip
+
+
+def _hasten(ranks: Ranks, steps: list[Step]) -> None:
+    """Let rows travel early, of every step but the first; which ones is told in one message."""
+    if len(steps) < 2:
+        return
+    later = steps[1:]
+    late = [_among(step.rows, before.rows)[step.place] for before, step in itertools.pairwise(steps)]
+    parts = [torch.split(flags, step.late.outgoing) for flags, step in zip(late, later, strict=True)]
+    told = [part[rank] for rank in range(ranks.size) for part in parts]
+    expected = [step.late.incoming[rank] for rank in range(ranks.size) for step in later]
+    outgoing, incoming = (
+        [sum(counts[i : i + len(later)]) for i in range(0, len(counts), len(later))]
+        for counts in (list(map(len, told)), expected)
+    )
+    heard = torch.split(ranks.exchange(torch.cat(told).to(torch.uint8), outgoing, incoming).bool(), expected)
+    sums = torch.stack([flags.sum() for flags in (*told, *heard)]).tolist()  # on a GPU the one number waited for
+    for number, step in enumerate(later):
+        flags = torch.cat(heard[number :: len(later)])
+        out, into = sums[: len(told)][number :: len(later)], sums[len(told) :][number :: len(later)]
+        whole = step.late
+        step.late = Message(whole.wanted[late[number]], out, into, flags.nonzero().squeeze(1))
+        out, into = (
+            [a - b for a, b in zip(*pair, strict=True)] for pair in ((whole.outgoing, out), (whole.incoming, into))
+        )
+        step.early = Message(whole.wanted[~late[number]], out, into, (~flags).nonzero().squeeze(1))
+
+
+def _among(numbers: Tensor, others: Tensor) -> Tensor:
+    """Whether each of ``numbers`` is one of ``others``, which are in their order."""
+    if not len(others):
+        return torch.zeros_like(numbers, dtype=torch.bool)
+    return others[torch.searchsorted(others, numbers).clamp(max=len(others) - 1)] == numbers

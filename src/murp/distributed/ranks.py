@@ -12,6 +12,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -40,12 +41,38 @@ def _rank_error(message: str, silent: bool) -> RankError:
     return RankError(message, silent=silent)
 
 
-class Ranks:
-    """This process (``rank``) among ``size``; ``sent`` counts the bytes that it has sent to others."""
+@dataclass
+class OnTheWay:
+    """Numbers that travel; ``sent`` is kept until they have arrived."""
 
-    def __init__(self, rank: int = 0, size: int = 1) -> None:
-        self.rank, self.size = rank, size
+    sent: Tensor
+    found: Tensor
+    work: dist.Work | None
+
+    def wait(self) -> Tensor:
+        """What has arrived."""
+        if self.work is not None:
+            with _missing():
+                self.work.wait()
+        return self.found
+
+
+class Ranks:
+    """This process (``rank``) among ``size``; ``sent`` counts the bytes that it has sent to others.
+
+    ``group``: of torch.distributed; None is the one that all begin with.
+    """
+
+    def __init__(self, rank: int = 0, size: int = 1, group: dist.ProcessGroup | None = None) -> None:
+        self.rank, self.size, self.group = rank, size, group
         self.sent = 0
+
+    def aside(self) -> Ranks:
+        """The same processes with connections of their own (gloo), for a thread: its messages meet no others."""
+        if self.size == 1:
+            return self
+        with _missing():
+            return Ranks(self.rank, self.size, dist.new_group(backend="gloo"))
 
     @property
     def first(self) -> bool:
@@ -57,19 +84,23 @@ class Ranks:
 
         ``incoming`` says how long these are.
         """
+        return self.begin(values, outgoing, incoming).wait()
+
+    def begin(self, values: Tensor, outgoing: Sequence[int], incoming: Sequence[int]) -> OnTheWay:
+        """:meth:`exchange` without waiting. Every rank begins its exchanges in the same order."""
         if self.size == 1:
-            return values
+            return OnTheWay(values, values, None)
         self.sent += (len(values) - outgoing[self.rank]) * values.itemsize
-        found = values.new_empty(sum(incoming))
+        found, values = values.new_empty(sum(incoming)), values.contiguous()
         with _missing():
-            dist.all_to_all_single(found, values.contiguous(), list(incoming), list(outgoing))
-        return found
+            work = dist.all_to_all_single(found, values, list(incoming), list(outgoing), self.group, async_op=True)
+        return OnTheWay(values, found, work)
 
     def total(self, values: Tensor) -> Tensor:
         """The sum over all ranks, in place; exact for whole numbers, and where one rank alone has no zeros."""
         if self.size > 1:
             with _missing():
-                dist.all_reduce(values)
+                dist.all_reduce(values, group=self.group)
         return values
 
     def one_of(self, values: Tensor) -> Tensor:
@@ -83,7 +114,7 @@ class Ranks:
             return [value]
         found: list[Any] = [None] * self.size
         with _missing():
-            dist.all_gather_object(found, value)
+            dist.all_gather_object(found, value, self.group)
         return found
 
     def agreed(self, *flags: bool) -> tuple[bool, ...]:
@@ -92,7 +123,7 @@ class Ranks:
             return flags
         raised = torch.tensor(flags, dtype=torch.int32)
         with _missing():
-            dist.all_reduce(raised, dist.ReduceOp.MAX)
+            dist.all_reduce(raised, dist.ReduceOp.MAX, self.group)
         return tuple(bool(flag) for flag in raised)
 
     @contextlib.contextmanager

@@ -2,6 +2,9 @@
 
 All ranks write into a folder beside the checkpoint. When every file is on the disk and was read back, the first rank
 puts the folder in the place of the one before. Where one rank fails, none is kept.
+
+A run in progress does this on a thread of each rank, from a copy of the rows, while training goes on. The threads talk
+through connections of their own, so that their messages never meet those of a step.
 """
 
 from __future__ import annotations
@@ -31,31 +34,33 @@ class Saver:
     """Writes and reads the checkpoints of one model, whose rows are this rank's."""
 
     def __init__(self, ranks: Ranks, model: Model) -> None:
-        self.ranks = ranks
+        self.ranks, self.writers = ranks, ranks.aside()
         self.entities = {table.name for table in model.tables if table.of == "entity"}
         self.share = Share(model.num_entities, ranks.rank, ranks.size)
         self.mesh = DeviceMesh("cpu", range(ranks.size)) if ranks.size > 1 else None
 
     def save(self, path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
-        """Replace the checkpoint ``path`` of a run in progress; a failure says how to go on."""
-        with self.ranks.together():
-            try:
-                self.write(path, tables, state)
-            except OSError as error:
-                kept = "The previous checkpoint is untouched." if checkpoint.exists(path) else "None was written."
-                raise RunError(
-                    f"could not write {checkpoint.shards_of(path)}: {error}. {kept} Free some space or repair the "
-                    f"folder, then continue with `{command('train', '--resume', path.parent)}`, with torchrun or "
-                    "without it."
-                ) from error
+        """Replace the checkpoint ``path`` of a run in progress; a failure says how to go on.
+
+        For a thread: nothing may change ``tables`` meanwhile, and one save ends before the next begins.
+        """
+        try:
+            self.write(path, tables, state)
+        except OSError as error:
+            kept = "The previous checkpoint is untouched." if checkpoint.exists(path) else "None was written."
+            raise RunError(
+                f"could not write {checkpoint.shards_of(path)}: {error}. {kept} Free some space or repair the "
+                f"folder, then continue with `{command('train', '--resume', path.parent)}`, with torchrun or "
+                "without it."
+            ) from error
 
     def write(self, path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
-        """The same; raises OSError, on every rank."""
+        """The same; raises OSError, on every rank where files fail and on the first where the folder does."""
         home = checkpoint.shards_of(path)
         part = self._new_part(home)
         try:
             writer = shards.Writer(part, state, self.ranks.rank, self.ranks.size)
-            shards.save(self._whole(tables), writer, alone=self.ranks.size == 1)
+            shards.save(self._whole(tables), writer, self.writers.group, alone=self.ranks.size == 1)
             if self.ranks.first:
                 _put(part, home)
         except BaseException:
@@ -118,7 +123,7 @@ class Saver:
                 part.mkdir()
             except OSError as error:
                 refusal = error.strerror
-        said, why = self.ranks.gathered((str(part), refusal))[0]
+        said, why = self.writers.gathered((str(part), refusal))[0]
         if why is not None:
             raise OSError(why)
         return Path(said)

@@ -105,15 +105,27 @@ def load(path: Path, *, map_large: bool = False) -> Contents:
 
 
 def is_large(path: Path) -> bool:
-    """Whether a checkpoint is mapped rather than read where it is only asked."""
+    """Whether a checkpoint is mapped rather than read where it is only asked: one large file.
+
+    The rows of a table must lie one after another in memory, and a mapping begins with a page of its file: so tables
+    whose rows are in several files, those of several ranks, are read.
+    """
+    path = place(path)
+    files = list(path.glob(f"*{SUFFIX}")) if path.suffix == SHARDS else [path]
     try:
-        return path.stat().st_size >= LARGE
+        return len(files) == 1 and files[0].stat().st_size >= LARGE
     except OSError:
         return False
 
 
 def _map_or_read(path: Path) -> Contents:
-    return tensor_file.mapped(path) if path.suffix != SHARDS and is_large(path) else read(path)
+    if not is_large(path):
+        return read(path)
+    if path.suffix != SHARDS:
+        return tensor_file.mapped(path)
+    from murp.runs import shards
+
+    return shards.mapped(path)
 
 
 def recover(path: Path) -> None:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.distributed import ProcessGroup
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.metadata import (
     ChunkStorageMetadata,
@@ -116,25 +117,33 @@ def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return tables, state
 
 
+def mapped(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The same of a checkpoint with one file, which is mapped: see :func:`murp.runs.tensor_file.mapped`."""
+    (shard,) = shards(folder)
+    return tensor_file.mapped(shard.path)[0], shard.state
+
+
 def load(tables: dict[str, Any], reader: Reader, *, alone: bool = True) -> None:
     """Fill ``tables`` with what ``reader`` reads: all of them, or the rows of this rank."""
-    with _plain(reader.folder, "read"):
+    with _plain(reader.folder, "read"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that one process is not many
         planned_load(tables, storage_reader=reader, no_dist=alone)
 
 
-def save(tables: dict[str, Any], writer: Writer, *, alone: bool = True) -> None:
-    """Write ``tables``, on every rank its own rows. Raises OSError."""
+def save(tables: dict[str, Any], writer: Writer, group: ProcessGroup | None, *, alone: bool) -> None:
+    """Write ``tables``, on every rank of ``group`` its own rows. Raises OSError."""
+    if alone:  # without a plan, which would warn that one process is not many: a thread cannot silence it
+        writer.write(tables, dict.fromkeys(tables, 0), {name: len(values) for name, values in tables.items()})
+        return
     with _plain(writer.folder, "written"):
-        planned_save(tables, storage_writer=writer, no_dist=alone)
+        planned_save(tables, storage_writer=writer, process_group=group)
 
 
 @contextlib.contextmanager
 def _plain(folder: Path, done: str) -> Iterator[None]:
     """What a rank failed with in the place of torch.distributed.checkpoint's collection of tracebacks."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that one process is not many
-            yield
+        yield
     except CheckpointException as error:
         rank, (fault, _) = min(error.failures.items(), key=lambda failure: failure[0])
         if isinstance(fault, RunError):
@@ -168,20 +177,25 @@ class Writer(StorageWriter):
             name = item.index.fqn
             values = planner.resolve_data(item)
             assert isinstance(values, Tensor)
-            tables[name] = values.detach().cpu().contiguous()
+            tables[name] = values
             offsets[name] = item.index.offset[0] if item.index.offset else 0
             rows[name] = item.tensor_data.size[0]
             results.append(WriteResult(item.index, values.nbytes, None))
+        self.write(tables, offsets, rows)
+        done: Future[list[WriteResult]] = Future()
+        done.set_result(results)
+        return done
+
+    def write(self, tables: dict[str, Tensor], offsets: dict[str, int], rows: dict[str, int]) -> None:
+        """Write tables that begin at ``offsets`` of larger ones with so many ``rows``, and read them back."""
         part = {"number": self.rank, "of": self.size, "save": self.folder.name, "offsets": offsets, "rows": rows}
         path = self.folder / file_name(self.rank, self.size)
-        tensor_file.write(path, tables, {**self.state, SHARDS: part})
+        host = {name: values.detach().cpu().contiguous() for name, values in tables.items()}
+        tensor_file.write(path, host, {**self.state, SHARDS: part})
         try:
             tensor_file.verify(path)
         except DamagedError as error:
             raise OSError(f"what was written cannot be read back ({error})") from error
-        done: Future[list[WriteResult]] = Future()
-        done.set_result(results)
-        return done
 
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
         pass  # each file says what it is

@@ -246,31 +246,32 @@ def _save_last(job: Job, disk: ThreadPoolExecutor) -> None:
 
 
 def _save(job: Job, name: str, disk: ThreadPoolExecutor) -> None:
-    """Write a checkpoint; of a model on the GPU behind the training's back, in order, one at a time for each job.
+    """Write a checkpoint on a thread while training goes on, in order, one at a time for each job.
 
     A GPU's tables have to be copied to be written, and the copy can wait for the disk. A copy of a CPU's tables
-    would double the memory, so those are written at once, and so are points in host memory, which no step may change
-    meanwhile: the steps before have all been waited for. The lines of metrics.jsonl that were noted before go first.
+    doubles their memory: a process that has all of them writes them at once, one of many ranks has few and copies them.
+    Points in host memory are written at once too: no step may change them meanwhile, and the steps before have all been
+    waited for. The lines of metrics.jsonl that were noted before go first.
     """
     _write_metrics(job)
     _wait(job)
     # What is evaluated needs no optimizer; what is continued does.
     kept = job.model.parameters | (job.optimizer if name == folder.LAST else {})
     state = bind(job.state.to_dict(), job.config)
-    if job.saver is not None:
-        job.saver.save(job.path / name, kept, state)
-        return
-    tables = {table: values.detach().cpu() for table, values in kept.items()}
-    job.written = disk.submit(checkpoint.save, job.path / name, tables, state)
-    if any(values.device.type == "cpu" for values in kept.values()):
+    many = job.saver is not None
+    tables = {table: values.detach().to("cpu", copy=many) for table, values in kept.items()}
+    save = checkpoint.save if job.saver is None else job.saver.save
+    job.written = disk.submit(save, job.path / name, tables, state)
+    if not many and any(values.device.type == "cpu" for values in kept.values()):
         _wait(job)
 
 
 def _wait(job: Job) -> None:
-    """Until the job's checkpoint is on the disk; raises what went wrong there."""
+    """Until the job's checkpoint is on the disk; raises what went wrong there, on every rank."""
     written, job.written = job.written, None
     if written is not None:
-        written.result()
+        with job.ranks.together():
+            written.result()
 
 
 def _is_finite(job: Job) -> bool:

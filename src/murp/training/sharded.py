@@ -44,7 +44,9 @@ def begin(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks, progr
     with ranks.together():
         refuse(config)
         model = new_model(config, graph, ranks)
-        job, engine = _job(path, config, graph, model, State(), ranks)
+    saver = Saver(ranks, model)
+    with ranks.together():
+        job, engine = _job(path, config, graph, model, State(), saver)
     _create(job, engine, why)
     return _trained(job, engine, progress)
 
@@ -83,7 +85,7 @@ def _restored(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks) -
     values = saver.newest(last)
     with ranks.together():
         state = State.from_dict(checked(values, config, last, path / folder.CONFIG), last)
-        job, engine = _job(path, config, graph, model, state, ranks)
+        job, engine = _job(path, config, graph, model, state, saver)
     begun = state.epoch or state.chunk  # before that there are no tables of the optimizer
     tables = model.parameters | (engine.states[0] if begun else {})
     saver.read(last, tables)
@@ -185,11 +187,11 @@ def _empty(config: Config, graph: KnowledgeGraph, ranks: Ranks) -> Model:
 
 
 def _job(
-    path: Path, config: Config, graph: KnowledgeGraph, model: Model, state: State, ranks: Ranks
+    path: Path, config: Config, graph: KnowledgeGraph, model: Model, state: State, saver: Saver
 ) -> tuple[Job, ShardedEngine]:
-    job = Job(path, config, graph, model, state, ranks, Saver(ranks, model))
+    job = Job(path, config, graph, model, state, saver.ranks, saver)
     job.optimizer = {}
-    return job, ShardedEngine(job.task, ranks, config.slices)
+    return job, ShardedEngine(job.task, saver.ranks, config.slices)
 
 
 def _create(job: Job, engine: ShardedEngine, why: str | None) -> None:
