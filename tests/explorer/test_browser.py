@@ -362,6 +362,12 @@ DRAWING = """async () => {
       });
     }
   }
+  // What is shown is cut to the disk: a cover of π/4 of the square, all within, nothing in a corner.
+  raster.begin(200, paper);
+  raster.show();
+  const cover = raster.context.getImageData(0, 0, 200, 200).data.filter((_, i) => i % 4 === 3);
+  const disk = Math.abs(cover.reduce((sum, value) => sum + value / 255, 0) / 200 ** 2 - Math.PI / 4);
+  const within = cover[100 * 200 + 2] === 255 && cover[2 * 200 + 100] === 255 && cover[20 * 200 + 20] === 0;
   // A line has the ink of its longer side, and it lies where the line does.
   let [lines, away] = [0, 0];
   for (let i = 0; i < 200; i += 1) {
@@ -394,7 +400,7 @@ DRAWING = """async () => {
     return [all.join(), breaks];
   };
   const [whole, parts] = [drawn(Infinity), drawn(-1)];
-  return { dots, lines, away, same: whole[0] === parts[0] && whole[1] === 0 && parts[1] > 3 };
+  return { dots, disk: within ? disk : 1, lines, away, same: whole[0] === parts[0] && whole[1] === 0 && parts[1] > 3 };
 }"""
 
 
@@ -402,6 +408,7 @@ def test_the_pages_drawing_obeys_its_laws(page: Page, one: str) -> None:
     modules(page, one)
     worst = page.evaluate(DRAWING)
     assert worst["dots"] <= 2  # of 255, rounded at every dot
+    assert worst["disk"] < 1e-3
     assert worst["lines"] < 0.08  # a column may be met twice, and ink on ink is less than both
     assert worst["away"] < 1.5
     assert worst["same"]
