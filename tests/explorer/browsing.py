@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from exhibits import serving
@@ -31,6 +32,15 @@ BROWSER = [
 
 
 @contextmanager
+def chromium() -> Iterator[Any]:
+    """A browser."""
+    with playwright.sync_playwright() as engine:
+        started = engine.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield started
+        started.close()
+
+
+@contextmanager
 def exploring(*runs: Run) -> Iterator[str]:
     """The address of an explorer in a thread."""
     with serving(create_app(Collection(list(runs)))) as (host, port):
@@ -46,6 +56,13 @@ def visit(page: Page, address: str) -> None:
     """Open an address and wait for what it shows."""
     page.goto(address)
     settled(page)
+
+
+def modules(page: Page, address: str) -> None:
+    """An empty page that may import the modules of the real one: their functions need nothing around them."""
+    empty = "<!doctype html><link rel=icon href=data:,>"
+    page.route(f"{address}empty", lambda route: route.fulfill(content_type="text/html", body=empty))
+    page.goto(f"{address}empty")
 
 
 def dots(page: Page, number: int = 0) -> str:

@@ -1,10 +1,12 @@
-"""The browser, the page and the explorers that the tests of the page share, each once a file."""
+"""The browser, the page and the explorers that the tests of the page share."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +17,38 @@ from murp.graph import KnowledgeGraph
 from murp.runs import Run
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import BrowserContext, Page
 
 
-@pytest.fixture(scope="module")
+class Shared:
+    """What is opened once for one browser test after another."""
+
+    def __init__(self) -> None:
+        self.open = ExitStack()
+        self.opened: dict[str, Any] = {}
+
+    def once(self, name: str, manager: Callable[[], AbstractContextManager[Any]]) -> Any:
+        """What a context manager gives, which stays open."""
+        if name not in self.opened:
+            self.opened[name] = self.open.enter_context(manager())
+        return self.opened[name]
+
+    def close(self) -> None:
+        self.opened.clear()
+        self.open.close()
+
+
+SHARED = Shared()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """Close all of it before a test without a browser: Playwright's loop would be in the way of asyncio."""
+    if "browser" not in getattr(nextitem, "fixturenames", ()):
+        SHARED.close()
+
+
+@pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory, make_tree: Callable[..., KnowledgeGraph]) -> list[Run]:
     """MuRP and MuRE with random weights, on a graph of names that would be trouble as markup."""
     graph = nasty_graph(make_tree())
@@ -26,22 +56,20 @@ def runs(tmp_path_factory: pytest.TempPathFactory, make_tree: Callable[..., Know
     return [made_run(folder / name, graph, model=name, seed=i) for i, name in enumerate(("murp", "mure"))]
 
 
-@pytest.fixture(scope="module")
-def one(runs: list[Run]) -> Iterator[str]:
+@pytest.fixture
+def one(browser: Any, runs: list[Run]) -> str:
     """The address of an explorer of the first run."""
     from browsing import exploring
 
-    with exploring(runs[0]) as address:
-        yield address
+    return str(SHARED.once("one", lambda: exploring(runs[0])))
 
 
-@pytest.fixture(scope="module")
-def two(runs: list[Run]) -> Iterator[str]:
+@pytest.fixture
+def two(browser: Any, runs: list[Run]) -> str:
     """The address of an explorer of both."""
     from browsing import exploring
 
-    with exploring(*runs) as address:
-        yield address
+    return str(SHARED.once("two", lambda: exploring(*runs)))
 
 
 @pytest.fixture(scope="session")
@@ -57,15 +85,23 @@ def laid_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+@pytest.fixture
+def browser() -> Any:
     """A Chromium."""
-    from browsing import ARGUMENTS, CHROMIUM, playwright
+    from browsing import chromium
 
-    with playwright.sync_playwright() as engine:
-        started = engine.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield started
-        started.close()
+    return SHARED.once("browser", chromium)
+
+
+def window(browser: Any, options: dict[str, Any]) -> BrowserContext:
+    """A context for pages of one kind. A page kept open in it halves the cost of each further one."""
+
+    def opened() -> BrowserContext:
+        context: BrowserContext = browser.new_context(**{"viewport": {"width": 1280, "height": 860}, **options})
+        context.new_page()
+        return context
+
+    return SHARED.once(json.dumps(options, sort_keys=True), opened)
 
 
 @pytest.fixture
@@ -77,18 +113,19 @@ def complaints() -> list[str]:
 @pytest.fixture
 def page(browser: Any, complaints: list[str], request: pytest.FixtureRequest) -> Iterator[Page]:
     """A fresh page that may complain of nothing, ask no other host, and run nothing that a name brought along."""
-    options = getattr(request, "param", {})
-    context = browser.new_context(**{"viewport": {"width": 1280, "height": 860}, **options})
-    opened = context.new_page()
+    opened = window(browser, getattr(request, "param", {})).new_page()
     opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
     opened.on("pageerror", lambda error: complaints.append(str(error)))
     asked: list[str] = []
     opened.on("request", lambda sent: asked.append(sent.url))
-    yield opened
-    if folder := os.environ.get("MURP_SCREENSHOTS"):
-        opened.screenshot(path=Path(folder) / f"{request.node.name}.png")
-    assert complaints == []
-    assert all(re.match(r"http://127\.0\.0\.1:|file:|data:", url) for url in asked)
-    assert opened.title() != "taken"
-    assert opened.locator("#panel script, #panel img, #panel b, #disks script, #completions img").count() == 0
-    context.close()
+    try:
+        yield opened
+        if folder := os.environ.get("MURP_SCREENSHOTS"):
+            opened.screenshot(path=Path(folder) / f"{request.node.name}.png")
+        assert complaints == []
+        assert all(re.match(r"http://127\.0\.0\.1:|file:|data:", url) for url in asked)
+        assert opened.title() != "taken"
+        assert opened.locator("#panel script, #panel img, #panel b, #disks script, #completions img").count() == 0
+    finally:
+        opened.evaluate("location.protocol === 'http:' && localStorage.clear()")  # the next page begins with nothing
+        opened.close()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from browsing import BROWSER, Page, dots, expect, exploring, place, settled, visit
+from browsing import BROWSER, Page, dots, expect, exploring, modules, place, settled, visit
 from exhibits import NASTY, made_run, nasty_graph
 
 from murp.explorer.export import write_page
@@ -159,7 +159,7 @@ def test_the_page_says_whether_probabilities_are_calibrated(
 
 
 def test_a_question_names_new_missed_and_known_answers_in_turns(page: Page, one: str) -> None:
-    visit(page, one)
+    modules(page, one)
     names = page.evaluate(
         """async () => {
           const { labelled } = await import("/page/labels.js");
@@ -225,16 +225,17 @@ def test_dark_follows_the_system_and_the_button(page: Page, one: str) -> None:
     assert page.evaluate(background) == dark
 
 
-@pytest.mark.parametrize("width", [340, 412])
-def test_a_phones_width(page: Page, two: str, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 780})
+@pytest.mark.parametrize("page", [{"viewport": {"width": 340, "height": 780}}], indirect=True)
+def test_a_phones_width(page: Page, two: str) -> None:
     visit(page, f"{two}#entity=n5&relation=parent")
     page.locator("#metrics table").wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    for number in (0, 1):
-        box = page.locator("canvas.overlay").nth(number).bounding_box()
-        assert box is not None
-        assert box["width"] > 0.85 * width
+    for width in (340, 412):
+        page.set_viewport_size({"width": width, "height": 780})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for number in (0, 1):
+            box = page.locator("canvas.overlay").nth(number).bounding_box()
+            assert box is not None
+            assert box["width"] > 0.85 * width
 
 
 def test_the_keyboard_alone_is_enough(page: Page, one: str) -> None:
@@ -333,7 +334,7 @@ LAWS = """async () => {
 
 
 def test_the_pages_geometry_obeys_its_laws(page: Page, one: str) -> None:
-    visit(page, one)
+    modules(page, one)
     for law, error in page.evaluate(LAWS).items():
         # The path of a geodesic is kept in single precision, and its arcs are flattened by a thousandth.
         assert error < (3e-3 if law == "geodesic" else 1e-6), law
@@ -361,6 +362,12 @@ DRAWING = """async () => {
       });
     }
   }
+  // What is shown is cut to the disk: a cover of π/4 of the square, all within, nothing in a corner.
+  raster.begin(200, paper);
+  raster.show();
+  const cover = raster.context.getImageData(0, 0, 200, 200).data.filter((_, i) => i % 4 === 3);
+  const disk = Math.abs(cover.reduce((sum, value) => sum + value / 255, 0) / 200 ** 2 - Math.PI / 4);
+  const within = cover[100 * 200 + 2] === 255 && cover[2 * 200 + 100] === 255 && cover[20 * 200 + 20] === 0;
   // A line has the ink of its longer side, and it lies where the line does.
   let [lines, away] = [0, 0];
   for (let i = 0; i < 200; i += 1) {
@@ -393,23 +400,22 @@ DRAWING = """async () => {
     return [all.join(), breaks];
   };
   const [whole, parts] = [drawn(Infinity), drawn(-1)];
-  return { dots, lines, away, same: whole[0] === parts[0] && whole[1] === 0 && parts[1] > 3 };
+  return { dots, disk: within ? disk : 1, lines, away, same: whole[0] === parts[0] && whole[1] === 0 && parts[1] > 3 };
 }"""
 
 
 def test_the_pages_drawing_obeys_its_laws(page: Page, one: str) -> None:
-    visit(page, one)
+    modules(page, one)
     worst = page.evaluate(DRAWING)
     assert worst["dots"] <= 2  # of 255, rounded at every dot
+    assert worst["disk"] < 1e-3
     assert worst["lines"] < 0.08  # a column may be met twice, and ink on ink is less than both
     assert worst["away"] < 1.5
     assert worst["same"]
 
 
-def test_motion_is_coarser_where_it_is_slow_and_rest_never(browser: object, one: str) -> None:
-    size = {"width": 1280, "height": 860}
-    context = browser.new_context(viewport=size, device_scale_factor=2)  # type: ignore[attr-defined]
-    page = context.new_page()
+@pytest.mark.parametrize("page", [{"device_scale_factor": 2}], indirect=True)
+def test_motion_is_coarser_where_it_is_slow_and_rest_never(page: Page, one: str) -> None:
     visit(page, f"{one}#entity=n9")
     pace = page.evaluate(
         """async () => {
@@ -428,7 +434,6 @@ def test_motion_is_coarser_where_it_is_slow_and_rest_never(browser: object, one:
     for name in ("dots", "overlay"):
         width, seen = page.locator(f"canvas.{name}").evaluate("c => [c.width, c.clientWidth]")
         assert width == 2 * seen
-    context.close()
 
 
 def test_trouble_is_said(page: Page, one: str, complaints: list[str]) -> None:

@@ -6,11 +6,11 @@ import http.server
 import socket
 import threading
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
-from browsing import ARGUMENTS, BROWSER, CHROMIUM, playwright
+from browsing import BROWSER, CHROMIUM
 from exhibits import made_run
 
 import murp
@@ -65,7 +65,7 @@ def test_it_ends_when_it_is_closed(run: murp.Run) -> None:
 
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason=BROWSER[1].kwargs["reason"])
-def test_a_browser_shows_it_in_a_page_of_this_machine(explorer: Explorer, tmp_path: Path) -> None:
+def test_a_browser_shows_it_in_a_page_of_this_machine(explorer: Explorer, browser: Any) -> None:
     class Notebook(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
@@ -79,11 +79,8 @@ def test_a_browser_shows_it_in_a_page_of_this_machine(explorer: Explorer, tmp_pa
     with http.server.HTTPServer(("127.0.0.1", 0), Notebook) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
-            with playwright.sync_playwright() as api:
-                browser = api.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-                page = browser.new_page()
+            with browser.new_page() as page:
                 page.goto(f"http://localhost:{server.server_port}/")
                 page.frame_locator("iframe").locator("body[data-ready]").wait_for()
-                browser.close()
         finally:
             server.shutdown()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import BROWSER, Page, dots, drag, expect, place, settled, visit
+from browsing import BROWSER, Page, dots, drag, expect, modules, place, settled, visit
 
 from murp.runs import Run
 
@@ -63,7 +63,7 @@ def test_names_cover_no_point_that_counts_and_no_other_name(page: Page, one: str
 
 
 def test_more_points_count_as_one_zooms(page: Page, one: str) -> None:
-    visit(page, one)
+    modules(page, one)
     far, near, first = page.evaluate("""async () => {
       const { prominent } = await import("/page/labels.js");
       const seen = Float32Array.from({ length: 8000 }, (_, i) => 0.7 * Math.sin(i * (i % 2 ? 1.7 : 2.3)));
@@ -213,7 +213,7 @@ def test_on_a_phone_the_answers_begin_above_the_fold(page: Page, one: str) -> No
 
 
 def test_one_is_one(page: Page, one: str) -> None:
-    visit(page, one)
+    modules(page, one)
     said = page.evaluate("""async () => {
       const { plural } = await import("/page/dom.js");
       const of = (n) => plural(n, "entity", "entities");

@@ -103,17 +103,18 @@ def test_a_presenter_goes_through_the_questions(page: Page, one: str) -> None:
     expect(asked).to_have_text(slides[-2])
 
 
-@pytest.mark.parametrize("page", [{}, {"color_scheme": "dark"}], indirect=True, ids=["light", "dark"])
 def test_full_screen_by_key_and_button(page: Page, one: str) -> None:
     visit(page, one)
     button = page.locator("#full")
-    page.keyboard.press("f")
-    expect(button).to_have_text("Leave full screen")
-    assert page.evaluate("document.fullscreenElement.id") == "stage"
-    assert page.locator("canvas.overlay").first.is_visible()
-    button.click()
-    expect(button).to_have_text("Full screen")
-    assert page.evaluate("document.fullscreenElement") is None
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.keyboard.press("f")
+        expect(button).to_have_text("Leave full screen")
+        assert page.evaluate("document.fullscreenElement.id") == "stage"
+        assert page.locator("canvas.overlay").first.is_visible()
+        button.click()
+        expect(button).to_have_text("Full screen")
+        assert page.evaluate("document.fullscreenElement") is None
 
 
 @pytest.mark.parametrize("page", [PHONE], indirect=True)

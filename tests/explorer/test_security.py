@@ -130,9 +130,9 @@ CHROMIUM = os.environ.get("MURP_CHROMIUM") or shutil.which("chromium")
 
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="needs a browser: apt-get install chromium, or name one in MURP_CHROMIUM")
-def test_no_name_runs_in_a_browser(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", [{"reduced_motion": "reduce"}], indirect=True, ids=["still"])  # no point has to glide
+def test_no_name_runs_in_a_browser(page: Any, small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     """Names, glosses, ids, relations and the graph itself are script; neither the page nor its export runs one."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install 'murp[dev]'")
     n = small_tree.num_entities
     names = [ALERTS[i % len(ALERTS)] + (str(i) if i >= len(ALERTS) else "") for i in range(n)]
     ids = [f"{ALERTS[i % len(ALERTS)]}#{i}" for i in range(n)]
@@ -144,12 +144,10 @@ def test_no_name_runs_in_a_browser(small_tree: KnowledgeGraph, tmp_path: Path) -
     )
     run = made_run(tmp_path / "run", graph)
     write_page(run, tmp_path / "page.html")
-    with serving(create_app(Collection([run]))) as (host, port), playwright.sync_playwright() as engine:
-        browser = engine.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+    dialogs: list[str] = []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    with serving(create_app(Collection([run]))) as (host, port):
         for address in (f"http://{host}:{port}/", (tmp_path / "page.html").as_uri()):
-            page = browser.new_page(reduced_motion="reduce")  # a name does not run because its point glides
-            dialogs: list[str] = []
-            page.on("dialog", lambda dialog, seen=dialogs: (seen.append(dialog.message), dialog.dismiss()))
             page.goto(address)
             page.wait_for_selector("body[data-ready]")
             for name in ALERTS:
@@ -160,5 +158,3 @@ def test_no_name_runs_in_a_browser(small_tree: KnowledgeGraph, tmp_path: Path) -
             page.wait_for_timeout(100)
             assert dialogs == []
             assert page.locator("#panel script, #panel img, #panel svg[onload], #completions img").count() == 0
-            page.close()
-        browser.close()

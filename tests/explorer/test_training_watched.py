@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
+import subprocess
+import sys
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ import pytest
 from browsing import BROWSER, Page, dots, settled
 from exhibits import serving
 
+from murp.cli.main import main
 from murp.errors import MurpError
 from murp.explorer import film as film_module
 from murp.explorer import snapshots
@@ -87,6 +91,36 @@ def test_a_watched_training_answers_while_it_trains(tmp_path: Path) -> None:
     assert (told["epochs"], told["done"]) == (5, False)
     assert 0 in told["snapshots"]
     assert "default-src 'none'" in policy
+
+
+def test_train_explore_as_a_user_types_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The address of the training is told, then the run is shown there until Ctrl-C, and its film is kept."""
+    tree().save(tmp_path / "tree")
+    typed = ["train", "--data", str(tmp_path / "tree"), "--dim", "2", "--epochs", "2", "--engine", "torch"]
+    command = [sys.executable, "-m", "murp", *typed, "--out", str(tmp_path / "run"), "--explore", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            told = next(line for line in process.stderr if line.startswith("training: "))
+            training = re.match(r"training: (http://127\.0\.0\.1:(\d+)/)$", told)
+            assert training, told
+            said = [process.stdout.readline() for _ in range(4 + 1)]
+            assert said[0].startswith("trained murp d=2 on tree: epoch 2, loss ")
+            assert said[-1] == f"explorer: {training[1]}  (Ctrl-C ends it)\n"  # a page that is open goes on
+            with urllib.request.urlopen(f"{training[1]}api/run", timeout=60) as answer:
+                assert json.load(answer)["runs"][0]["dim"] == 2
+            # A port that is taken is told before anything is trained, and one without --explore too.
+            for port, explore in ((training[2], ["--explore"]), ("8000", [])):
+                assert main([*typed, "--out", str(tmp_path / "other"), "--port", port, *explore]) == 1
+        finally:
+            process.send_signal(signal.SIGINT)
+    assert process.returncode == 0
+    taken, alone = capsys.readouterr().err.splitlines()
+    assert f"port {training[2]} of 127.0.0.1 is in use" in taken
+    assert "--port is that of --explore" in alone
+    assert not (tmp_path / "other").exists()
+    assert {0, 2} <= set(Film(tmp_path / "run").epochs())
 
 
 def test_films(recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,7 @@ export class Disk {
     this.edges = null;
     this.subject = null; // of a question: {id, name, point, before: [x, y], after: [x, y]}
     this.marks = [];
+    this.standing = new Uint32Array(0); // the labelled points, class by class
     this.focused = -1;
     this.animation = 0;
     this.gliding = false;
@@ -269,6 +270,7 @@ export class Disk {
     if (!this.picture) return;
     this.ownEdges = this.edges ? touching(this.edges, points) : [];
     if (!this.gliding) Object.assign(this, labelling(this));
+    this.standing = Uint32Array.from(this.labels ?? []).sort((a, b) => this.classes[a] - this.classes[b]);
     this.ask();
   }
 

@@ -31,6 +31,20 @@ export function coloursOf(picture, look) {
 // A radius in steps of a twelfth: a stamp for each is kept, and a zoom would need others at every frame.
 const stepped = (radius) => 2 ** (Math.round(8 * Math.log2(radius)) / 8);
 
+// The radius of a point that stands out from the crowd.
+export const prominentRadius = (disk, sharpness) => Math.min(3, 1.9 + 0.3 * Math.log2(disk.magnified())) * sharpness;
+
+// Of these points in motion: the styles of their halos and, above them, of the dots.
+export function prominentStyles(disk, look, sharpness) {
+  const radius = stepped(prominentRadius(disk, sharpness));
+  const { numbers } = coloursOf(disk.picture, look);
+  const all = (style) => Array.from({ length: CLASSES }, (_, c) => ({ alpha: 1, ...style(c & 7) }));
+  return [
+    all(() => ({ colour: look.background, radius: radius + sharpness / 2 })),
+    all((colour) => ({ colour: numbers[colour], radius: radius - sharpness / 2 })),
+  ];
+}
+
 export function styles(disk, look, width) {
   const crowd = Math.min(2.2, Math.sqrt(9000 / Math.max(disk.classes.length, 1)));
   const small = stepped(Math.max(width * 0.0021 * crowd * Math.min(2.4, disk.magnified() ** 0.3), 0.7));

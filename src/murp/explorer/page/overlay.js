@@ -1,6 +1,6 @@
 // What lies above the dots: the edges of the chosen entity, the subject, points that count and names.
 
-import { coloursOf } from "./dots.js";
+import { coloursOf, prominentRadius } from "./dots.js";
 import { traceEdges } from "./geodesics.js";
 import { placed } from "./labels.js";
 import { letters } from "./presenting.js";
@@ -32,7 +32,7 @@ export function drawOverlay(disk, look) {
     context.stroke();
     context.globalAlpha = 1;
   }
-  if (!disk.picture.kinds) drawProminent(disk, look, half, unit);
+  if (!disk.picture.kinds && !disk.moving) drawProminent(disk, look, half, unit);
   context.restore();
   for (const point of disk.chosen ?? []) ring(context, seen, point, half, unit, look.subject, 5.5 * sharpness, 2 * sharpness);
   for (const point of disk.marks) ring(context, seen, point, half, unit, look.accent, 4.5 * sharpness, 1.6 * sharpness);
@@ -73,10 +73,10 @@ function drawLasso(context, lasso, half, unit, look, sharpness) {
   context.setLineDash([]);
 }
 
-// The points that have names, or would have with more room, stand out from the crowd.
+// The points that have names, or would have with more room, stand out from the crowd. In motion they are pixels below.
 function drawProminent(disk, look, half, unit) {
   const { context, seen, classes, sharpness } = disk;
-  const dot = Math.min(3, 1.9 + 0.3 * Math.log2(disk.magnified())) * sharpness;
+  const dot = prominentRadius(disk, sharpness);
   const { texts } = coloursOf(disk.picture, look);
   context.strokeStyle = look.halo;
   context.lineWidth = sharpness;

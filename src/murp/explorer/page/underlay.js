@@ -1,6 +1,6 @@
 // What lies below the marks and names: the edges of the relation, and above them the dots.
 
-import { styles } from "./dots.js";
+import { prominentStyles, styles } from "./dots.js";
 import { traceEdges } from "./geodesics.js";
 
 export const DONE = Infinity;
@@ -26,6 +26,9 @@ export function drawUnderlay(disk, look) {
     if (disk.next < edges.length) return false;
   }
   raster.dots(disk.seen, moving ? disk.orderOf(pace.points) : disk.order, disk.classes, styles(disk, look, raster.size));
+  if (moving && !disk.picture.kinds) {
+    for (const style of prominentStyles(disk, look, disk.begun)) raster.dots(disk.seen, disk.standing, disk.classes, style);
+  }
   raster.show();
   disk.sharpness = disk.begun;
   disk.next = DONE;
