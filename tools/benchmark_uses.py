@@ -181,6 +181,33 @@ def many_entities() -> list[str]:
     return ["## Many entities", note, table(head, rows), *machines]
 
 
+def tables_of_a_gpu() -> list[str]:
+    stored = result("gpu_scale")
+    if stored is None:
+        return []
+    rows = [
+        [
+            "in host memory" if case["host"] else "on the GPU",
+            f"{case['entities']:,}",
+            case["dim"],
+            spread(case["seconds_a_step"]),
+            spread(case["seconds_of_the_gradient_kernel"]),
+            f"{case['peak_bytes_on_the_device'] / 2**30:,.2f} GiB",
+        ]
+        for case in stored["figures"]["cases"].values()
+    ]
+    settings, bus = stored["settings"], stored["figures"]["bus"]
+    moved = max(case["bytes_over_the_bus_a_step"] for case in stored["figures"]["cases"].values())
+    note = (
+        f"MuRP, batch {settings['batch_size']}, {settings['negatives']} negatives, random triples. A step has two "
+        "kernels: the gradient's, which reads all rows, and the update's, which writes them. With `--tables host` both "
+        f"go over the bus, which copies large pieces at {bus['from_host'] / 1e9:.0f} GB/s to the GPU and "
+        f"{bus['to_host'] / 1e9:.0f} GB/s back. A step moves {moved / 1e6:.1f} MB over it."
+    )
+    head = ["points", "entities", "d", "a step", "its gradient kernel", "peak on the GPU"]
+    return ["## Tables that fill a GPU, and tables in host memory", note, table(head, rows), machine(stored)]
+
+
 def start_up() -> list[str]:
     stored = result("cpu_start_up")
     if stored is None:

@@ -26,6 +26,7 @@ from benchmark_uses import (
     pictures,
     reading,
     start_up,
+    tables_of_a_gpu,
     time_to_quality,
 )
 from murp.paper.contents import contents
@@ -60,6 +61,7 @@ SECTIONS = (
     earlier,
     neighbours,
     many_entities,
+    tables_of_a_gpu,
     start_up,
     reading,
     pictures,
