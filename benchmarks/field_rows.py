@@ -101,7 +101,7 @@ def same(stored: Mapping[str, Any], config: Config) -> bool:
 
     A setting that there was not yet when the run was stored had its default.
     """
-    usual = Config(model=config.model).to_dict()
+    usual = {name: one.default for name, one in config.known.items()}
     return all(
-        stored.get(name, usual.get(name)) == value for name, value in config.to_dict().items() if name not in ELSEWHERE
+        stored.get(name, usual[name]) == value for name, value in config.to_dict().items() if name not in ELSEWHERE
     )

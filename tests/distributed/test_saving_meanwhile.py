@@ -11,6 +11,7 @@ import pytest
 from torch import Tensor
 
 from murp.distributed.engine import ShardedEngine
+from murp.distributed.saving import Saver
 from murp.errors import RunError
 from murp.graph import KnowledgeGraph
 from murp.runs import checkpoint, folder, tensor_file
@@ -64,6 +65,30 @@ def test_steps_go_on_while_a_checkpoint_is_written(
     tables, state = checkpoint.load(out / folder.LAST)
     assert state["epoch"] == SETTINGS["epochs"]
     assert tensor_file.checksum(tables) == given[-1]
+
+
+def test_without_room_for_a_copy_training_waits(
+    small_tree: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    to = Tensor.to
+
+    def full(self: Tensor, *given: Any, **named: Any) -> Tensor:
+        if named.get("copy"):
+            raise MemoryError
+        return to(self, *given, **named)
+
+    kept: list[str] = []
+    save = Saver.save
+
+    def noted(self: Saver, path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
+        save(self, path, tables, state)
+        kept.append(tensor_file.checksum(tables))
+
+    monkeypatch.setattr(Tensor, "to", full)
+    monkeypatch.setattr(Saver, "save", noted)
+    train(small_tree, out=tmp_path / "run", progress=Silent(), **SETTINGS)
+    assert len(set(kept)) == len(kept) >= SETTINGS["epochs"]
+    assert tensor_file.checksum(checkpoint.load(tmp_path / "run" / folder.LAST)[0]) == kept[-1]
 
 
 @pytest.mark.parametrize("which", [0, -1])

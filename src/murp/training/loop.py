@@ -9,7 +9,7 @@ import contextlib
 import math
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import torch
@@ -258,11 +258,18 @@ def _save(job: Job, name: str, disk: ThreadPoolExecutor) -> None:
     # What is evaluated needs no optimizer; what is continued does.
     kept = job.model.parameters | (job.optimizer if name == folder.LAST else {})
     state = bind(job.state.to_dict(), job.config)
-    many = job.saver is not None
-    tables = {table: values.detach().to("cpu", copy=many) for table, values in kept.items()}
+    many, copied = job.saver is not None, True
+    try:
+        tables = {table: values.detach().to("cpu", copy=many) for table, values in kept.items()}
+    except (MemoryError, RuntimeError):
+        if job.model.device.type != "cpu":
+            raise
+        tables, copied = kept, False  # no room for a copy: training waits until they are written
     save = checkpoint.save if job.saver is None else job.saver.save
     job.written = disk.submit(save, job.path / name, tables, state)
-    if not many and any(values.device.type == "cpu" for values in kept.values()):
+    if not copied:
+        wait([job.written])  # what went wrong is told when the other ranks ask too
+    elif not many and any(values.device.type == "cpu" for values in kept.values()):
         _wait(job)
 
 
