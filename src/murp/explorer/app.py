@@ -14,16 +14,16 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-import murp
 from murp.explorer import answers, columns, markup, schema
 from murp.explorer.collection import MOST_RUNS, Collection
 from murp.explorer.differences import differences
 from murp.explorer.live import Live
 from murp.explorer.shortcut import PredictShortcut
+from murp.web.application import application, as_json, gives
 from murp.web.encoding import to_json
 from murp.web.names import Index
 from murp.web.names import find as find_name
-from murp.web.refusals import Refused, add_refusals, documented
+from murp.web.refusals import Refused, documented
 from murp.web.security import Guard, with_head
 
 MOST = 1000  # answers to one question
@@ -51,16 +51,12 @@ Tail = Annotated[str | None, Query(max_length=LONGEST, description="asks for hea
 
 def create_app(collection: Collection, bound: str = "127.0.0.1", *, framed: bool = False) -> ASGIApp:
     """The application for a collection, to be served at the address ``bound``; ``framed``: see :class:`Guard`."""
-    app = FastAPI(
-        title="murp explorer",
-        version=murp.__version__,
-        description="A trained run: search, predictions, neighbours, projections and figures. Every answer is JSON; "
+    app = application(
+        "murp explorer",
+        "/",
+        "A trained run: search, predictions, neighbours, projections and figures. Every answer is JSON; "
         "HEAD is answered wherever GET is.",
-        docs_url=None,  # their scripts would come from elsewhere
-        redoc_url=None,
-        redirect_slashes=False,
     )
-    add_refusals(app, "/")
     _add_questions(app, collection)  # first, since routes are tried in order and these are asked most
     _add_lookups(app, collection)
     _add_pictures(app, collection)
@@ -80,7 +76,7 @@ def _add_lookups(app: FastAPI, collection: Collection) -> None:
 
     @app.get("/api/run", **_answers(schema.About), summary="what is shown: runs, graph, relations")
     async def about() -> Response:
-        return _json(answers.about(collection))
+        return as_json(answers.about(collection))
 
     @app.get("/api/entities", **_answers(schema.Drawn), summary="the drawn entities, in the order of their points")
     async def entities() -> Response:
@@ -91,12 +87,12 @@ def _add_lookups(app: FastAPI, collection: Collection) -> None:
         q: Annotated[str, Query(max_length=LONGEST, description="what has been typed", examples=["asi"])] = "",
         k: Count = 10,
     ) -> Response:
-        return _json(answers.search(collection, q, k))
+        return as_json(answers.search(collection, q, k))
 
     @app.get("/api/entity", **_answers(schema.Entity), summary="one entity: gloss, norm, biases, neighbours")
     async def entity(entity: Name, k: Count = 5, run: Which = 1) -> Response:
         _check_run(collection, run)
-        return _json(answers.entity(collection, run, await find(collection.entities, entity), k))
+        return as_json(answers.entity(collection, run, await find(collection.entities, entity), k))
 
     @app.get("/api/differences", **_answers(schema.Differences), summary="questions that the runs answer differently")
     async def differing() -> Response:
@@ -110,7 +106,7 @@ def _add_lookups(app: FastAPI, collection: Collection) -> None:
     async def metrics(run: Which = 1) -> Response:
         _check_run(collection, run)
         report = await asyncio.wrap_future(collection.report(run))
-        return _json(answers.metrics(collection, run, report))
+        return as_json(answers.metrics(collection, run, report))
 
 
 def _add_questions(app: FastAPI, collection: Collection) -> None:
@@ -120,7 +116,7 @@ def _add_questions(app: FastAPI, collection: Collection) -> None:
     ) -> Response:
         _check_run(collection, run)
         given, r = await _query(collection, head, relation, tail)
-        return _json(answers.predict(collection, run, given, r, k, heads=tail is not None))
+        return as_json(answers.predict(collection, run, given, r, k, heads=tail is not None))
 
     @app.get("/api/why", **_answers(schema.Why), summary="the stated facts nearest to an answer")
     async def why(
@@ -129,12 +125,12 @@ def _add_questions(app: FastAPI, collection: Collection) -> None:
         _check_run(collection, run)
         given, r = await _query(collection, head, relation, tail)
         found = await find(collection.entities, answer)
-        return _json(answers.why(collection, run, given, r, found, k, heads=tail is not None))
+        return as_json(answers.why(collection, run, given, r, found, k, heads=tail is not None))
 
     @app.get("/api/neighbours", **_answers(schema.Neighbours), summary="the entities nearest to one")
     async def neighbours(entity: Name, k: Count = 10, run: Which = 1) -> Response:
         _check_run(collection, run)
-        return _json(answers.neighbours(collection, run, await find(collection.entities, entity), k))
+        return as_json(answers.neighbours(collection, run, await find(collection.entities, entity), k))
 
 
 def _add_pictures(app: FastAPI, collection: Collection) -> None:
@@ -149,7 +145,7 @@ def _add_pictures(app: FastAPI, collection: Collection) -> None:
     ) -> Response:
         _check_run(collection, run)
         middle = None if centre is None else await find(collection.entities, centre)
-        return _json(answers.project(collection, run, middle, k, points=points))
+        return as_json(answers.project(collection, run, middle, k, points=points))
 
     @app.get("/api/question", **_answers(schema.Asked), summary="a question's answers before and after the relation")
     async def question(
@@ -164,23 +160,23 @@ def _add_pictures(app: FastAPI, collection: Collection) -> None:
     ) -> Response:
         _check_run(collection, run)
         given, r = await _query(collection, head, relation, tail)
-        return _json(answers.asked(collection, run, given, r, projection, heads=tail is not None))
+        return as_json(answers.asked(collection, run, given, r, projection, heads=tail is not None))
 
     @app.get("/api/column", **_answers(schema.Column), summary="what points are coloured or sized by")
     async def column(name: Name, run: Which = 1) -> Response:
         _check_run(collection, run)
         if name not in (known := columns.names(collection)):
             raise Refused(404, f"there is no column {name!r}.", f"There are {', '.join(known)}.")
-        return _json(await asyncio.to_thread(columns.column, collection, run, name))
+        return as_json(await asyncio.to_thread(columns.column, collection, run, name))
 
     @app.get("/api/tree", **_answers(schema.Grown), summary="the hierarchy that the embedding implies")
     async def tree(run: Which = 1) -> Response:
         _check_run(collection, run)
-        return _json(answers.grown(collection, run))
+        return as_json(answers.grown(collection, run))
 
     @app.get("/api/edges", **_answers(schema.Edges), summary="the facts of a relation as pairs of points")
     async def edges(relation: Relation) -> Response:
-        return _json(answers.edges(collection, await find(collection.relations, relation)))
+        return as_json(answers.edges(collection, await find(collection.relations, relation)))
 
 
 async def _query(collection: Collection, head: str | None, relation: str, tail: str | None) -> tuple[int, int]:
@@ -201,21 +197,13 @@ def _check_run(collection: Collection, run: int) -> None:
         raise Refused(404, f"there is no run {run}.", "Start the explorer with more: murp explore RUN RUN2 …")
 
 
-def _json(answer: Any) -> Response:
-    return Response(to_json(answer), media_type="application/json")
-
-
 def _answers(model: type[schema.Strict]) -> dict[str, Any]:
-    """What a route documents: the shape of its answer and of its refusals."""
-    return {"response_model": None, "responses": {200: {"model": model, "description": "the answer"}, **REFUSALS}}
+    return gives(model, REFUSALS)
 
 
 def create_live_app(live: Live, bound: str = "127.0.0.1") -> ASGIApp:
     """The application that shows a training while it goes on: nothing in it needs the model."""
-    app = FastAPI(
-        title="murp training", version=murp.__version__, docs_url=None, redoc_url=None, redirect_slashes=False
-    )
-    add_refusals(app, "/")
+    app = application("murp training", "/")
     _add_live(app, live)
     _add_page(app, first="live.html")
     return Guard(with_head(app), bound)
@@ -224,26 +212,26 @@ def create_live_app(live: Live, bound: str = "127.0.0.1") -> ASGIApp:
 def _add_live(app: FastAPI, live: Live) -> None:
     @app.get("/api/training", **_answers(schema.Training), summary="how a training goes: curves, and epochs to look at")
     async def training() -> Response:
-        return _json(live.about())
+        return as_json(live.about())
 
     @app.get("/api/training/points", **_answers(schema.TrainedPoints), summary="which entities its pictures show")
     async def still() -> Response:
         _check_film(live)
-        return _json(live.still())
+        return as_json(live.still())
 
     @app.get("/api/training/picture", **_answers(schema.TrainedPicture), summary="where they were after an epoch")
     async def picture(epoch: Annotated[int, Query(ge=0, le=10**9, description="one of those listed")]) -> Response:
         _check_film(live)
         if epoch not in live.film.epochs():
             raise Refused(404, f"there is no picture of epoch {epoch}.", "/api/training lists those there are.")
-        return _json(live.frame(epoch))
+        return as_json(live.frame(epoch))
 
     @app.get("/api/training/embedding", **_answers(schema.TrainedEmbedding), summary="a layout's tree, embedded")
     async def embedding(dim: Annotated[int, Query(ge=1, le=10**6, description="one of those listed")]) -> Response:
         sliders = live.film.sliders() or {"dimensions": []}
         if dim not in [one["dim"] for one in sliders["dimensions"]]:
             raise Refused(404, f"there is no embedding in {dim} dimensions.", "/api/training lists those there are.")
-        return _json(live.embedding(dim))
+        return as_json(live.embedding(dim))
 
 
 def _check_film(live: Live) -> None:

@@ -12,7 +12,6 @@ from pydantic import BaseModel
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-import murp
 from murp.serving import asking, schema
 from murp.serving.access import Rates
 from murp.serving.answering import Desk
@@ -22,8 +21,8 @@ from murp.serving.gate import Gate
 from murp.serving.limits import Limits
 from murp.serving.metrics import CONTENT_TYPE, Metrics
 from murp.shapes import Health
-from murp.web.encoding import to_json
-from murp.web.refusals import Refused, add_refusals, documented
+from murp.web.application import application, as_json, gives
+from murp.web.refusals import Refused, documented
 from murp.web.security import Guard, with_head
 
 REFUSALS = documented(
@@ -49,17 +48,13 @@ def create_app(current: Current, limits: Limits, keys: frozenset[bytes], bound: 
     Where there are keys every host name is answered: a page of another site, which a foreign name made to point here
     would let in, has none.
     """
-    app = FastAPI(
-        title="murp serve",
-        version=murp.__version__,
-        description="Questions to a trained run, in batches. Every answer but /metrics is JSON; HEAD is answered "
+    app = application(
+        "murp serve",
+        "/docs",
+        "Questions to a trained run, in batches. Every answer but /metrics is JSON; HEAD is answered "
         "wherever GET is. Names are ids or names of the run's graph.",
-        docs_url=None,  # their scripts would come from elsewhere
-        redoc_url=None,
-        redirect_slashes=False,
     )
     metrics = Metrics(frozenset({"/predict", "/score", "/relations", "/health", "/metrics", "/docs", "/openapi.json"}))
-    add_refusals(app, "/docs")
     _add_questions(app, current, limits, metrics)
     _add_state(app, current, metrics)
     _add_documentation(app, limits)
@@ -97,7 +92,7 @@ def _add_state(app: FastAPI, current: Current, metrics: Metrics) -> None:
 
     @app.get("/health", summary="what is served; needs no key", **_gives(Health))
     async def health() -> Response:
-        return _json(dataclasses.asdict(current.loaded.health(current.reloads, current.error)))
+        return as_json(dataclasses.asdict(current.loaded.health(current.reloads, current.error)))
 
     @app.get(
         "/metrics",
@@ -148,17 +143,12 @@ def _spend(rates: Rates, request: Request, questions: int) -> None:
         raise refused
 
 
-def _json(answer: Any) -> Response:
-    return Response(to_json(answer), media_type="application/json")
-
-
 def _gives(answer: type) -> dict[str, Any]:
-    """What a route documents: the shape of its answer and of its refusals."""
-    return {"response_model": None, "responses": {200: {"model": answer, "description": "the answer"}, **REFUSALS}}
+    return gives(answer, REFUSALS)
 
 
 def _takes(request: type[BaseModel], answer: type) -> dict[str, Any]:
-    """The same, and the shape of the request's body."""
+    """What a route documents that takes a body: its shape too."""
     body = {"required": True, "content": {"application/json": {"schema": _whole(request)}}}
     return {**_gives(answer), "openapi_extra": {"requestBody": body}}
 
