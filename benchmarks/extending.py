@@ -38,13 +38,10 @@ from murp.models import Model
 from murp.runs import folder
 from murp.training.progress import Silent
 
-MATRICES = {
-    "model": "rescal", "objective": "one-vs-all", "optimizer": "adagrad", "lr": 0.1, "batch_size": 1024,
-    "regularizer": "dura", "regularizer_weight": 0.03, "query_dropout": 0.1, "epochs": 80, "validate_every": 20,
-}  # fmt: skip
 TRAININGS: dict[str, dict[str, Any]] = {
     "MuRP": {"model": "murp", "lr": 50.0, "epochs": 500, "validate_every": 100},
-    "RESCAL": MATRICES,
+    "RotH with stretch": {"recipe": "wn18rr", "validate_every": 20},
+    "RESCAL": {"recipe": "fb15k-237", "validate_every": 20},
 }
 ON_A_GRAPH: dict[tuple[str, str], dict[str, Any]] = {
     ("MuRP", "FB15k-237"): {"lr": 10.0},

@@ -2,8 +2,9 @@
 
 The new rows are trained by the run's own objective, on facts about them and on *background*: facts without anything
 new, for which the new entities are the wrong answers. Without background nothing would keep the new ones away from
-questions that they do not answer. As many background questions are asked as a whole training would ask with a new
-entity among the negatives: with a share p of new entities, p times all questions, each with new negatives alone.
+questions that they do not answer. With a share p of new entities a whole training would ask p times all questions with
+a new entity among the negatives. Here it is ``MORE`` times as many, each with new negatives alone: there are fewer
+epochs to drive the new ones away.
 
 A step is the engine's own, on all rows that it reads; then every old row is put back. So the old rows have at every
 step, bit for bit, the values that they had, whatever the model, the objective and the optimizer.
@@ -34,8 +35,10 @@ from murp.training.first_guess import first_guess
 from murp.training.sampler import Sampler
 
 # Chosen on valid facts about held-out entities (benchmarks/extending.py): MuRP by SGD, RESCAL by Adagrad.
-EPOCHS = 10  # by SGD
+EPOCHS = 6  # by SGD, at least
+STEPS_BY_SGD = 120  # at least: with fewer, new rows do not arrive
 LARGE = 2048  # questions of a step by SGD, whose learning rate grows with the batch: a row moves as it did in training
+MORE = 3
 AMONG_ALL = 2  # questions of background for each new one where every entity is a candidate
 STEPS = 40  # by other optimizers, at least: their steps are as long in a small batch as in a large one
 Say = Callable[[int], None]
@@ -166,7 +169,7 @@ def _background(task: Task, growth: Growth, new: int, old: int) -> int:
         return 0
     if not task.objective.sampled:  # every question has all new entities among its candidates
         return min(old, AMONG_ALL * new)
-    return min(old, (new + old) * growth.entities // growth.graph.num_entities)
+    return min(old, MORE * (new + old) * growth.entities // growth.graph.num_entities)
 
 
 def questions(growth: Growth, *, reciprocals: bool) -> tuple[Triples, Triples]:
@@ -189,8 +192,10 @@ def _engine(task: Task, fresh: Fresh) -> Engine:
 def _pace(config: Config, asked: int, epochs: int | None) -> tuple[int, float, int]:
     """Questions of a step, learning rate, and epochs."""
     if config.parts["optimizer"] is SGD:
-        size = min(asked, max(config.batch_size, LARGE))
-        return size, config.lr * size / config.batch_size, epochs or EPOCHS
+        enough = min(LARGE, asked * EPOCHS // STEPS_BY_SGD)
+        size = min(asked, max(config.batch_size, enough))
+        least = math.ceil(STEPS_BY_SGD / math.ceil(asked / size))
+        return size, config.lr * size / config.batch_size, epochs or max(EPOCHS, least)
     size = min(asked, config.batch_size)
     steps = math.ceil(asked / size)
     return size, config.lr, epochs or math.ceil(STEPS / steps)
