@@ -207,9 +207,13 @@ def test_fused_steps_of_other_shapes(engine: str, name: str, dim: int, size: int
     )
 
 
+# Only the norms of what was transformed depend on the transformation: the other biases are tried with one.
+CHOICES = [(part, bias) for part in TRANSFORMATIONS for bias in ("both", "transformed-norm")]
+CHOICES += [("published", bias) for bias in BIASES if ("published", bias) not in CHOICES]
+
+
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("transformation", TRANSFORMATIONS)
-@pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize(("transformation", "bias"), CHOICES)
 def test_triton_knows_every_transformation_and_bias(name: str, transformation: str, bias: Bias) -> None:
     """Two triples of one relation over three entities, the first with its subject as its object."""
     turn = list(TRANSFORMATIONS).index(transformation) + BIASES.index(bias)
@@ -266,11 +270,13 @@ def test_candidates_in_several_tiles(
     assert_agrees(by_triton, lambda: scattered(name, 4, 1, 3, 1.0, 0, 1.0, parts, bias), chunk(4, 1, 1, 1, 4, 1), 0.5)
 
 
-@pytest.mark.parametrize("bias", ["both", "transformed-norm"])
 @pytest.mark.parametrize("transformation", TRANSFORMATIONS)
-def test_what_is_set_back_agrees(transformation: str, bias: Bias, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the limits drawn in to where rounding is small: points stretched, added and moved beyond them."""
-    start = scattered("murp", 4, 1, 4, 3.0, 3, 1.0, TRANSFORMATIONS[transformation], bias)
+def test_what_is_set_back_agrees(transformation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the limits drawn in to where rounding is small: points stretched, added and moved beyond them.
+
+    The bias takes the norms of such points, beside the distance that every bias has.
+    """
+    start = scattered("murp", 4, 1, 4, 3.0, 3, 1.0, TRANSFORMATIONS[transformation], "transformed-norm")
     for module in (poincare, triton_engine):
         monkeypatch.setattr(module, "set_back_radius", lambda dtype: 0.375)
         monkeypatch.setattr(module, "limit_radius", lambda dtype: 0.5)

@@ -16,7 +16,7 @@ from examples import at_most
 from murp.errors import ConfigError
 from murp.geometry import Euclidean, Geometry, Hyperboloid, PoincareBall, Product, Sphere
 
-law = settings(deadline=None, max_examples=at_most(25))
+law = settings(deadline=None, max_examples=at_most(12))
 MIXED = Product(((PoincareBall(0.5), 3), (Sphere(2.0), 4), (Euclidean(), 2), (Hyperboloid(), 3)))
 SPACES: list[tuple[Geometry, int]] = [
     (Euclidean(), 5),

@@ -45,9 +45,10 @@ def test_bits_are_the_same_fresh_and_kept_and_on_the_plainest_processor(tmp_path
     that stops. What leaves the compiler a choice would stand in its input, which no processor changes.
     """
     plain = {"NUMBA_CPU_NAME": "generic", "NUMBA_BOUNDSCHECK": "1", "MURP_NUM_THREADS": "1"}
-    cases = CASES[0], CASES[-1]  # each model and each type of number once: compiling is most of what this takes
+    # Each model in one type of number: compiling is most of what this takes, and goes with the types.
+    cases = [case for case in CASES if case.endswith("float32")]
     fresh, kept = (elsewhere(tmp_path, *cases, **plain) for _ in range(2))
-    assert fresh["compiled"] > 20
+    assert fresh["compiled"] > 15
     assert kept["compiled"] == 0
     assert fresh["loose"] == []
     assert fresh["digests"] == kept["digests"] == {case: digest(*case.split()) for case in cases}

@@ -95,10 +95,11 @@ def test_a_model_trains_with_what_suits_it(name: str, tmp_path: Path) -> None:
     assert losses[0] != losses[1]
 
 
-COMPILED = ["transe", "tucker", "conve", "roth", "atth", "murp-matrix", "hybonet", "mixed-curvature"]
+# A tiled score, batch normalisation, a ball of learned curvature. The battery shows of all that none looks at values.
+COMPILED = ["transe", "conve", "atth"]
 
 
-@pytest.mark.parametrize("name", COMPILED)  # PyTorch compiles one function eight times, no more
+@pytest.mark.parametrize("name", COMPILED)
 def test_a_step_is_one_compiled_graph_with_the_same_gradients(name: str, tmp_path: Path) -> None:
     """No break in the graph, and what batch normalisation keeps moves in it too."""
     draw = torch.Generator().manual_seed(0)

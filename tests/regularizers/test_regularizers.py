@@ -109,6 +109,10 @@ def test_a_weight_of_nothing_is_refused(name: str) -> None:
         Config(regularizer=name, regularizer_weight=0.0)
 
 
+def test_relations_count_with_n3_and_with_l2_where_that_is_asked() -> None:
+    assert (L2().regularize_relations, N3().regularize_relations) == (False, True)
+
+
 def test_n3_takes_the_moduli_of_complex_numbers() -> None:
     model = model_of(Moduli)
     entity, factor = model.parameters["entity"].tolist(), model.parameters["factor"].tolist()

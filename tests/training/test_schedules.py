@@ -100,15 +100,18 @@ def test_plateau_divides_after_three_validations_that_are_no_better(
     assert rates(tmp_path / "run") == pytest.approx([0.01] * 4 + [0.001] * 4 + [1e-4] * 3 + [1e-5])
 
 
-@pytest.mark.parametrize("stop", [2, 4, 6])
 def test_resuming_amid_a_plateau_keeps_the_reduced_rate(
-    stop: int, small_tree: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small_tree: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Stopped in the warm-up, before the rate is reduced, and after."""
     validations(monkeypatch, 0.5, 0.4)
     chosen = {**QUICK, "lr_schedule": "plateau", "epochs": 8, "warmup": 2}
     murp.train(small_tree, out=tmp_path / "whole", **chosen)
     with pytest.raises(Interrupted):
-        murp.train(small_tree, out=tmp_path / "parts", progress=StopAt(stop), **chosen)
+        murp.train(small_tree, out=tmp_path / "parts", progress=StopAt(2), **chosen)
+    for _ in range(2):
+        with pytest.raises(Interrupted):
+            murp.resume(tmp_path / "parts", progress=StopAt(2))
     murp.resume(tmp_path / "parts")
     assert rates(tmp_path / "parts") == rates(tmp_path / "whole")
     assert rates(tmp_path / "whole")[4:] == pytest.approx([0.001] * 3 + [1e-4])

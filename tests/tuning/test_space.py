@@ -39,6 +39,15 @@ def test_settings_declare_what_is_searched() -> None:
     assert "regularizer_weight" in adam
 
 
+@pytest.mark.parametrize("kind", [kind for kind in registry.KINDS if kind != "model"])
+def test_the_default_of_every_part_is_within_what_is_searched(kind: str) -> None:
+    for part in (registry.find(kind, name) for name in registry.KINDS[kind]):
+        for name, one in part.settings.items():
+            if isinstance(one.search, Span):
+                assert one.search.low <= one.default <= one.search.high, (part, name)
+                assert one.checked(one.kind(one.search.low)) < one.checked(one.kind(one.search.high)), (part, name)
+
+
 @pytest.mark.parametrize("model", registry.MODELS)
 def test_the_defaults_of_every_model_are_within_and_its_ends_are_legal(model: str) -> None:
     if model in ("poincare", "lorentz"):

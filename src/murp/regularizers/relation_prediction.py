@@ -11,6 +11,7 @@ from murp import registry
 from murp.errors import ConfigError
 from murp.models.model import Model, Rows
 from murp.regularizers.regularizer import Batch, Weighted
+from murp.settings import Span, again
 
 
 class RelationPrediction(Weighted):
@@ -24,7 +25,7 @@ class RelationPrediction(Weighted):
     """
 
     reads_relations = True
-    regularizer_weight = 1.0
+    regularizer_weight = again(1.0, search=Span(0.05, 4, log=True))
 
     @classmethod
     def refuse(cls, config: Any) -> None:
