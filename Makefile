@@ -103,6 +103,7 @@ figures: .venv/tools
 	$(BIN)/python tools/reliability_page.py
 	$(BIN)/python tools/field_page.py
 	$(BIN)/python tools/recipe_results.py
+	$(BIN)/python tools/scale_plan.py
 	$(BIN)/python tools/guides.py
 	$(BIN)/murp paper report
 
