@@ -25,7 +25,7 @@ class RelationPrediction(Weighted):
     """
 
     reads_relations = True
-    regularizer_weight = again(1.0, search=Span(0.05, 4, log=True))
+    regularizer_weight: float = again(1.0, search=Span(0.05, 4, log=True))
 
     @classmethod
     def refuse(cls, config: Any) -> None:
