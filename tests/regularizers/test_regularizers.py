@@ -109,8 +109,9 @@ def test_a_weight_of_nothing_is_refused(name: str) -> None:
         Config(regularizer=name, regularizer_weight=0.0)
 
 
-def test_relations_count_with_n3_and_with_l2_where_that_is_asked() -> None:
+def test_the_defaults_of_weights_and_whether_relations_count() -> None:
     assert (L2().regularize_relations, N3().regularize_relations) == (False, True)
+    assert (L2().regularizer_weight, RelationPrediction().regularizer_weight) == (0.01, 1.0)
 
 
 def test_n3_takes_the_moduli_of_complex_numbers() -> None:
