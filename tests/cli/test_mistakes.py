@@ -165,11 +165,6 @@ def test_a_working_folder_that_was_removed_is_told(tmp_path: Path, capsys: pytes
     assert capsys.readouterr().err.startswith("murp: the folder you are in was removed. ")
 
 
-def test_closed_output_is_no_error() -> None:
-    closed = subprocess.run(f"{shlex.quote(sys.executable)} -m murp data list >&-", shell=True, capture_output=True)
-    assert (closed.returncode, closed.stderr) == (0, b"")
-
-
 def test_a_fault_of_ours_is_not_taken_for_one_of_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise OSError("not from standard output")
