@@ -100,6 +100,23 @@ RECIPES: dict[str, Recipe] = {
             "field/wn18rr-best-d200-seed*.json",
         ),
     ),
+    "fb15k-237-hyperbolic": Recipe(
+        "dense graphs on the hyperboloid: a Lorentz map a relation, every entity as a candidate, dropout, Adam",
+        {
+            "model": "hybonet",
+            "objective": "one-vs-all",
+            "label_smoothing": 0.1,
+            "optimizer": "adam",
+            "lr": 0.002,
+            "lr_schedule": "linear",
+            "epochs": 120,
+            "batch_size": 1024,
+            "regularizer": "l2",
+            "regularizer_weight": 0.01,
+            "input_dropout": 0.5,
+        },
+        ("field/fb15k-237-hybonet-d40-seed*.json",),
+    ),
 }
 DECIDED = ("wn18rr", "fb15k-237")  # those that auto takes
 # A graph of fewer facts an entity is sparse: WN18RR and NELL-995-h100 have 2, FB15k-237 has 19 and UMLS 39.
