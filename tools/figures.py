@@ -20,6 +20,7 @@ from typing import Any
 import origins
 from murp.paper.evidence import METRICS, decimals
 from murp.paper.experiments import published
+from murp.recipes import RECIPES, results
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -118,7 +119,24 @@ def store_quickstart(path: str) -> None:
     draw(run, head="asia.n.01", relation="has_part", path=ROOT / "docs" / "asia.png")
 
 
-BLOCKS = {"wn18rr": wn18rr, "cpu": cpu, "quickstart": quickstart}
+def recipes() -> str:
+    """What the named recipes reached, the paper's own apart."""
+    lines = ["| recipe | model | dataset | d | MRR | seeds |", "|---|---|---|---|---|---|"]
+    found = [(name, one) for name in RECIPES if name != "paper" for one in results(name)]
+    for name, one in found:
+        more = "".join(f" --{key.replace('_', '-')} {value}" for key, value in one.with_settings.items())
+        spread = f" ± {decimals(one.deviation)}" if one.deviation is not None else ""
+        cells = [f"`--recipe {name}{more}`", RECIPES[name].settings["model"], one.data, str(one.dim)]
+        lines.append(f"| {' | '.join([*cells, decimals(one.mrr) + spread, str(one.seeds)])} |")
+    folder = ROOT / "results" / "field"
+    files = [ROOT / file for _, one in found for file in one.files]
+    made = dict.fromkeys(origins.said(json.loads(file.read_text(encoding="utf-8")), folder) for file in files)
+    protocols = " and ".join(dict.fromkeys(f"`{one.protocol}`" for _, one in found))
+    lines += ["", f"MRR on test, protocol {protocols}, checkpoint chosen by MRR on valid ({'; '.join(made)})."]
+    return "\n".join(lines)
+
+
+BLOCKS = {"wn18rr": wn18rr, "recipes": recipes, "cpu": cpu, "quickstart": quickstart}
 
 
 def filled(page: str) -> str:
