@@ -233,6 +233,8 @@ def reading() -> list[str]:
     for name, load in formats.items():
         what = f"{settings['triples_of_formats']:,} triples as {name}"
         rows.append([what, spread(load["seconds"]), f"{load['peak_bytes'] / 2**30:.2f} GiB"])
+        if "seconds_of_pyoxigraph_alone" in load:
+            rows.append([f"{what}, pyoxigraph alone", spread(load["seconds_of_pyoxigraph_alone"]), ""])
     return ["## Reading", note, table(["", "seconds", "peak memory"], rows), machine(stored)]
 
 
