@@ -257,7 +257,7 @@ def _frame(part: dict[str, Any]) -> list[str]:
 
 def frames() -> list[str]:
     """The explorer's disk in motion."""
-    stored = result("explorer_frames")
+    stored, many = result("explorer_frames"), result("explorer_million")
     if stored is None:
         return []
     settings, figures = stored["settings"], stored["figures"]["frame_ms"]
@@ -278,4 +278,98 @@ def frames() -> list[str]:
         note += f" The first view is there after {min(first.values()):.1f} to {max(first.values()):.1f} s."
     head = ["", "", "frames", "a frame, median", "95 of 100", "of the median, the page's script"]
     head += ["processor time of the page's thread", "of the rest of the browser"]
-    return ["## The explorer's disk in motion", note, table(head, rows), machine(stored)]
+    parts = ["## The explorer's disk in motion", note, table(head, rows), machine(stored)]
+    if many is not None:
+        rows = [
+            [case, motion, str(part["frames"]), *_frame(part)]
+            for case, motions in many["figures"]["frame_ms"].items()
+            for motion, part in motions.items()
+        ]
+        first = many["figures"]["first_view_s"].values()
+        parts += [
+            f"The same with {many['settings']['points']:,} points; the first view is there after {min(first):.1f} to "
+            f"{max(first):.1f} s.",
+            table(head, rows),
+            machine(many),
+        ]
+    return parts
+
+
+def watching() -> list[str]:
+    """What it costs a training to be shown in a browser."""
+    stored = result("explorer_watched")
+    if stored is None:
+        return []
+    settings, figures = stored["settings"], stored["figures"]
+    rows = [[name, spread(values)] for name, values in figures["processor_seconds"].items()]
+    begun, ended = figures["memory_mb"]
+    note = (
+        f"MuRP d={settings['dim']} on {settings['data']}, {settings['epochs']} epochs, with and without `--explore`, "
+        f"in turns, trained to the same bits. Watched takes {times(figures['watched_over_plain'])} times the processor "
+        f"time. The process has {begun:,.0f} MiB at a quarter of the way and {ended:,.0f} MiB at the end."
+    )
+    return ["## A training that is watched", note, table(["", "processor seconds"], rows), machine(stored)]
+
+
+def serving() -> list[str]:
+    """`murp serve` under load."""
+    stored = result("serve_load")
+    if stored is None:
+        return []
+    kinds = {
+        "paced": "one question a request",
+        "replaced": "the same, while the run is replaced",
+        "batches": "a hundred questions a request, as fast as they are answered",
+    }
+    rows = [
+        [
+            words,
+            f"{(found := stored['figures'][kind])['requests']:,}",
+            str(found["errors"]),
+            f"{found.get('questions_per_second', found['per_second']):,.0f}",
+            *(time(found["wait_ms"][key] / 1e3) for key in ("median", "p99", "most")),
+        ]
+        for kind, words in kinds.items()
+    ]
+    memory = stored["figures"]["paced"]["memory_mib"]
+    note = (
+        "Random questions, no two the same, over several connections; the server and who asks share the machine. "
+        f"In the first minute the server's memory goes from {memory['before']:,.0f} to {memory['after']:,.0f} MiB."
+    )
+    head = ["", "requests", "errors", "questions a second", "wait, median", "99 of 100", "longest"]
+    return ["## Questions over HTTP", note, table(head, rows), machine(stored)]
+
+
+def ranks() -> list[str]:
+    """Many processes on one machine against one."""
+    stored = result("distributed_cpu")
+    if stored is None:
+        return []
+    settings, figures = stored["settings"], stored["figures"]
+    words = {
+        "plain": "one process, two threads",
+        "1": "1 rank, 4 slices",
+        "2": "2 ranks, 4 slices",
+        "4": "4 ranks, 4 slices",
+        "2 of 2": "2 ranks, 2 slices",
+    }
+    rows = [
+        [
+            text,
+            spread(figures[case]["seconds_a_step"]),
+            spread(figures[case]["work_a_step_of_a_rank"]),
+            f"{figures[case]['bytes_a_step'] / 1e6:,.1f} MB",
+            f"{figures[case]['bytes_a_step_computed'] / 1e6:,.1f} MB",
+        ]
+        for case, text in words.items()
+    ]
+    same = figures["compared"]["losses and MRR of 1, 2 and 4 ranks bit for bit"]
+    note = (
+        f"{settings['model']} d={settings['dim']} on {settings['data']}, batch {settings['batch_size']:,}, "
+        f"{settings['negatives']} negatives, gloo on one machine. Losses and MRR of 1, 2 and 4 ranks are "
+        f"{'the same bit for bit' if same else 'NOT the same'}. Work is processor time of a rank, in user and system; "
+        "the kernel's copies between the processes are part of it. A slice of so large a batch names nearly every "
+        "entity of this graph, so that each rank fetches nearly the whole table in every step."
+    )
+    head = ["", "a step", "work of a rank", "bytes a step", "bytes computed"]
+    return ["## Many processes", note, table(head, rows), machine(stored)]

@@ -24,10 +24,13 @@ from benchmark_uses import (
     many_entities,
     neighbours,
     pictures,
+    ranks,
     reading,
+    serving,
     start_up,
     tables_of_a_gpu,
     time_to_quality,
+    watching,
 )
 from murp.paper.contents import contents
 
@@ -66,6 +69,9 @@ SECTIONS = (
     reading,
     pictures,
     frames,
+    watching,
+    serving,
+    ranks,
     references,
 )
 
