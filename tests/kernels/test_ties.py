@@ -18,7 +18,7 @@ from murp.prediction import numba_scores
 
 @pytest.mark.parametrize("path", PATHS)
 def test_equal_entities_tie(path: str) -> None:
-    for shape in drawn_shapes(1, at_most(12 if path == "triton" else 40)):
+    for shape in drawn_shapes(path, 1, at_most(12 if path == "triton" else 40)):
         check_shape(path, shape)
 
 
