@@ -1,0 +1,115 @@
+"""The sections of docs/benchmarks.md on what is weighed against quality: hierarchies, new entities, searches, scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmark_results import machine, result, results, table, time, times
+
+
+def hierarchies() -> list[str]:
+    """Poincaré and Lorentz embeddings of WordNet's nouns: reconstruction, and pairs a second beside gensim's."""
+    rows, machines, what = [], [], ""
+    for _, stored in results("hierarchy_*"):
+        for case, found in stored["figures"]["reconstruction"].items():
+            theirs = found["published"] or ("–", "–")
+            first = found["untrained"]
+            values = [f"{found['map']:.3f}", f"{found['mean_rank']:.2f}", *map(str, reversed(theirs))]
+            rows.append([case, *values, f"{first['map']:.3f}", f"{first['mean_rank']:.2f}", time(found["seconds"])])
+        machines.append(machine(stored))
+        what = f"{stored['figures']['nodes']:,} nouns, {stored['figures']['pairs']:,} pairs of the closure."
+    speed = result("cpu_hierarchy")
+    parts = []
+    if rows:
+        note = (
+            f"{what} For each noun all others are ranked by distance, its ancestors against the rest; mean rank and "
+            "MAP (mean average precision) as in Nickel and Kiela 2017, table 1, whose values are beside ours. "
+            "Training begins with points in the sectors of the tree; their values stand there as well."
+        )
+        head = ["", "MAP", "mean rank", "published MAP", "published mean rank", "MAP before training"]
+        parts += [note, table([*head, "mean rank before training", "training"], rows), *sorted(set(machines))]
+    if speed is not None:
+        pairs = [
+            [case, f"{one['murp']['median']:,.0f}", f"{one['gensim']['median']:,.0f}", times(one["times gensim"])]
+            for case, one in speed["figures"]["pairs a second"].items()
+        ]
+        note = f"Pairs a second with {speed['settings']['negatives of the speed']} negatives, murp and gensim in turns."
+        parts += [note, table(["", "murp", "gensim's PoincareModel", "times"], pairs), machine(speed)]
+    return ["## Embeddings of one hierarchy", *parts] if parts else []
+
+
+def extensions() -> list[str]:
+    """`murp extend` against a whole training."""
+    stored = result("gpu_extending")
+    if stored is None:
+        return []
+    rows = [_extension(one) for one in stored["figures"]]
+    note = (
+        "Of the entities 5 % were held out. A run that was trained without them and extended by their facts of train "
+        "is compared with a run that was trained on everything, on the facts of test about these entities (MRR, "
+        "protocol `standard`). Seconds of the extension are those of placing the new entities. On the processor a "
+        "whole training is an epoch's time times the epochs."
+    )
+    head = ["", "extended, MRR", "whole training, MRR", "share", "extension", "whole training", "share of the time"]
+    head += ["share of the time on a processor"]
+    return ["## New entities in a trained run", note, table(head, rows), machine(stored)]
+
+
+def _extension(one: dict[str, Any]) -> list[str]:
+    ours, theirs = (one["mrr"][name]["new entities"]["test"] for name in ("extended", "whole training"))
+    seconds = one["seconds"]
+    row = [f"{one['model']}, {one['data']}", f"{ours:.3f}", f"{theirs:.3f}", f"{one['share_of_mrr']:.1%}"]
+    row += [time(seconds["extension"]), time(seconds["whole training"]), f"{one['share_of_seconds']:.2%}"]
+    there = one.get("share_of_seconds_on_the_processor")
+    return [*row, "–" if there is None else f"{there:.2%}"]
+
+
+def searches() -> list[str]:
+    """`murp tune` against a grid in the same wall time."""
+    rows, machines = [], []
+    for _, stored in results("tuning_*"):
+        figures, settings = stored["figures"], stored["settings"]
+        rows.append(
+            [
+                settings["data"],
+                f"{figures['default']['mrr']:.4f}",
+                f"{figures['grid']['mrr']:.4f} ({figures['grid']['runs']} runs, {time(figures['seconds']['grid'])})",
+                f"{figures['tune']['mrr']:.4f} ({sum(figures['tune']['trials'].values())} trials, "
+                f"{time(figures['seconds']['tune'])})",
+            ]
+        )
+        machines.append(machine(stored))
+    if not rows:
+        return []
+    note = (
+        "MRR on valid, protocol `standard`, of one run with the defaults, of the best run of a grid (`murp sweep`) and "
+        "of the best trial of `murp tune`, which had as long as the grid took."
+    )
+    return ["## Tuning against a grid", note, table(["", "defaults", "grid", "murp tune"], rows), *machines]
+
+
+def large_graphs() -> list[str]:
+    """A hundred million facts: read, searched, and a whole run."""
+    parts = []
+    if stored := result("scale_reading"):
+        coding, settings = stored["figures"]["coding"], stored["settings"]
+        parts.append(
+            f"{settings['facts']:,} facts about {settings['entities']:,} entities are read, numbered and split in "
+            f"{time(coding['seconds'])}, with {coding['peak_bytes'] / 2**30:.2f} GiB of memory at most. The graph "
+            f"opens in {time(stored['figures']['opening']['seconds'])} afterwards. {machine(stored)}"
+        )
+    if stored := result("scale_finding"):
+        exact, quick = stored["figures"]["exact"], stored["figures"]["approximate"]
+        parts.append(
+            f"The best ten of {stored['settings']['entities']:,} entities, d={stored['settings']['d']}: "
+            f"{time(exact['ms'] / 1e3)} a question in batches of {exact['questions']}, exactly; "
+            f"{time(quick['ms'] / 1e3)} by the index, with a recall of {quick['recall']:.3f}. {machine(stored)}"
+        )
+    if stored := result("gpu_scale_whole"):
+        figures = stored["figures"]
+        taken = ", ".join(f"{name} {time(seconds)}" for name, seconds in figures["seconds"].items())
+        parts.append(
+            f"A whole run on one GPU, {figures['graph']['train']:,} facts of train, one epoch: "
+            f"{time(figures['seconds_without_reading'])} without reading ({taken}). {machine(stored)}"
+        )
+    return ["## Hundreds of millions of facts", *parts] if parts else []
