@@ -422,7 +422,7 @@ WHY = (
     (
         "one hierarchy",
         ("cpu_hierarchy",),
-        "gensim is what people use for these embeddings. It runs on one core, so half of the bar is its second core.",
+        "gensim is what people use for these embeddings. It runs on one core; ours has two.",
     ),
     (
         "new entities",
