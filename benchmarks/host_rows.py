@@ -26,8 +26,8 @@ EACH = 16  # rows that a program of the kernel reads
 LAUNCHES = 64  # each with rows of its own, timed as one graph
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def gather(table, rows, out, dim: tl.constexpr, width: tl.constexpr, each: tl.constexpr):  # type: ignore[no-untyped-def]
+@triton.jit
+def gather(table, rows, out, dim: tl.constexpr, width: tl.constexpr, each: tl.constexpr):
     """Copy ``each`` rows to ``out``; ``width``: ``dim``, rounded up to a power of two."""
     place = tl.program_id(0) * each + tl.arange(0, each)
     row = tl.load(rows + place)

@@ -15,6 +15,7 @@ import benchmark_results as stored
 import origins
 from benchmark_bars import bars, headline
 from benchmark_plot import plot, step_times
+from benchmark_scale import rows_by_table_size, whole_run_at_scale
 from benchmark_training import cpu_steps, gpu_runs, gpu_steps, references, sweeps
 from benchmark_uses import (
     any_model,
@@ -65,6 +66,8 @@ SECTIONS = (
     neighbours,
     many_entities,
     tables_of_a_gpu,
+    rows_by_table_size,
+    whole_run_at_scale,
     start_up,
     reading,
     pictures,
