@@ -1,6 +1,7 @@
 """Tables that fill a GPU, tables in host memory, and a whole run at scale.
 
     python benchmarks/gpu_scale.py --out results/gpu_scale.json
+    python benchmarks/gpu_scale.py --rows --out results/gpu_scale_rows.json
     python benchmarks/gpu_scale.py --read FOLDER
     python benchmarks/gpu_scale.py --whole FOLDER --out results/gpu_scale_whole.json
 
@@ -10,17 +11,22 @@ GPU. All tables are there at once and take turns. Tables are filled on the GPU, 
 generator would take minutes. Of each case: seconds a step and how many of them are the gradient kernel's, peak memory
 on the GPU, and the bytes that cross the bus beside what the bus copies in a second.
 
+``--rows`` reads random rows alone, by how much memory they are spread over (benchmarks/host_rows.py): why a table in
+host memory is slow when it is large. It needs 34 GB of host memory, and less than a minute.
+
 ``--read`` generates the graph of benchmarks/scale_reading.py (10 million entities, 100 million facts of a known
-hierarchy) into FOLDER and codes it; what is there already is kept. ``--whole`` takes it from there (and reads it first
-where it is not): opened, trained for one epoch by murp.train, evaluated under protocol sampled; seconds of each part.
+hierarchy) into FOLDER and codes it; what is there already is kept, and what was stopped goes on. ``--whole`` takes it
+from there, and reads it first where it is not (benchmarks/scale_whole.py): opened, trained for one epoch, evaluated
+under protocol sampled, and whether the hierarchy was learned; seconds of each part. Both say how far they are, and
+``--out`` has what there is after each part. ``--facts 1000000 --entities 100000 --device cpu`` is a smaller one.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,18 +35,17 @@ from typing import Any
 
 import torch
 
-import murp
-import scale_reading
-from gpu import Clock
 from measure import Works, finish, in_turns, parser, ratio, result, seconds, spread, store
 from murp import models
 from murp.engines import Chunk
-from murp.graph import KnowledgeGraph
-from murp.graph.sources import code_source
+from murp.files import write_text
 from murp.models import MultiRelational
 from murp.models.host_memory import room
+from scale_whole import read, whole
 
 RELATIONS, BATCH, NEGATIVES, LR, SCALE = 22, 128, 50, 50.0, 1e-3
+DIM = 40  # of the rows that are read alone: 160 bytes
+SPANS = (65_536, 6_250_000, 25_000_000, 100_000_000, 200_000_000)  # 10 MB, 1 GB, 4 GB, 16 GB and 32 GB of them
 BLOCK = 2**18  # rows that are filled at a time
 LAUNCHES = 256  # of the gradient kernel, timed as one graph
 BUS = 2**30  # bytes that are copied to see how fast the bus is
@@ -79,9 +84,10 @@ class Size:
     facts: int = 100_000_000
     entities: int = 10_000_000
     candidates: int = 500
+    spans: tuple[int, ...] = SPANS
 
 
-TOY = Size(torch.device("cpu"), TOYS, 1, 1, 1, 1, 2_000, 300, 5)
+TOY = Size(torch.device("cpu"), TOYS, 1, 1, 1, 1, 2_000, 300, 5, (20, 40, 60))
 
 
 def filled(case: Case, device: torch.device) -> MultiRelational:
@@ -206,74 +212,49 @@ def peak(device: torch.device, before: int) -> int | None:
     return torch.cuda.max_memory_allocated() - before if device.type == "cuda" else None
 
 
-def read(place: Path, size: Size) -> dict[str, float]:
-    """Generate the graph into ``place`` and code it; seconds of what was not there already."""
-    facts, coded, took = place / "facts", place / "graph", {}
-    if not facts.exists() and not coded.exists():
-        part = place / "facts.part"
-        place.mkdir(parents=True, exist_ok=True)
-        took["generating"] = seconds(lambda: scale_reading.write(part, size.facts, size.entities, 16))
-        part.rename(facts)
-    if not coded.exists():
-        took["reading"] = seconds(lambda: code_source(str(facts), coded))
-    return took
+def rows(size: Size, keep: Callable[[Any], None]) -> Any:
+    """Random rows by the size of their table; ``keep`` is handed what there is after each place."""
+    from host_rows import by_place
 
+    settings = {"dim": DIM, "batch_size": size.batch, "negatives": size.negatives}
 
-def whole(place: Path, size: Size) -> dict[str, Any]:
-    """Open, train for an epoch, evaluate."""
-    took: dict[str, float] = read(place, size)
+    def told(figures: dict[str, Any]) -> Any:
+        return result("random rows, read by how large their table is and where it lies", settings, figures, size.device)
 
-    def clocked(name: str, work: Callable[[], Any]) -> Any:
-        began = time.perf_counter()
-        found = work()
-        finish(size.device)
-        took[name] = time.perf_counter() - began
-        print(f"{name}: {took[name]:.1f} s", file=sys.stderr, flush=True)
-        return found
-
-    graph = clocked("opening", lambda: KnowledgeGraph.load(place / "graph"))
-    settings: dict[str, Any] = {"model": "murp", "dim": 40, "batch_size": BATCH, "negatives": NEGATIVES, "lr": LR}
-    settings |= {"epochs": 1, "validate_every": 0, "device": size.device.type, "seed": 0}
-    allocated(size.device)
-    clock = Clock()
-    with tempfile.TemporaryDirectory(dir=place) as scratch:
-        out = Path(scratch) / "run"
-        run = clocked("training", lambda: murp.train(graph, out=out, progress=clock, **settings))
-        took["training, steps alone"] = clock.total
-        most = peak(size.device, 0)
-        report = clocked("evaluating", lambda: run.evaluate("test", "sampled", candidates=size.candidates))
-        loss = run.metrics()[-1]["loss"]
-    figures = {
-        "graph": graph.counts(),
-        "seconds": took,
-        "seconds_without_reading": took["opening"] + took["training"] + took["evaluating"],
-        "steps": clock.steps,
-        "microseconds_a_step": clock.total / clock.steps * 1e6,
-        "loss": loss,
-        "peak_bytes_on_the_device": most,
-        "test": {name: value for name, value in report.to_dict().items() if not name.startswith("by_")},
-    }
-    return result("a whole run at scale: one epoch, then protocol sampled", settings, figures, size.device)
+    count = size.batch * (2 + size.negatives)
+    return told(by_place(size.spans, DIM, count, size.repeats, size.device, lambda found: keep(told(found))))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parser(__doc__)
-    options.add_argument("--read", type=Path, metavar="FOLDER", help="only generate the graph there and code it")
-    options.add_argument("--whole", type=Path, metavar="FOLDER", help="a whole run on the graph there")
+    one = options.add_mutually_exclusive_group()
+    one.add_argument("--rows", action="store_true", help="only random rows by the size of their table")
+    one.add_argument("--read", type=Path, metavar="FOLDER", help="only generate the graph there and code it")
+    one.add_argument("--whole", type=Path, metavar="FOLDER", help="a whole run on the graph there")
     options.add_argument("--facts", type=int, default=Size.facts)
     options.add_argument("--entities", type=int, default=Size.entities)
+    options.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="of a whole run")
     chosen = options.parse_args(arguments)
     if chosen.quick:
         os.environ.setdefault("TRITON_INTERPRET", "1")
-    elif not (torch.cuda.is_available() or chosen.read):
+    elif not (torch.cuda.is_available() or chosen.read or (chosen.whole and chosen.device == "cpu")):
         print("PyTorch sees no CUDA device here: nothing to measure (--quick runs toys on the CPU).", file=sys.stderr)
         return 1
-    size = Size(torch.device("cuda"), facts=chosen.facts, entities=chosen.entities)
+    size = Size(torch.device(chosen.device), facts=chosen.facts, entities=chosen.entities)
     size = TOY if chosen.quick else size
+
+    def keep(values: Any) -> None:
+        if chosen.out is not None:
+            chosen.out.parent.mkdir(parents=True, exist_ok=True)
+            write_text(chosen.out, json.dumps(values, indent=1) + "\n")
+
     if chosen.read:
-        print(read(chosen.read, size))
+        print(read(chosen.read, size.facts, size.entities))
     elif chosen.whole:
-        store(whole(chosen.whole, size), chosen.out)
+        shape = size.facts, size.entities, size.candidates
+        store(whole(chosen.whole, *shape, size.device, keep, toy=chosen.quick), chosen.out)
+    elif chosen.rows:
+        store(rows(size, keep), chosen.out)
     else:
         store(step(size), chosen.out)
     return 0

@@ -17,7 +17,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -112,8 +112,8 @@ def _names(numbers: np.ndarray[Any, np.dtype[np.int64]]) -> pa.Array:
     return pa.compute.binary_join_element_wise(pa.scalar("Q"), digits, pa.scalar(""))
 
 
-def write(path: Path, facts: int, entities: int, files: int) -> None:
-    """The facts as Parquet files in a folder, or as one tab-separated file."""
+def write(path: Path, facts: int, entities: int, files: int, say: Callable[[str], None] = lambda line: None) -> None:
+    """The facts as Parquet files in a folder, or as one tab-separated file; ``say`` hears of every new file."""
     if path.suffix == ".tsv":
         with path.open("wb") as stream:
             form = pacsv.WriteOptions(include_header=False, delimiter="\t", quoting_style="none")
@@ -129,6 +129,7 @@ def write(path: Path, facts: int, entities: int, files: int) -> None:
             part = table.slice(begin, each)
             number = min(files - 1, (done + begin) // each)
             if number not in writers:
+                say(f"{done + begin:,} of {facts:,} facts generated")
                 writers[number] = pq.ParquetWriter(path / f"part-{number:05d}.parquet", table.schema)
             writers[number].write_table(part)
         done += len(table)

@@ -242,7 +242,7 @@ BARS = (
         "s",
     ),
     Bar(
-        "a whole run on 100 million facts: one epoch and its evaluation, reading apart",
+        "a whole run on 10 million entities and 100 million facts, one epoch, reading apart",
         "gpu_scale_whole",
         _of("seconds_without_reading"),
         600,
@@ -405,7 +405,8 @@ WHY = (
         ("gpu_many_entities", "cpu_many_entities", "gpu_scale", "gpu_scale_whole", "scale_reading", "scale_finding"),
         "A step reads only the rows of its batch. Ten million entities may cost cache misses, but not more work. On a "
         "GPU the memory may hold the parameters and as much again; on a CPU hardly more than the parameters. Rows in "
-        "host memory cross the bus once there and once back, which takes 40 µs at its full speed.",
+        "host memory cross the bus once there and once back, which takes 40 µs at its full speed. A whole run at scale "
+        "should take minutes, so that settings can be tried on it.",
     ),
     (
         "a step on the CPU",

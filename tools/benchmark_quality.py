@@ -1,4 +1,4 @@
-"""The sections of docs/benchmarks.md on what is weighed against quality: hierarchies, new entities, searches, scale."""
+"""The sections of docs/benchmarks.md on what is weighed against quality: hierarchies, new entities, searches."""
 
 from __future__ import annotations
 
@@ -86,30 +86,3 @@ def searches() -> list[str]:
         "of the best trial of `murp tune`, which had as long as the grid took."
     )
     return ["## Tuning against a grid", note, table(["", "defaults", "grid", "murp tune"], rows), *machines]
-
-
-def large_graphs() -> list[str]:
-    """A hundred million facts: read, searched, and a whole run."""
-    parts = []
-    if stored := result("scale_reading"):
-        coding, settings = stored["figures"]["coding"], stored["settings"]
-        parts.append(
-            f"{settings['facts']:,} facts about {settings['entities']:,} entities are read, numbered and split in "
-            f"{time(coding['seconds'])}, with {coding['peak_bytes'] / 2**30:.2f} GiB of memory at most. The graph "
-            f"opens in {time(stored['figures']['opening']['seconds'])} afterwards. {machine(stored)}"
-        )
-    if stored := result("scale_finding"):
-        exact, quick = stored["figures"]["exact"], stored["figures"]["approximate"]
-        parts.append(
-            f"The best ten of {stored['settings']['entities']:,} entities, d={stored['settings']['d']}: "
-            f"{time(exact['ms'] / 1e3)} a question in batches of {exact['questions']}, exactly; "
-            f"{time(quick['ms'] / 1e3)} by the index, with a recall of {quick['recall']:.3f}. {machine(stored)}"
-        )
-    if stored := result("gpu_scale_whole"):
-        figures = stored["figures"]
-        taken = ", ".join(f"{name} {time(seconds)}" for name, seconds in figures["seconds"].items())
-        parts.append(
-            f"A whole run on one GPU, {figures['graph']['train']:,} facts of train, one epoch: "
-            f"{time(figures['seconds_without_reading'])} without reading ({taken}). {machine(stored)}"
-        )
-    return ["## Hundreds of millions of facts", *parts] if parts else []

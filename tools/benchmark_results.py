@@ -53,6 +53,12 @@ def time(seconds: float) -> str:
     return f"{shown / (size or 1e-6):#.3g} {unit}".replace(". ", " ")
 
 
+def size(count: float) -> str:
+    """Bytes with their unit."""
+    unit, scale = next((unit, scale) for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 0)) if count >= scale)
+    return f"{count / (scale or 1e3):.3g} {unit}"
+
+
 def spread(values: Result) -> str:
     """The median, least and most in brackets; what was measured once says so."""
     if values.get("repeats") == 1:

@@ -15,7 +15,8 @@ import benchmark_results as stored
 import origins
 from benchmark_bars import bars, headline
 from benchmark_plot import plot, step_times
-from benchmark_quality import extensions, hierarchies, large_graphs, searches
+from benchmark_quality import extensions, hierarchies, searches
+from benchmark_scale import large_graphs, rows_by_table_size, whole_run_at_scale
 from benchmark_training import cpu_steps, gpu_runs, gpu_steps, references, sweeps
 from benchmark_uses import (
     any_model,
@@ -66,6 +67,8 @@ SECTIONS = (
     neighbours,
     many_entities,
     tables_of_a_gpu,
+    rows_by_table_size,
+    whole_run_at_scale,
     large_graphs,
     hierarchies,
     extensions,

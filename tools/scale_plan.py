@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import benchmark_results as stored
-from benchmark_results import table, time
+from benchmark_results import size, table, time
 from murp import models
 from murp.config import Config
 from murp.distributed.plan import SPARSE
@@ -195,12 +195,6 @@ def epochs_table() -> str:
     ]  # fmt: skip
     rows += [[*published, "", "published, measured"] for published in PUBLISHED]
     return table(["graph", "what", "on", "an epoch", "GPU-hours an epoch", "bound by"], rows)
-
-
-def size(count: float) -> str:
-    """Bytes with their unit."""
-    unit, scale = next((unit, scale) for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 0)) if count >= scale)
-    return f"{count / (scale or 1e3):.3g} {unit}"
 
 
 def errors() -> list[str]:

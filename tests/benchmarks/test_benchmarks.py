@@ -9,6 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -16,6 +17,7 @@ import measure
 import murp
 from murp import models
 from murp.engines import TorchEngine
+from murp.graph import KnowledgeGraph, Vocabulary
 from murp.models import MultiRelational
 from murp.provenance import identity
 from textbook import TextbookMuRP
@@ -75,11 +77,76 @@ def test_the_gpu_benchmarks_run_as_toys_on_the_cpu(tmp_path: Path) -> None:
 def test_tables_of_a_gpu_and_a_whole_run_are_tried_as_toys(tmp_path: Path) -> None:
     pytest.importorskip("triton", reason="needs triton: pip install triton")
     gpu_scale = importlib.import_module("gpu_scale")
-    for name, words in (("steps", []), ("whole", ["--whole", str(tmp_path / "graph")])):
+    (tmp_path / "graph" / "facts.part").mkdir(parents=True)  # of a process that was stopped
+    found = {}
+    for name, words in (("steps", []), ("rows", ["--rows"]), ("whole", ["--whole", str(tmp_path / "graph")])):
         out = tmp_path / f"{name}.json"
         assert gpu_scale.main(["--quick", *words, "--out", str(out)]) == 0
         check(json.loads(out.read_text()))
-    assert json.loads(out.read_text())["figures"]["seconds_without_reading"] > 0
+        found[name] = json.loads(out.read_text())["figures"]
+    for place, most in zip(found["rows"]["by_place"].values(), (60, 60, 40), strict=True):
+        assert [int(rows) for rows in place["seconds_by_rows"]] == [rows for rows in (20, 40, 60) if rows <= most]
+    whole = found["whole"]
+    assert whole["finished"]
+    assert set(whole["seconds"]) == {"opening", "training", "looking for the hierarchy", "evaluating"}
+    assert whole["reading"]["starts_of_reading"] == 1
+    assert whole["test"]["intervals"]["mrr"]
+    assert not whole["hierarchy"]["learned"]
+
+
+def test_a_whole_run_that_is_cut_off_has_told_what_it_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scale_whole = importlib.import_module("scale_whole")
+    told: list[dict[str, object]] = []
+
+    def stopped(*of: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(scale_whole.known_hierarchy, "relatives", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        scale_whole.whole(tmp_path, 2000, 300, 5, torch.device("cpu"), told.append, toy=True)
+    assert len(told) == 2
+    figures = told[-1]["figures"]
+    assert isinstance(figures, dict)
+    assert not figures["finished"]
+    assert {"epoch_seconds", "loss", "reading"} <= set(figures)
+    assert "test" not in figures
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_known_tree_is_found_again_where_it_is() -> None:
+    """Points that lie as the tree does: an entity at its parent's, and a little further in its own direction."""
+    known_hierarchy = importlib.import_module("known_hierarchy")
+    entities, branches = 600, known_hierarchy.BRANCHES
+    draw = np.random.default_rng(0)
+    order = draw.permutation(entities)
+    points = np.zeros((entities, 40))
+    for number in range(1, entities):
+        parent = points[order[(number - 1) // branches]]
+        points[order[number]] = parent + 0.1 * draw.normal(size=40) / (2 + np.linalg.norm(parent))
+    names = np.empty(entities, object)
+    names[order] = [f"Q{number}" for number in range(entities)]
+    facts = np.zeros((1, 3), np.int32)
+    names_of = (Vocabulary("entity", names.tolist()), Vocabulary("relation", ["r00"]))
+    graph = KnowledgeGraph("tree", *names_of, facts, facts, facts)
+    model = models.murp(entities, 2, 40)
+    model.initialise(0)
+    by_chance = known_hierarchy.relatives(model, graph, 400)
+    model.parameters[model.point] = torch.from_numpy(points).float() * 0.3
+    found = known_hierarchy.relatives(model, graph, 400)
+    nearer = "share_with_a_sibling_nearer_than_the_farthest_kin"
+    assert found[nearer] > 0.9 > 0.7 > by_chance[nearer] > 0.3
+    assert found["share_of_parents_nearer_to_the_origin"] > 0.9
+    assert list(found["distance_by_levels_to_the_common_ancestor"]) == ["1", "2"]
+    assert known_hierarchy.verdict(found, {"hits@10": 0.6})
+    assert not known_hierarchy.verdict(found, {"hits@10": 0.4})
+    assert not known_hierarchy.verdict(by_chance, {"hits@10": 0.6})
+    some = np.arange(1, entities)
+    for level in (1, 2):
+        kin = known_hierarchy.relative(some, level, draw)
+        ups = [(known_hierarchy._up(some, up), known_hierarchy._up(kin, up)) for up in (level - 1, level)]
+        there = ups[1][0] >= 0
+        assert (ups[1][0] == ups[1][1])[there].all()
+        assert (ups[0][0] != ups[0][1])[there].all()
 
 
 def test_a_reference_run_stores_its_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

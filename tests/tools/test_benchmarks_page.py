@@ -11,6 +11,7 @@ import pytest
 
 import benchmark_bars
 import benchmark_results
+import benchmark_scale
 import benchmark_training
 import benchmark_uses
 import benchmarks_page
@@ -268,6 +269,44 @@ def test_what_was_scaled_or_measured_once_says_so(store: Callable[..., None]) ->
     assert "| CPU: MuRP, one query at a time (scaled) | 1.00 ms" in text
     assert "| GPU: MuRP, one query at a time (scaled) | 100 ms (100 ms to 200 ms)" in text
     assert benchmark_results.spread({**SPREAD, "repeats": 1}) == "1.00 ms (once)"
+
+
+def test_large_graphs_have_their_sections_as_far_as_they_were_measured(store: Callable[..., None]) -> None:
+    assert benchmark_scale.rows_by_table_size() == benchmark_scale.whole_run_at_scale() == []
+    place = {"table_bytes": 100, "bytes_in_large_pages": 90, "seconds_by_rows": {"100000": SPREAD, "10000000": SPREAD}}
+    short = {**place, "bytes_in_large_pages": 0, "seconds_by_rows": {"100000": SPREAD}}
+    by_place = {"in host memory, pages of 2 MB": place, "in host memory, pages of 4 KB": short}
+    store("gpu_scale_rows", settings={}, figures={"row_bytes": 160, "rows": 6656, "by_place": by_place})
+    text = "\n".join(benchmark_scale.rows_by_table_size())
+    assert "6,656 of 160 bytes (1.06 MB)" in text
+    assert "| 1.6 GB | 1.00 ms (1.00 ms to 2.00 ms) | – |" in text
+    assert "90% of the table in host memory, pages of 2 MB" in text
+
+    graph = {"entities": 300, "relations": 3, "train": 1800, "valid": 100, "test": 100}
+    settings = {"model": "murp", "dim": 4, "objective": "softmax", "optimizer": "adam", "batch_size": 8, "negatives": 2}
+    figures = {"finished": False, "graph": graph, "reading": {"reading": 200.0}, "seconds": {"opening": 1.0}}
+    store("gpu_scale_whole", settings=settings, figures=figures)
+    text = "\n".join(benchmark_scale.whole_run_at_scale())
+    assert "300 entities and 2,000 facts" in text
+    assert "was cut off" in text
+    assert "| reading (apart) | 200 s |" in text
+    kin = {
+        "distance_by_levels_to_the_common_ancestor": {"1": SPREAD, "2": SPREAD},
+        "share_with_a_sibling_nearer_than_the_farthest_kin": 0.95,
+        "share_of_parents_nearer_to_the_origin": 0.7,
+        "part_of": {"hits@10": 0.6, "chance": {"hits@10": 0.02}},
+        "learned": True,
+    }
+    test = {"candidates": 500, "queries": 200, "mrr": 0.25, "hits@10": 0.5, "intervals": {"mrr": [0.2, 0.3]}}
+    figures |= {"finished": True, "test": test, "hierarchy": kin, "seconds_without_reading": 300.0}
+    figures |= {"epoch_seconds": 30.0, "steps": 225, "microseconds_a_step": 90.0}
+    store("gpu_scale_whole", settings=settings, figures=figures)
+    text = "\n".join(benchmark_scale.whole_run_at_scale())
+    assert "was cut off" not in text
+    assert "MRR 0.2500 (95 % interval 0.2000 to 0.3000)" in text
+    assert "| of training, the epoch alone | 30.0 s, 225 steps of 90.0 µs |" in text
+    assert "**Yes**" in text
+    assert "| 600 s or less | 300 s | yes |" in "\n".join(benchmark_bars.bars())
 
 
 @pytest.mark.parametrize(
