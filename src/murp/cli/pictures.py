@@ -90,8 +90,6 @@ def run_explore(options: argparse.Namespace) -> None:
 
     # Answers take a millisecond: threads would cost more than they bring.
     torch.set_num_threads(1)
-    if options.port > 65535:
-        raise MurpError(f"--port {options.port}: ports end at 65535.")
     paths = [options.path, *options.others]
     if options.film is not None:
         from murp.explorer.film import write_film
