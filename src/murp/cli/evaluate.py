@@ -100,7 +100,8 @@ def _evaluated_by(ranks: Ranks, options: argparse.Namespace) -> tuple[list[Run],
     if len(options.path) > 1:
         raise ConfigError("torchrun evaluates one run at a time. Name one, or evaluate several without torchrun.")
     path = Path(options.path[0])
-    run, report = evaluated(path, ranks, options.split, options.protocol, options.checkpoint, options.device)
+    chosen = (options.split, options.protocol, options.checkpoint, options.device)
+    run, report = evaluated(path, ranks, *chosen, memory(options))
     return [Run.of(run)], [report]
 
 
