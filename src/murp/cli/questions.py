@@ -188,9 +188,7 @@ def add_discover(commands: Commands) -> None:
     command.add_argument("--subjects", dest="heads", choices=("seen", "all"), help=argparse.SUPPRESS)
     command.add_argument("--out", metavar="FILE", help=".parquet, .csv or .jsonl, a row a fact; default: print them")
     command.add_argument("--force", action="store_true", help="replace an --out that exists")
-    command.add_argument(
-        "--json", action="store_true", help="one JSON object a line for each fact; one with --out"
-    )
+    command.add_argument("--json", action="store_true", help="one JSON object a line for each fact; one with --out")
     command.set_defaults(run=run_discover)
 
 

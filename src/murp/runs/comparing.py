@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from murp.errors import DataError
 from murp.evaluation import Comparison, Protocol, Ranks, compare_ranks
-from murp.evaluation.comparison import SAMPLES
 from murp.graph import KnowledgeGraph, Split, Triples
 from murp.graph.vocabulary import PLURALS, Vocabulary
 
@@ -21,16 +20,10 @@ Order = NDArray[np.int64]
 
 
 def compare(
-    a: Run,
-    b: Run,
-    split: Split = "test",
-    protocol: Protocol = "standard",
-    *,
-    samples: int = SAMPLES,
-    seed: int = 0,
-    memory: int | None = None,
+    a: Run, b: Run, split: Split, protocol: Protocol, *, samples: int, seed: int, memory: int | None
 ) -> Comparison:
-    """Whether the difference between two runs is one; see :mod:`murp.evaluation.comparison`.
+    """Whether the difference between two runs is one; see :mod:`murp.evaluation.comparison`, and for the defaults
+    :meth:`murp.Run.compare`.
 
     Raises :class:`DataError` unless both rank the same facts among the same entities, filtered by the same known facts,
     in whichever order their files had them.
