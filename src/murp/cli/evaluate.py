@@ -170,7 +170,7 @@ def described(run: Run) -> str:
 
 
 def about(options: argparse.Namespace, report: Report | None = None) -> dict[str, str]:
-    """What figures are of: split and protocol, with the candidates where these were drawn."""
+    """What metrics are of: split and protocol, with the candidates where these were drawn."""
     return {"split": options.split, "protocol": options.protocol if report is None else report.overall.protocol}
 
 

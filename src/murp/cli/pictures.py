@@ -58,7 +58,7 @@ def run_plot(options: argparse.Namespace) -> None:
 
 def add_explore(commands: Commands) -> None:
     """Declare the command."""
-    command = commands.add_parser("explore", help="a run in the browser: the disk, search, predictions, figures")
+    command = commands.add_parser("explore", help="a run in the browser: the disk, search, predictions, metrics")
     command.add_argument("path", metavar="RUN", help="run folder that `murp train` made")
     command.add_argument("others", metavar="RUN2", nargs="*", help="other runs on the same graph, side by side")
     command.add_argument(

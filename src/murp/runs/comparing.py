@@ -51,13 +51,13 @@ def comparable(a: KnowledgeGraph, b: KnowledgeGraph, split: Split) -> tuple[Orde
     mine, theirs = (np.lexsort(triples.T[::-1]) for triples in (first, second))
     if not np.array_equal(first[mine], second[theirs]):
         raise DataError(
-            f"the runs do not have the same {split} facts ({len(first):,} and {len(second):,}), so their figures "
+            f"the runs do not have the same {split} facts ({len(first):,} and {len(second):,}), so their metrics "
             "cannot be compared. Train both on the same data, with the same --split-seed where that is one file."
         )
     known, other = a.facts(), as_a(b.facts())
     if not np.array_equal(known, other) and not np.array_equal(np.unique(known, axis=0), np.unique(other, axis=0)):
         raise DataError(
-            "the runs know different facts, so that other answers are left out of their rankings, and their figures "
+            "the runs know different facts, so that other answers are left out of their rankings, and their metrics "
             "cannot be compared. Train both on the same data: train, valid and test together decide the filter."
         )
     return mine, theirs
@@ -71,7 +71,7 @@ def _numbers(a: Vocabulary, b: Vocabulary) -> NDArray[np.int32]:
             f" ({b.id(places.is_null().index(True).as_py())!r} is in the second alone)" if places.null_count else ""
         )
         raise DataError(
-            f"the runs do not have the same {PLURALS[a.kind]}: {len(a):,} and {len(b):,}{missing}, so their figures "
+            f"the runs do not have the same {PLURALS[a.kind]}: {len(a):,} and {len(b):,}{missing}, so their metrics "
             "cannot be compared. Train both on the same data."
         )
     numbers: NDArray[np.int32] = places.to_numpy(zero_copy_only=False).astype(np.int32)
