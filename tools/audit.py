@@ -33,7 +33,7 @@ Versions = dict[str, str]
 def main(arguments: Sequence[str] | None = None) -> int:
     options = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     options.add_argument("tools", type=Path, help="the folder with pip and pip-audit")
-    options.add_argument("--out", type=Path, help="write the figures here")
+    options.add_argument("--out", type=Path, help="write the result here")
     given = options.parse_args(arguments)
     wanted = pinned(CONSTRAINTS.read_text())
     index, index_text, index_figures = index_verdict(

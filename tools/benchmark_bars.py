@@ -126,7 +126,7 @@ ROTATION, MATRICES = "rotation and stretch, self-adversarial", "matrices, 1-vs-a
 
 
 def _state(optimizer: str, figure: str) -> Callable[[Result], float]:
-    """A figure of the step with state: its ratio, or what it takes at the most entities."""
+    """A value of the step with state: its ratio, or what it takes at the most entities."""
 
     def find(figures: Result) -> float:
         found = figures["state"][optimizer]
@@ -149,7 +149,7 @@ def _any_model(where: str, steps: tuple[Bar, ...], ratio: float) -> tuple[Bar, .
 
 
 def _quality(recipe: str, figure: str) -> Callable[[Result], float]:
-    """The mean of a figure over the seeds of a recipe."""
+    """The mean of a metric over the seeds of a recipe."""
     return lambda figures: statistics.mean(float(run[figure]) for run in figures[recipe])
 
 

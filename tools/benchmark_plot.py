@@ -26,7 +26,7 @@ def plot(shown: dict[str, dict[str, float]], path: Path) -> None:
     import matplotlib
 
     matplotlib.use("svg")
-    # Without a date and with a fixed salt the same figures give the same file.
+    # Without a date and with a fixed salt the same values give the same file.
     matplotlib.rcParams["svg.hashsalt"] = "murp"
     from matplotlib import pyplot
 

@@ -41,7 +41,7 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"
 
 
 def take(browser: Browser, address: str, name: str, folder: Path) -> None:
-    """One picture, once the page is at rest and the figures are there."""
+    """One picture, once the page is at rest and the metrics are there."""
     view, width, height, dark, whose = PICTURES[name]
     page = browser.new_page(
         viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", reduced_motion="reduce"

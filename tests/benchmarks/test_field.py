@@ -24,7 +24,7 @@ ROWS = rows()
 QUICK = "umls-mure-d40"
 
 
-def test_every_row_has_a_name_of_its_own_and_the_size_that_the_page_asks_for() -> None:
+def test_every_row_has_a_name_of_its_own_and_every_model_the_sizes_that_the_page_asks_for() -> None:
     assert len({row.name for row in ROWS}) == len(ROWS)
     wanted = {
         ("WN18RR", 40),
@@ -37,7 +37,7 @@ def test_every_row_has_a_name_of_its_own_and_the_size_that_the_page_asks_for() -
     published = {("WN18RR", 32), ("FB15k-237", 32)}  # the dimension that RotH and AttH were published with
     for model in {row.model for row in ROWS}:
         expected = wanted | published if model in ("roth", "atth") else wanted
-        assert {(row.data, row.dim) for row in ROWS if row.model == model and not row.recipe} == expected
+        assert expected <= {(row.data, row.dim) for row in ROWS if row.model == model and not row.recipe}
     # A model that is new may wait for its rows; those that the page was made for may not.
     asked_for = {"murp", "mure", "transe", "distmult", "complex", "rescal", "rotate", "tucker", "conve", "roth", "atth"}
     assert asked_for <= {row.model for row in ROWS} <= set(registry.MODELS)

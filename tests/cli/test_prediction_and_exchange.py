@@ -119,10 +119,11 @@ def test_one_question_is_answered_into_a_file_with_the_columns_of_many(run: Path
     queries.write_text("head\trelation\ttail\n?\tchild_of\tp1\n")
     ok("predict", run, "--queries", queries, "-k", "3", "--out", many)
     question = ("predict", run, "--tail", "p1", "--relation", "child_of", "-k", "3", "--out", one)
-    assert ok(*question) == f"wrote 3 answers into {one}\n"
+    assert ok(*question) == f"wrote 3 answers to 1 question into {one}\n"
     assert one.read_text() == many.read_text()
     assert "exists already" in refused(*question)
-    assert json.loads(ok(*question, "--force", "--json")) == {"out": str(one), "queries": 1, "rows": 3}
+    told = json.loads(ok(*question, "--force", "--json"))
+    assert (told["out"], told["queries"], told["rows"]) == (str(one), 1, 3)
 
 
 def test_bad_questions_are_named_with_their_line_and_nothing_is_written(run: Path, tmp_path: Path) -> None:
@@ -215,6 +216,8 @@ def test_discover_by_relation(run: Path, tmp_path: Path) -> None:
         "discover", run, "--relation", "child_of", "--heads", "all", "-k", "4", "--out", out
     )
     assert len(out.read_text().splitlines()) == 5
+    told = json.loads(ok("discover", run, "-k", "2", "--out", tmp_path / "facts.csv", "--json"))
+    assert told == {"out": str(tmp_path / "facts.csv"), "rows": 4}
     message = murp("discover", run, "--out", out)
     assert (message.returncode, message.stdout) == (1, "")
     assert "exists already" in message.stderr

@@ -151,13 +151,14 @@ def alone_ranked(graph: KnowledgeGraph, model: str, protocol: Any) -> Any:
 
 def ranked(graph: KnowledgeGraph, model: str, protocol: Any) -> Any:
     from murp.distributed.ranking import Counting
+    from murp.evaluation.ranks import BYTES_PER_CELL
 
     ranks = join()
     whole = models.from_config(Config(model=model, dim=6), graph.num_entities, graph.num_relations)
     initialise(whole, Share(graph.num_entities, ranks.rank, ranks.size), 1, 0.5)
     found = rank(
         whole, graph.valid, KnownFacts.of(graph), num_relations=graph.num_relations, protocol=protocol,
-        counting=Counting(ranks, whole),
+        counting=Counting(ranks, whole, memory=graph.num_entities * BYTES_PER_CELL),  # a few queries at a time
     )  # fmt: skip
     return np.concatenate([found.tail, found.head])
 

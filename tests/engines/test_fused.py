@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from murp import engines, threads
+from murp.config import Config
 from murp.engines import Chunk, TorchEngine
 from murp.errors import ConfigError
 from murp.geometry import Euclidean, PoincareBall, poincare
@@ -418,6 +420,20 @@ def test_rows_beyond_two_billion_numbers(run: Callable[..., Any], tmp_path: Path
 
 class TestChoice:
     """Which engine is built, and what is said of one that cannot."""
+
+    def test_every_fused_engine_can_be_chosen_and_is_held_against_torch(self) -> None:
+        assert {"auto", "torch", *engines.FUSED} == set(Config.settings["engine"].choices)
+        assert set(engines.FUSED) == set(FUSED)
+
+    def test_a_line_of_the_table_is_all_that_a_new_engine_needs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        made = engines.Fused("cpu", "torch", lambda task: None, lambda tasks: TorchEngine(tasks[0]))
+        monkeypatch.setattr(engines, "FUSED", {"new": made})
+        assert engines.build("new", [self.model(bias="norm")]).name == "torch"
+        missing = replace(made, package="no_such_package")
+        monkeypatch.setattr(engines, "FUSED", {"new": missing})
+        with pytest.raises(ConfigError, match="engine new needs the package no_such_package, which is not installed"):
+            engines.build("new", [self.model()])
+        assert engines.build("auto", [self.model()]).name == "torch"
 
     def model(self, **parts: str) -> MultiRelational:
         model = MODELS["murp"](5, 2, 3, **parts)

@@ -211,6 +211,13 @@ def test_figures_that_cannot_be_had_say_why(small_tree: KnowledgeGraph, tmp_path
     assert "has no triples" in response.json()["error"]
 
 
+@pytest.mark.parametrize("port", [-1, 65536, 70_000])
+def test_a_port_that_no_machine_has(port: int) -> None:
+    """The system would take 65,536 off it and listen there."""
+    with pytest.raises(MurpError, match=f"port {port}: ports end at 65535. Choose another with --port"):
+        bind("127.0.0.1", port).close()
+
+
 def test_a_port_in_use_and_an_address_of_another_machine() -> None:
     taken = bind("127.0.0.1", 0)
     try:

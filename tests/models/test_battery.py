@@ -1,4 +1,4 @@
-"""The battery finds what is wrong with a model, names the check, and says what came."""
+"""The battery finds what is wrong with a model, names the check, and says what happened."""
 
 from __future__ import annotations
 

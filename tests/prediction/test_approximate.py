@@ -159,8 +159,9 @@ def test_the_command_makes_an_index_that_is_used(
     run_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     question = ["predict", str(run_folder), "--head", "e3", "--relation", "r0", "--json"]
-    assert main([*question, "--approximate"]) == 1
-    assert f"has no index for approximate answers. Run `murp index {run_folder}`" in capsys.readouterr().err
+    for further in ([], ["--out", str(tmp_path / "answers.csv")]):
+        assert main([*question, "--approximate", *further]) == 1
+        assert f"has no index for approximate answers. Run `murp index {run_folder}`" in capsys.readouterr().err
     # With one cell everything is looked into.
     assert main(["index", str(run_folder), "--cells", "1", "--json"]) == 0
     made = json.loads(capsys.readouterr().out)

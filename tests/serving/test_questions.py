@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import inspect
 import json
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,9 +19,13 @@ from murp.serving.server import Service
 from murp.web.security import HEADERS
 
 
+def client_of(service: Service) -> murp.Client:
+    return murp.Client(service.address, timeout=PATIENCE)
+
+
 @pytest.fixture
 def client(service: Service) -> murp.Client:
-    return murp.Client(service.address, timeout=PATIENCE)
+    return client_of(service)
 
 
 def post(service: Service, path: str, body: bytes, **headers: str) -> tuple[int, dict[str, str], Any]:
@@ -110,7 +115,7 @@ def test_types_leave_out_what_train_does_not_allow(run: Run, client: murp.Client
 def test_a_server_may_have_types_for_every_question_that_does_not_say(run: Run) -> None:
     asked: Any = {"head": "n9", "relation": "parent", "k": 62}
     with murp.serve(run.path, types=True) as served:
-        client = murp.Client(served.address, timeout=PATIENCE)
+        client = client_of(served)
         same(client.ask(**asked), run.predict(**asked, types=True))
         same(client.ask(**asked, types=False), run.predict(**asked))
 
@@ -187,7 +192,7 @@ def test_a_misspelt_name_is_told_what_it_may_have_meant(client: murp.Client) -> 
 
 def test_an_answer_that_takes_too_long_is_refused_and_the_next_is_not(run: Run) -> None:
     with murp.serve(run.path, timeout=1e-9) as served:
-        client = murp.Client(served.address, timeout=PATIENCE)
+        client = client_of(served)
         with pytest.raises(RefusedError, match="would take longer than 1e-09 s") as refused:
             client.predict([{"head": "n9", "relation": "parent"}] * 40)
         assert refused.value.status == 503
@@ -200,3 +205,12 @@ def test_every_field_of_a_question_is_documented() -> None:
     assert set(schema.Question.model_fields) == asking.FIELDS
     assert set(schema.Questions.model_fields) == asking.SHARED | {"questions"}
     assert set(murp.shapes.Question.__annotations__) == asking.FIELDS  # type: ignore[attr-defined]
+
+
+def test_the_client_asks_with_the_parameters_of_a_run() -> None:
+    """And with the same defaults, but for ``types``, where the server has one."""
+    asked, predicted = (inspect.signature(one).parameters for one in (murp.Client.ask, Run.predict))
+    assert set(asked) == {"self", *asking.FIELDS}
+    assert set(predicted) - set(asked) == {"approximate"}
+    for name in set(asked) & set(predicted) - {"types"}:
+        assert asked[name].default == predicted[name].default

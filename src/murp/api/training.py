@@ -93,7 +93,7 @@ def evaluate(
 
     ``protocol`` "paper" removes the entity asked about from the ranking, as the authors' code does; "types" puts what
     :attr:`Run.types` refuse behind all other answers; "sampled" ranks each answer among ``candidates`` drawn by
-    ``seed``, and its figures are not those of "standard". ``memory`` bounds the bytes of the scores.
+    ``seed``, and its metrics are not those of "standard". ``memory`` bounds the bytes of the scores.
     """
     opened = run if isinstance(run, Folder) else load(run, checkpoint=checkpoint, device=device)
     return opened.evaluate(split, protocol, candidates=candidates, seed=seed, memory=memory)

@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> None:
         print(f"\n{verdict(found)}")
         print(
             "low, high: the difference lies between them with 95 % confidence; p: how often one at least so large "
-            "comes where there is none.\n"
+            "occurs where there is none.\n"
             f"Paired bootstrap, {found.samples:,} samples of the {found.overall.queries // 2:,} facts with both their "
             f"queries, seed {found.seed}."
         )

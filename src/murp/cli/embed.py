@@ -53,7 +53,7 @@ def add_embed(commands: Commands) -> None:
     )  # fmt: skip
     one.add_argument("--scale", type=float, metavar="X", help="of the layout, the length of an edge")
     one.add_argument("--out", required=True, metavar="RUN", help="run folder to make")
-    one.add_argument("--json", action="store_true", help="one JSON object a line: every epoch, then the figures")
+    one.add_argument("--json", action="store_true", help="one JSON object a line: every epoch, then the metrics")
     one.add_argument("--quiet", action="store_true", help="nothing on standard error but warnings and errors")
     for name, (kind, words) in SETTINGS.items():
         metavar = {int: "N", float: "X", str: "TEXT"}[kind]

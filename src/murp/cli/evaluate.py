@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from murp.cli.text import Commands, add_output, add_run, fast_imports, figure, print_table, table, whole
+from murp.cli.text import Commands, add_output, add_run, fast_imports, figure, open_run, print_table, table, whole
 from murp.commands import command
 from murp.errors import ConfigError
 from murp.tables import Number
@@ -100,7 +100,8 @@ def _evaluated_by(ranks: Ranks, options: argparse.Namespace) -> tuple[list[Run],
     if len(options.path) > 1:
         raise ConfigError("torchrun evaluates one run at a time. Name one, or evaluate several without torchrun.")
     path = Path(options.path[0])
-    run, report = evaluated(path, ranks, options.split, options.protocol, options.checkpoint, options.device)
+    chosen = (options.split, options.protocol, options.checkpoint, options.device)
+    run, report = evaluated(path, ranks, *chosen, memory(options))
     return [Run.of(run)], [report]
 
 
@@ -169,7 +170,7 @@ def described(run: Run) -> str:
 
 
 def about(options: argparse.Namespace, report: Report | None = None) -> dict[str, str]:
-    """What figures are of: split and protocol, with the candidates where these were drawn."""
+    """What metrics are of: split and protocol, with the candidates where these were drawn."""
     return {"split": options.split, "protocol": options.protocol if report is None else report.overall.protocol}
 
 
@@ -211,11 +212,10 @@ def add_calibrate(commands: Commands) -> None:
 def run_calibrate(options: argparse.Namespace) -> None:
     """Fit, judge, write ``calibration.json`` into the run folder, and print what it is worth."""
     with fast_imports():
-        from murp.api.training import load
         from murp.prediction.calibration import CONDITION, SHOWN
         from murp.runs import folder
 
-    result = load(options.path, checkpoint=options.checkpoint, device=options.device)
+    result = open_run(options)
     found = result.calibrate(method=options.method, seed=options.seed)
     if found.fitted_on["answers"] < FEW:
         print(
@@ -291,10 +291,7 @@ def add_classify(commands: Commands) -> None:
 
 def run_classify(options: argparse.Namespace) -> None:
     """Choose thresholds on valid; print the accuracy on test, or the verdict on each triple of a file."""
-    with fast_imports():
-        from murp.api.training import load
-
-    result = load(options.path, checkpoint=options.checkpoint, device=options.device)
+    result = open_run(options)
     found = result.classify(seed=options.seed)
     if options.triples is not None:
         _verdicts(options, result, found.thresholds)

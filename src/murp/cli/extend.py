@@ -7,7 +7,7 @@ import json
 import time
 
 from murp import display
-from murp.cli.text import Commands, add_run, fast_imports, whole
+from murp.cli.text import Commands, add_run, fast_imports, open_run, whole
 from murp.commands import command as printed
 
 
@@ -35,12 +35,11 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> None:
     """Extend and say what was made."""
     with fast_imports():
-        from murp.api.training import load
         from murp.graph.vocabulary import counted
 
     if options.quiet:
         display.be_quiet()
-    result = load(options.path, checkpoint=options.checkpoint, device=options.device)
+    result = open_run(options)
     began = time.monotonic()
     made = result.extend(options.facts, options.out, new=options.new, epochs=options.epochs, seed=options.seed)
     before, after = result.graph, made.graph

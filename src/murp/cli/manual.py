@@ -78,7 +78,7 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
     "evaluate": (
         "Rank the true answer of every fact of a split among all entities, facts that are true as well left out, in "
         "both directions. Several runs are printed side by side. Where ranking among all entities takes too long, "
-        "--protocol sampled ranks among candidates that are drawn; its figures are higher, and have intervals.",
+        "--protocol sampled ranks among candidates that are drawn; its metrics are higher, and have intervals.",
         (
             "murp evaluate runs/first --by-relation",
             "murp evaluate runs/first --protocol paper --json",

@@ -58,7 +58,7 @@ def run_plot(options: argparse.Namespace) -> None:
 
 def add_explore(commands: Commands) -> None:
     """Declare the command."""
-    command = commands.add_parser("explore", help="a run in the browser: the disk, search, predictions, figures")
+    command = commands.add_parser("explore", help="a run in the browser: the disk, search, predictions, metrics")
     command.add_argument("path", metavar="RUN", help="run folder that `murp train` made")
     command.add_argument("others", metavar="RUN2", nargs="*", help="other runs on the same graph, side by side")
     command.add_argument(
@@ -90,8 +90,6 @@ def run_explore(options: argparse.Namespace) -> None:
 
     # Answers take a millisecond: threads would cost more than they bring.
     torch.set_num_threads(1)
-    if options.port > 65535:
-        raise MurpError(f"--port {options.port}: ports end at 65535.")
     paths = [options.path, *options.others]
     if options.film is not None:
         from murp.explorer.film import write_film

@@ -9,12 +9,25 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from murp.cli.text import Commands, add_output, add_run, add_types, bar, fast_imports, figure, print_table, table, whole
+from murp.cli.text import (
+    Commands,
+    add_output,
+    add_run,
+    add_types,
+    bar,
+    fast_imports,
+    figure,
+    open_run,
+    print_table,
+    table,
+    whole,
+)
 from murp.errors import ConfigError
 from murp.tables import Number
 
 if TYPE_CHECKING:
     from murp.api.run import Run
+    from murp.prediction.discovery import NewFacts
 
 _QUERIES = """file of questions: .tsv, .csv, .jsonl or .parquet, a row of head and relation each; with a header
 (head, relation, tail) also relation and tail, or three columns with ? for what is asked"""
@@ -50,19 +63,15 @@ def _add_approximate(command: argparse.ArgumentParser) -> None:
 
 def run_predict(options: argparse.Namespace) -> None:
     """Predict and print one table, or one JSON object; or fill a file."""
-    with fast_imports():
-        from murp.api.training import load
-
     _check_question(options)
     if options.out is not None:
-        from murp.prediction.results import check_output
+        with fast_imports():
+            from murp.prediction.results import check_output
 
         check_output(Path(options.out), force=options.force)
-    result = load(options.path, checkpoint=options.checkpoint, device=options.device)
-    if options.queries is not None:
+    result = open_run(options)
+    if options.out is not None:
         _fill_file(options, result)
-    elif options.out is not None:
-        _write_answers(options, result)
     else:
         _print_answers(options, result)
 
@@ -79,18 +88,6 @@ def _check_question(options: argparse.Namespace) -> None:
         raise ConfigError("--force replaces an --out that exists: give --out FILE, or leave it out.")
     if options.out is not None and options.format != "text":
         raise ConfigError("--format does not go with --out: the name of the file says the format. Leave it out.")
-
-
-def _write_answers(options: argparse.Namespace, result: Run) -> None:
-    """The answers to one question as a file, with the columns that --queries has."""
-    question = (options.head, options.relation, options.tail)
-    rows = result.predict_file(
-        [question], options.out, k=options.k, new_only=options.new_only, types=options.types, force=options.force
-    )
-    if options.json:
-        print(json.dumps({"out": options.out, "queries": 1, "rows": rows}))
-    else:
-        print(f"wrote {'1 answer' if rows == 1 else f'{rows:,} answers'} into {options.out}")
 
 
 def _print_answers(options: argparse.Namespace, result: Run) -> None:
@@ -130,13 +127,15 @@ def _print_answers(options: argparse.Namespace, result: Run) -> None:
 
 
 def _fill_file(options: argparse.Namespace, result: Run) -> None:
+    """The answers to one question, or to a file of them, as a file."""
     import time
 
     from murp.cli.evaluate import note
     from murp.prediction import count_queries
 
-    queries, out = Path(options.queries), Path(options.out)
-    total = count_queries(queries, result.graph)
+    one = [(options.head, options.relation, options.tail)]
+    queries = one if options.queries is None else Path(options.queries)
+    total = len(one) if options.queries is None else count_queries(Path(options.queries), result.graph)
     begun = time.monotonic()
     # The first questions wait for files to open and loops to compile: the speed is that of the others.
     warm: list[tuple[float, int]] = []
@@ -149,7 +148,7 @@ def _fill_file(options: argparse.Namespace, result: Run) -> None:
 
         rows = result.predict_file(
             queries,
-            out,
+            options.out,
             k=options.k,
             new_only=options.new_only,
             types=options.types,
@@ -161,13 +160,13 @@ def _fill_file(options: argparse.Namespace, result: Run) -> None:
     ended = time.monotonic()
     origin = note(result)
     if options.json:
-        print(json.dumps({"out": str(out), "queries": total, "rows": rows, "seconds": ended - begun}))
+        print(json.dumps({"out": options.out, "queries": total, "rows": rows, "seconds": ended - begun}))
         return
     since, first = warm[0]
     speed = f" ({(total - first) / (ended - since):,.0f} questions/s)" if total > first else ""
     questions = "1 question" if total == 1 else f"{total:,} questions"
     answers = "1 answer" if rows == 1 else f"{rows:,} answers"
-    print(f"wrote {answers} to {questions} into {out}{speed}")
+    print(f"wrote {answers} to {questions} into {options.out}{speed}")
     if origin is not None:
         print(origin)
 
@@ -189,55 +188,68 @@ def add_discover(commands: Commands) -> None:
     command.add_argument("--subjects", dest="heads", choices=("seen", "all"), help=argparse.SUPPRESS)
     command.add_argument("--out", metavar="FILE", help=".parquet, .csv or .jsonl, a row a fact; default: print them")
     command.add_argument("--force", action="store_true", help="replace an --out that exists")
-    command.add_argument("--json", action="store_true", help="one JSON object a line for each fact")
+    command.add_argument("--json", action="store_true", help="one JSON object a line for each fact; one with --out")
     command.set_defaults(run=run_discover)
 
 
 def run_discover(options: argparse.Namespace) -> None:
     """Score all pairs, relation by relation, and print or write the best new ones."""
     with fast_imports():
-        from murp.api.training import load
         from murp.cli.evaluate import note
-        from murp.prediction.discovery import heads_of, relations_asked, schema
-        from murp.prediction.results import check_output, distinct_names, json_lines, writing
+        from murp.prediction.discovery import heads_of, relations_asked
+        from murp.prediction.results import check_output, json_lines
 
-    out = None if options.out is None else Path(options.out)
-    if out is not None:
-        check_output(out, force=options.force)
-    result = load(options.path, checkpoint=options.checkpoint, device=options.device)
-    graph, calibration = result.graph, result.calibration
+    if options.out is not None:
+        check_output(Path(options.out), force=options.force)
+    result = open_run(options)
+    graph = result.graph
     asked = sum(len(heads_of(graph, r, options.heads)) for r in relations_asked(graph, options.relation))
-    scores = asked * graph.num_entities
     questions = "1 question" if asked == 1 else f"{asked:,} questions"
+    scores = asked * graph.num_entities
     print(f"{questions} × {graph.num_entities:,} entities: {scores:,} scores", file=sys.stderr)
     with bar(asked, "questions") as advance:
         new = result.discover(options.relation, options.k, heads=options.heads, types=options.types, advance=advance)
-    found, tables = new.found, new.tables
     origin = note(result)
-    if out is not None:
-        with writing(out, schema(calibrated=calibration is not None)) as write:
-            for part in tables:
-                write(part)
-        print(f"wrote {sum(map(len, tables)):,} new facts into {out}")
+    if options.out is not None:
+        _write_new_facts(options, new)
     elif options.json:
-        for part in tables:
+        for part in new.tables:
             print(json_lines(part).decode(), end="")
-        return
     else:
-        extra = [] if calibration is None else ["calibrated"]
-        header = ["", "head", "relation", "tail", "probability", *extra]
-        shown = [distinct_names(graph.entities, ends) for facts in found for ends in (facts.heads, facts.tails)]
-        for part, heads, tails in zip(tables, shown[::2], shown[1::2], strict=True):
-            rows = [
-                [r["rank"], head, r["relation"], tail, *(figure(r[name]) for name in ("probability", *extra))]
-                for r, head, tail in zip(part.to_pylist(), heads, tails, strict=True)
-            ]
-            if rows:
-                print(table(header, rows, right=(0, 4, 5)), end="\n\n")
-        if empty := [graph.relations.id(facts.relation) for facts in found if len(facts.heads) == 0]:
-            print(f"no new facts of {', '.join(empty)}")
-    if origin is not None:
+        _print_new_facts(new)
+    if origin is not None and not options.json:
         print(origin)
+
+
+def _write_new_facts(options: argparse.Namespace, new: NewFacts) -> None:
+    from murp.prediction.discovery import schema
+    from murp.prediction.results import writing
+
+    with writing(Path(options.out), schema(calibrated=new.calibration is not None)) as write:
+        for part in new.tables:
+            write(part)
+    if options.json:
+        print(json.dumps({"out": options.out, "rows": len(new)}))
+    else:
+        print(f"wrote {len(new):,} new facts into {options.out}")
+
+
+def _print_new_facts(new: NewFacts) -> None:
+    from murp.prediction.results import distinct_names
+
+    graph = new.graph
+    extra = [] if new.calibration is None else ["calibrated"]
+    header = ["", "head", "relation", "tail", "probability", *extra]
+    for facts, part in zip(new.found, new.tables, strict=True):
+        heads, tails = (distinct_names(graph.entities, ends) for ends in (facts.heads, facts.tails))
+        rows = [
+            [r["rank"], head, r["relation"], tail, *(figure(r[name]) for name in ("probability", *extra))]
+            for r, head, tail in zip(part.to_pylist(), heads, tails, strict=True)
+        ]
+        if rows:
+            print(table(header, rows, right=(0, 4, 5)), end="\n\n")
+    if empty := [graph.relations.id(facts.relation) for facts in new.found if len(facts.heads) == 0]:
+        print(f"no new facts of {', '.join(empty)}")
 
 
 def add_nearest(commands: Commands) -> None:
@@ -253,10 +265,7 @@ def add_nearest(commands: Commands) -> None:
 
 def run_nearest(options: argparse.Namespace) -> None:
     """Search and print one table, or one JSON object."""
-    with fast_imports():
-        from murp.api.training import load
-
-    result = load(options.path, checkpoint=options.checkpoint, device=options.device)
+    result = open_run(options)
     found = result.nearest(options.entity, options.k, approximate=options.approximate)
     if options.json:
         neighbours = [dataclasses.asdict(n) for n in found]
@@ -294,12 +303,10 @@ def add_index(commands: Commands) -> None:
 def run_index(options: argparse.Namespace) -> None:
     """Make the index, and say what it is worth."""
     with fast_imports():
-        from murp.api.training import load
+        from murp.display import aside
         from murp.runs import folder
 
-    from murp.display import aside
-
-    result = load(options.path, checkpoint=options.checkpoint, device=options.device)
+    result = open_run(options)
     made = result.index(
         recall=options.recall, cells=options.cells, seed=options.seed, say=lambda line: aside(f"murp: {line} …")
     )

@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from murp.cli.text import Commands, add_run, fast_imports
+from murp.cli.text import Commands, add_run, fast_imports, open_run
 from murp.commands import command
 from murp.export_formats import FORMATS, WHOLE
 
@@ -49,11 +49,8 @@ def add_export(commands: Commands) -> None:
 
 def run_export(options: argparse.Namespace) -> None:
     """Export and say what was written."""
-    with fast_imports():
-        from murp.api.training import load
-
     form = FORMATS[options.to]
-    result = load(options.path, checkpoint=options.checkpoint, device=options.device)
+    result = open_run(options)
     result.export(options.out, options.to, coordinates=options.coordinates)
     print(f"wrote {options.out}: {form.words}")
     if form.read is not None:

@@ -46,14 +46,11 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> None:
     """Serve until Ctrl-C."""
     with fast_imports():
-        from murp.errors import MurpError
         from murp.serving.access import read_keys
         from murp.serving.limits import Limits
         from murp.serving.server import ready, serve, warning
         from murp.web.server import address_of, bind
 
-    if options.port > 65535:
-        raise MurpError(f"--port {options.port}: ports end at 65535.")
     keys = frozenset[bytes]() if options.keys is None else read_keys(Path(options.keys))
     limits = Limits(options.most_questions, options.most_bytes, options.timeout, options.rate)
     bound = bind(options.host, options.port)

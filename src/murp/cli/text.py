@@ -17,6 +17,7 @@ from murp.tables import FORMATS
 from murp.tables import table as table
 
 if TYPE_CHECKING:
+    from murp.api.run import Run
     from murp.graph import KnowledgeGraph
 
     # The type is private to argparse, and the only name that a subparser's home has.
@@ -97,6 +98,14 @@ def add_run(command: argparse.ArgumentParser, *, several: bool = False) -> None:
         help="weights of the best validation, or the newest; default: best",
     )
     command.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: auto")
+
+
+def open_run(options: argparse.Namespace) -> Run:
+    """The run that the arguments of :func:`add_run` name."""
+    with fast_imports():
+        from murp.api.training import load
+
+    return load(options.path, checkpoint=options.checkpoint, device=options.device)
 
 
 def add_types(command: argparse.ArgumentParser, further: str = "") -> None:

@@ -19,10 +19,14 @@ from murp.models.model import Model, Rows
 
 
 class Counting:
-    """Better and equal entities of queries, for :func:`murp.evaluation.ranks.rank`."""
+    """Better and equal entities of queries, for :func:`murp.evaluation.ranks.rank`.
 
-    def __init__(self, ranks: Ranks, model: Model) -> None:
+    ``memory`` bounds the bytes of the scores on this rank, with the default of one process.
+    """
+
+    def __init__(self, ranks: Ranks, model: Model, memory: int | None = None) -> None:
         self.ranks = ranks
+        self.memory = memory
         self.share = Share(model.num_entities, ranks.rank, ranks.size)
         self.model = copy.copy(model)
         self.model.num_entities = len(self.share)
@@ -32,7 +36,7 @@ class Counting:
         self, known: KnownFacts, subjects: Indices, relations: Indices, targets: Indices, protocol: Protocol
     ) -> tuple[Tensor, Tensor]:
         """(Q) each; NaN better where a score is NaN."""
-        size = batch_size(self.share.length, self.model.device)
+        size = batch_size(self.share.length, self.model.device, self.memory)
         parts = []
         for start in range(0, len(subjects), size):
             batch = slice(start, start + size)

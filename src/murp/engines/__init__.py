@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from murp.config import Config
@@ -20,6 +21,16 @@ __all__ = ["Chunk", "Engine", "Task", "TorchEngine", "build", "can", "refuse_hos
 FEW = 4  # models side by side, from which on two streams are worth while
 
 
+@dataclass(frozen=True)
+class Fused:
+    """An engine for some tasks: where it runs, the package that it needs, what it does not know, how it is made."""
+
+    device: str
+    package: str
+    unknown: Callable[[Task], str | None]  # what of a task it does not know; None where it knows all of it
+    make: Callable[[Sequence[Task]], Engine]
+
+
 def build(name: str, tasks: Sequence[Task | Model]) -> Engine:
     """The engine called ``name`` for models on their device; ``auto`` is the fastest that can.
 
@@ -28,25 +39,13 @@ def build(name: str, tasks: Sequence[Task | Model]) -> Engine:
     """
     given = [task if isinstance(task, Task) else Task(task) for task in tasks]
     if name == "auto":
-        name = next(fused for fused in ("triton", "numba", "torch") if _cannot(fused, given[0]) is None)
+        name = next((fused for fused in FUSED if can(fused, given[0])), "torch")
     reason = _cannot(name, given[0])
     if reason is not None:
         raise ConfigError(f"engine {name} {reason}. Engine torch can: use --engine torch or auto.")
-    models = [task.model for task in given]
-    if name == "triton":
-        from murp.engines.triton_engine import TritonEngine, TritonSideBySide
-
-        together = TritonSideBySide if len(models) >= FEW and models[0].device.type == "cuda" else TritonEngine
-        return together(cast(Sequence[MultiRelational], models))
+    if name in FUSED:
+        return FUSED[name].make(given)
     (task,) = given
-    if name == "numba" and isinstance(task.model, Distance):
-        from murp.engines.hierarchy_engine import HierarchyEngine
-
-        return HierarchyEngine(task)
-    if name == "numba":
-        from murp.engines.numba_engine import NumbaEngine
-
-        return NumbaEngine(cast(MultiRelational, task.model))
     return TorchEngine(task)
 
 
@@ -79,26 +78,61 @@ def _cannot(name: str, task: Task) -> str | None:
     """Why the engine cannot train this model where it is; None if it can."""
     if name == "torch":
         return None
-    model = task.model
-    device = {"numba": "cpu", "triton": "cuda"}[name]
-    if model.device.type != device:
-        return f"runs on {device}, and the model is on {model.device.type}"
+    needed, there = FUSED[name].device, task.model.device.type
+    if there != needed:
+        return f"runs on {needed}, and the model is on {there}"
     return _unknown(name, task)
 
 
 def _unknown(name: str, task: Task) -> str | None:
-    """What of this task a fused engine does not know, wherever the model is; None if it knows all of it."""
-    model = task.model
-    if importlib.util.find_spec(name) is None:
-        return f"needs the package {name}, which is not installed"
-    if name == "numba" and isinstance(model, Distance):
-        from murp.engines.hierarchy_engine import cannot
+    """Why a fused engine could not train this task, wherever the model is; None if it could."""
+    fused = FUSED[name]
+    if importlib.util.find_spec(fused.package) is None:
+        return f"needs the package {fused.package}, which is not installed"
+    return fused.unknown(task)
 
-        return cannot(task)
-    if not isinstance(model, MultiRelational):
+
+def _unknown_to_triton(task: Task) -> str | None:
+    if not isinstance(task.model, MultiRelational):
         return "knows MuRP and MuRE, no other model"
     if not task.as_published:
         return "knows the paper's objective, negatives and optimizer, and no regularizer"
-    if name == "numba" and not model.published:
+    return None
+
+
+def _unknown_to_numba(task: Task) -> str | None:
+    if isinstance(task.model, Distance):
+        from murp.engines.hierarchy_engine import cannot
+
+        return cannot(task)
+    if (reason := _unknown_to_triton(task)) is not None:
+        return reason
+    if not cast(MultiRelational, task.model).published:
         return "knows MuRP and MuRE as published, not their other transformations and biases (triton, on cuda, does)"
     return None
+
+
+def _triton(tasks: Sequence[Task]) -> Engine:
+    from murp.engines.triton_engine import TritonEngine, TritonSideBySide
+
+    models = [cast(MultiRelational, task.model) for task in tasks]
+    together = TritonSideBySide if len(models) >= FEW and models[0].device.type == "cuda" else TritonEngine
+    return together(models)
+
+
+def _numba(tasks: Sequence[Task]) -> Engine:
+    (task,) = tasks
+    if isinstance(task.model, Distance):
+        from murp.engines.hierarchy_engine import HierarchyEngine
+
+        return HierarchyEngine(task)
+    from murp.engines.numba_engine import NumbaEngine
+
+    return NumbaEngine(cast(MultiRelational, task.model))
+
+
+# The fastest first, as ``auto`` takes them. What none of them can train, the engine torch does.
+FUSED = {
+    "triton": Fused("cuda", "triton", _unknown_to_triton, _triton),
+    "numba": Fused("cpu", "numba", _unknown_to_numba, _numba),
+}

@@ -99,7 +99,7 @@ def compare_ranks(
 ) -> Comparison:
     """Compare two models by their ranks of the same facts in the same order.
 
-    ``relation_ids``: of the relations in these facts. The same seed gives the same figures; a relation's do not depend
+    ``relation_ids``: of the relations in these facts. The same seed gives the same values; a relation's do not depend
     on which others there are.
     """
     if samples < 100:

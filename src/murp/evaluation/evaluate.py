@@ -1,4 +1,4 @@
-"""A model's figures on one split of a graph."""
+"""A model's metrics on one split of a graph."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _check_candidates(protocol: Protocol, candidates: int | None, seed: int) -> 
         if candidates is None:
             raise ConfigError(
                 "protocol sampled needs the number of candidates for each question: --candidates 1000 "
-                "(in Python candidates=1000). Its figures depend on it, so that there is no default."
+                "(in Python candidates=1000). Its metrics depend on it, so there is no default."
             )
         if type(candidates) is not int or candidates < 1:
             raise ConfigError(f"candidates must be a whole number of at least 1, not {candidates!r}.")

@@ -51,7 +51,7 @@ class Metrics:
 
 @dataclass(frozen=True, repr=False)
 class Report(Tabular):
-    """The figures of one split under one protocol.
+    """The metrics of one split under one protocol.
 
     ``by_direction`` has ``tail`` and ``head`` (what is asked for); ``by_seen`` has ``seen`` and ``unseen``
     (triples without and with an entity that training never saw); ``by_relation`` has the id of every relation
@@ -111,7 +111,7 @@ class Report(Tabular):
         return {k: _some(share) for k, share in self.overall.hits.items()}
 
     def to_dict(self, by_relation: bool = False) -> dict[str, Any]:
-        """Ready for JSON: protocol, split, the overall figures, then the groups; by relation where asked."""
+        """Ready for JSON: protocol, split, the overall metrics, then the groups; by relation where asked."""
         groups = {"by_direction": self.by_direction, "by_seen": self.by_seen}
         if by_relation:
             groups["by_relation"] = self.by_relation
@@ -126,7 +126,7 @@ class Report(Tabular):
         }
 
     def columns(self) -> dict[str, list[Any]]:
-        """A row for all queries, then one for each part of a group: which, split, protocol, and the figures."""
+        """A row for all queries, then one for each part of a group: which, split, protocol, and the metrics."""
         groups = {"direction": self.by_direction, "seen in train": self.by_seen, "relation": self.by_relation}
         parts = [("all", "all", self.overall)]
         parts += [(group, name, metrics) for group, of in groups.items() for name, metrics in of.items()]

@@ -77,7 +77,7 @@ class Ranks:
 
     @property
     def protocol_in_words(self) -> str:
-        """The protocol as figures name it: with the candidates, where they were drawn."""
+        """The protocol as metrics name it: with the candidates, where they were drawn."""
         return self.protocol if self.sample is None else str(self.sample)
 
 
@@ -106,7 +106,7 @@ def rank(
     """
     if protocol == "sampled":
         raise ConfigError(
-            "protocol sampled ranks among candidates that are drawn, and its figures must not stand where those of all "
+            "protocol sampled ranks among candidates that are drawn, and its metrics must not stand where those of all "
             "entities are meant. Choose standard or paper here; `murp evaluate` has sampled."
         )
     if protocol not in PROTOCOLS:
@@ -251,7 +251,7 @@ def refuse_nan(bad: NDArray[np.bool_], subjects: Indices, relations: Indices) ->
 
 
 def _refuse_impossible(ranks: NDArray[np.float64], num_entities: int) -> None:
-    """A rank that was never counted must not become a figure."""
+    """A rank that was never counted must not become a metric."""
     wrong = ~((ranks >= 1) & (ranks <= num_entities))
     if wrong.any():
         raise MurpError(

@@ -4,8 +4,8 @@ Of each question (s, r, ?) with the answer o, n candidates are drawn without rep
 neither o nor another known answer, and o is ranked among them: 1 + better + equal / 2. Where no more than n are left
 all of them are candidates; then the rank is that of ``standard``.
 
-The figures are **no estimates of** ``standard``. Among n candidates of N an answer passes about (N - n)/N of those that
-are better than it, so that ranks are lower and figures higher, and the order of two models may change (Krichene and
+The metrics are **no estimates of** ``standard``. Among n candidates of N an answer passes about (N - n)/N of those that
+are better than it, so that ranks are lower and metrics higher, and the order of two models may change (Krichene and
 Rendle, On Sampled Metrics for Item Recommendation, KDD 2020). They compare models that were ranked among equally many
 candidates, on the same facts. So n is named wherever they are.
 

@@ -75,7 +75,7 @@ tags:
 Embeddings of the knowledge graph {graph.name} ({sizes}) in {space}, by {by}. Trained{trained_by} for
 {run.state["epoch"]} epochs ({settings}).
 
-## Figures
+## Metrics
 
 {_figures(run)}
 

@@ -239,7 +239,7 @@ def edges(collection: Collection, relation: int) -> Answer:
 
 
 def metrics(collection: Collection, run: int, report: Report) -> Answer:
-    """The figures of a run, over all and by relation."""
+    """The metrics of a run, over all and by relation."""
     vocabulary = collection.graph.relations
     return {
         "run": run,

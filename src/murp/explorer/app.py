@@ -1,7 +1,7 @@
 """The routes. They look names up and bound what is asked; :mod:`murp.explorer.answers` computes.
 
 A handler is a coroutine that does its millisecond of work in place: a thread pool would cost more than the work.
-What takes longer, the figures of a run and the search for what a misspelt name was meant to be, runs in a thread.
+What takes longer, the metrics of a run and the search for what a misspelt name was meant to be, runs in a thread.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def create_app(collection: Collection, bound: str = "127.0.0.1", *, framed: bool
     app = application(
         "murp explorer",
         "/",
-        "A trained run: search, predictions, neighbours, projections and figures. Every answer is JSON; "
+        "A trained run: search, predictions, neighbours, projections and metrics. Every answer is JSON; "
         "HEAD is answered wherever GET is.",
     )
     _add_questions(app, collection)  # first, since routes are tried in order and these are asked most

@@ -73,7 +73,7 @@ class Exhibit:
 
 
 class Collection:
-    """The runs side by side, the names and facts of their graph, and figures that take a while."""
+    """The runs side by side, the names and facts of their graph, and metrics that take a while."""
 
     @one_thread()
     def __init__(self, runs: Sequence[Run], columns: dict[str, list[str | None]] | None = None) -> None:
@@ -108,7 +108,7 @@ class Collection:
         self._reports = [Future() for _ in self.exhibits]
         for report in self._reports:
             report.set_running_or_notify_cancel()  # nobody who stops waiting cancels it for the others
-        # A daemon: the explorer need not wait for figures that nobody will read.
+        # A daemon: the explorer need not wait for metrics that nobody will read.
         threading.Thread(target=self._evaluate, name="murp-metrics", daemon=True).start()
 
     def _evaluate(self) -> None:
@@ -116,7 +116,7 @@ class Collection:
         for exhibit, report in zip(self.exhibits, self._reports, strict=True):
             try:
                 report.set_result(exhibit.run.evaluate(split))
-            except Exception as error:  # whoever asks for the figures is told
+            except Exception as error:  # who asks for the metrics is told
                 report.set_exception(error)
 
     @property
@@ -127,7 +127,7 @@ class Collection:
         return int(np.argmax(self.relations.weights))
 
     def report(self, run: int) -> Future[Report]:
-        """The figures of run 1 or 2, once they are there."""
+        """The metrics of run 1 or 2, once they are there."""
         self.evaluate()
         return self._reports[run - 1]
 

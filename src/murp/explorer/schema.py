@@ -326,7 +326,7 @@ class Differences(Strict):
     questions: list[Difference]
 
 
-class Figures(Strict):
+class Metrics(Strict):
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
     mrr: float | None
     mr: float | None
@@ -336,7 +336,7 @@ class Figures(Strict):
     queries: int
 
 
-class RelationFigures(Figures):
+class RelationMetrics(Metrics):
     id: str
     name: str
 
@@ -347,5 +347,5 @@ class MetricsTable(Strict):
     run: int
     split: Split
     protocol: Literal["standard", "paper"]
-    overall: Figures
-    relations: list[RelationFigures]
+    overall: Metrics
+    relations: list[RelationMetrics]

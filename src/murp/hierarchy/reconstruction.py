@@ -27,7 +27,7 @@ from murp.geometry import Geometry, Hyperboloid, PoincareBall
 
 @dataclass(frozen=True)
 class Reconstruction:
-    """The two figures, and how many pairs and nodes they are means over."""
+    """The two metrics, and how many pairs and nodes they are means over."""
 
     mean_rank: float
     map: float

@@ -106,7 +106,7 @@ def relation_claims(evidence: Evidence, item: dict[str, Any]) -> list[Row]:
         known = [row for row in published()["table3"].values() if len(row) > 3]
         theirs = spearman([row[3] for row in known], [row[1] - row[0] for row in known]).rho
         numbers = f"rank correlation of lead and longest path {signed(ours, 2)} over {len(deep)} relations"
-        numbers += "" if theirs is None else f" (the paper's own figures: {signed(theirs, 2)})"
+        numbers += "" if theirs is None else f" (the paper's own values: {signed(theirs, 2)})"
         chance = _chance([graphs[name]["longest_path"] for name in deep], [found[name].mean for name in deep])
         holds = "yes" if ours > 0 and chance < 0.05 else "no" if ours <= 0 else "not clear"
         numbers += f"; chance of as much in a random order {chance:.0%}"

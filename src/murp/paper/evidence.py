@@ -37,7 +37,7 @@ class Spread:
         return cls(mean, deviation, len(values), len(values) if planned is None else planned)
 
     def less(self, other: Spread | float) -> Spread:
-        """The difference of two independent figures: deviations add in squares, and it rests on the fewer runs.
+        """The difference of two independent values: deviations add in squares, and it rests on the fewer runs.
 
         A plain number, as the paper prints them, has no deviation to add.
         """

@@ -223,7 +223,7 @@ def read_settings(quick: bool = False) -> dict[str, Any]:
 
 
 def published() -> dict[str, Any]:
-    """The paper's own figures, ``published.toml``."""
+    """The paper's own values, ``published.toml``."""
     return tomllib.loads((HERE / "published.toml").read_text(encoding="utf-8"))
 
 

@@ -14,7 +14,7 @@ from murp.paper.experiments import published
 class Choice:
     """A row of the grid: MRR on valid by learning rate, None where it diverged.
 
-    ``noise`` is the deviation of the same figure over table 1's seeds at the chosen rate, ``paper`` the paper's rate.
+    ``noise`` is the deviation of the same metric over table 1's seeds at the chosen rate, ``paper`` the paper's rate.
     """
 
     data: str

@@ -1,4 +1,4 @@
-"""Charts of measured figures: plain arrays in, a matplotlib figure out.
+"""Charts of measured values: plain arrays in, a matplotlib figure out.
 
 Write one with :func:`murp.plots.style.save`. Models keep their colours throughout; what a chart draws hollow and
 dotted is what the paper printed, ours is filled and solid.

@@ -1,6 +1,5 @@
 """Run folders: what training writes and everything else reads."""
 
-from murp.runs.comparing import compare
 from murp.runs.run import Run, load
 
-__all__ = ["Run", "compare", "load"]
+__all__ = ["Run", "load"]

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from murp.errors import DataError
 from murp.evaluation import Comparison, Protocol, Ranks, compare_ranks
-from murp.evaluation.comparison import SAMPLES
 from murp.graph import KnowledgeGraph, Split, Triples
 from murp.graph.vocabulary import PLURALS, Vocabulary
 
@@ -21,16 +20,10 @@ Order = NDArray[np.int64]
 
 
 def compare(
-    a: Run,
-    b: Run,
-    split: Split = "test",
-    protocol: Protocol = "standard",
-    *,
-    samples: int = SAMPLES,
-    seed: int = 0,
-    memory: int | None = None,
+    a: Run, b: Run, split: Split, protocol: Protocol, *, samples: int, seed: int, memory: int | None
 ) -> Comparison:
-    """Whether the difference between two runs is one; see :mod:`murp.evaluation.comparison`.
+    """Whether the difference between two runs is one; see :mod:`murp.evaluation.comparison`, and for the defaults
+    :meth:`murp.Run.compare`.
 
     Raises :class:`DataError` unless both rank the same facts among the same entities, filtered by the same known facts,
     in whichever order their files had them.
@@ -58,13 +51,13 @@ def comparable(a: KnowledgeGraph, b: KnowledgeGraph, split: Split) -> tuple[Orde
     mine, theirs = (np.lexsort(triples.T[::-1]) for triples in (first, second))
     if not np.array_equal(first[mine], second[theirs]):
         raise DataError(
-            f"the runs do not have the same {split} facts ({len(first):,} and {len(second):,}), so their figures "
+            f"the runs do not have the same {split} facts ({len(first):,} and {len(second):,}), so their metrics "
             "cannot be compared. Train both on the same data, with the same --split-seed where that is one file."
         )
     known, other = a.facts(), as_a(b.facts())
     if not np.array_equal(known, other) and not np.array_equal(np.unique(known, axis=0), np.unique(other, axis=0)):
         raise DataError(
-            "the runs know different facts, so that other answers are left out of their rankings, and their figures "
+            "the runs know different facts, so that other answers are left out of their rankings, and their metrics "
             "cannot be compared. Train both on the same data: train, valid and test together decide the filter."
         )
     return mine, theirs
@@ -78,7 +71,7 @@ def _numbers(a: Vocabulary, b: Vocabulary) -> NDArray[np.int32]:
             f" ({b.id(places.is_null().index(True).as_py())!r} is in the second alone)" if places.null_count else ""
         )
         raise DataError(
-            f"the runs do not have the same {PLURALS[a.kind]}: {len(a):,} and {len(b):,}{missing}, so their figures "
+            f"the runs do not have the same {PLURALS[a.kind]}: {len(a):,} and {len(b):,}{missing}, so their metrics "
             "cannot be compared. Train both on the same data."
         )
     numbers: NDArray[np.int32] = places.to_numpy(zero_copy_only=False).astype(np.int32)

@@ -238,7 +238,7 @@ def _rewrite(file: Path, text: str) -> None:
 
 
 def environment(device: torch.device) -> dict[str, Any]:
-    """What a reader needs to judge a run's figures: versions, the code itself, hardware."""
+    """What a reader needs to judge a run's metrics: versions, the code itself, hardware."""
     return {
         "murp": murp.__version__,
         "source": source_digest(),

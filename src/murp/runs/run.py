@@ -313,7 +313,7 @@ class Run:
         return Rows(Verdict, (Verdict(**row) for row in judged.to_pylist()))
 
     def metrics(self) -> Records:
-        """Loss and validation figures, a record for every epoch."""
+        """Loss and validation metrics, a record for every epoch."""
         return Records(folder.read_metrics(self.path))
 
 

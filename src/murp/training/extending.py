@@ -25,14 +25,14 @@ SHOWN = 5  # new relations that are named
 def extend(
     run: Run,
     facts: Any,
-    out: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] | None,
     *,
-    new: New = "all",
-    epochs: int | None = None,
-    seed: int = 0,
-    advance: Callable[[int], None] = lambda done: None,
+    new: New,
+    epochs: int | None,
+    seed: int,
+    advance: Callable[[int], None],
 ) -> Run:
-    """Place what is new in ``facts`` and write the run folder ``out``; :meth:`murp.Run.extend` says it all."""
+    """Place what is new in ``facts`` and write the run folder ``out``; :meth:`murp.Run.extend` has the defaults."""
     if epochs is not None and epochs < 1:
         raise ConfigError(f"epochs must be at least 1, not {epochs}.")
     path = Path(f"{run.path}-extended" if out is None else out)

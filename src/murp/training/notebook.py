@@ -43,7 +43,7 @@ class NotebookBar(Silent):
             self._draw()
 
     def picture(self) -> str:
-        """The bar and the figures beside it, as HTML."""
+        """The bar and the numbers beside it, as HTML."""
         passed = time.monotonic() - self.begun_at
         behind = self.done - self.first
         left = passed * (self.steps - self.done) / behind if behind else 0.0

@@ -23,6 +23,7 @@ from murp.distributed.saving import Saver
 from murp.distributed.shares import Share
 from murp.errors import ConfigError, DivergedError, MurpError, NotFiniteError, RunError
 from murp.evaluation import Protocol, Report, evaluate
+from murp.evaluation.ranks import PROTOCOLS
 from murp.graph import SPLITS, KnowledgeGraph, Split
 from murp.models import Model
 from murp.provenance import source_digest
@@ -108,9 +109,23 @@ def opened(path: Path, config: Config, graph: KnowledgeGraph) -> Run:
 
 
 def evaluated(
-    path: Path, ranks: Ranks, split: Split, protocol: Protocol, which: Checkpoint | None = None, device: str = "auto"
+    path: Path,
+    ranks: Ranks,
+    split: Split,
+    protocol: Protocol,
+    which: Checkpoint | None,
+    device: str,
+    memory: int | None,
 ) -> tuple[Run, Report]:
-    """A run of many ranks, evaluated by them: each has the rows of its share and no others."""
+    """A run of many ranks, evaluated by them: each has the rows of its share and no others.
+
+    ``memory`` bounds the bytes of the scores on each.
+    """
+    if protocol not in PROTOCOLS:
+        raise ConfigError(
+            f"protocol {protocol} ranks in one process alone. Choose {' or '.join(PROTOCOLS)}, or evaluate without "
+            "torchrun."
+        )
     with ranks.together():
         config, graph = folder.read_config(path), folder.read_graph(path)
         config = config.replace(device=device)
@@ -123,7 +138,7 @@ def evaluated(
     saver = Saver(ranks, model)
     saver.newest(path / name, repair=False)
     saver.read(path / name, model.parameters)
-    return run, evaluate(model, graph, split, protocol, counting=Counting(ranks, model))
+    return run, evaluate(model, graph, split, protocol, counting=Counting(ranks, model, memory))
 
 
 def refuse(config: Config) -> None:

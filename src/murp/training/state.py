@@ -30,7 +30,7 @@ _LEAST = {"epoch": 0, "chunk": 0, "stale": 0, "steps_a_chunk": 1, "reductions": 
 class State:
     """Epochs completed, and how far the next one has come.
 
-    Random numbers are a function of seed, epoch, chunk and the size of a chunk, so that these few figures, the weights
+    Random numbers are a function of seed, epoch, chunk and the size of a chunk, so that these few numbers, the weights
     and the optimizer's tables continue a run bit for bit.
     """
 

@@ -16,10 +16,15 @@ from murp.web.door import Server
 from murp.web.protocol import PATIENCE, Protocol
 
 QUEUE = 1024  # clients that wait to be let in
+LAST_PORT = 65535
 
 
 def bind(host: str, port: int) -> socket.socket:
     """A listening socket; port 0 takes a free one."""
+    if not 0 <= port <= LAST_PORT:
+        raise MurpError(
+            f"port {port}: ports end at {LAST_PORT}. Choose another with --port, or --port 0 for a free one."
+        )
     missing: OSError | None = None
     for family, kind, protocol, _, address in _addresses(host, port):
         try:

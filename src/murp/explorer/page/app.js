@@ -225,7 +225,7 @@ const start = guarded(async () => {
 });
 
 async function showFigures() {
-  $("metrics").replaceChildren(element("p", { class: "note" }, "Figures by relation are being computed …"));
+  $("metrics").replaceChildren(element("p", { class: "note" }, "Metrics by relation are being computed …"));
   try {
     showMetrics(shared.about.runs, await ofEveryRun((run) => source.metrics(run)));
     if (shared.about.runs.length > 1) showDifferences(shared.about.runs, await source.differences(), ask);

@@ -28,7 +28,7 @@ export function showCard(runs, cards, choose, ask) {
     gloss ? element("p", { class: "gloss" }, gloss) : "",
     path.length > 1 ? element("p", { class: "path" }, ...named(path.slice(1).reverse(), choose).flatMap((button) => [button, " › "]), element("strong", {}, name)) : "",
     table(
-      `Norm and biases of ${name}`, [unseen("figure"), ...runs.map((run) => (several ? run.title : unseen("value")))],
+      `Norm and biases of ${name}`, [unseen("quantity"), ...runs.map((run) => (several ? run.title : unseen("value")))],
       rows.map(([what, value]) =>
         element("tr", {}, element("th", { scope: "row" }, what), ...cards.map((card) => element("td", {}, figure(value(card)))))),
     ),

@@ -23,7 +23,7 @@ export function table(caption, headings, rows) {
   );
 }
 
-// A figure as the literature prints it.
+// A metric as the literature prints it.
 export const figure = (value, digits = 3) => (value === null || value === undefined ? "–" : value.toFixed(digits));
 
 export const count = (value) => value.toLocaleString("en");

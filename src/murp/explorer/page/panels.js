@@ -95,7 +95,7 @@ export function showNear(runs, near, choose) {
   );
 }
 
-// A row a relation, a column a run and a figure.
+// A row a relation, a column a run and a metric.
 export function showMetrics(runs, reports) {
   const several = runs.length > 1;
   const headings = ["relation", "queries", ...reports.flatMap((_, i) => ["MRR", "H@10"].map((name) => (several ? `${name} ${runs[i].title}` : name)))];
@@ -106,10 +106,10 @@ export function showMetrics(runs, reports) {
     );
   const first = reports[0];
   $("metrics").replaceChildren(
-    element("h2", {}, "Figures by relation"),
+    element("h2", {}, "Metrics by relation"),
     element("p", { class: "note" }, `Split ${first.split}, protocol `, element("strong", {}, first.protocol), ": filtered, both directions, ties at their mean."),
     table(
-      `Figures by relation, split ${first.split}, protocol ${first.protocol}`, headings,
+      `Metrics by relation, split ${first.split}, protocol ${first.protocol}`, headings,
       [
         row("all", reports.map((report) => report.overall), { class: "all" }),
         ...first.relations.map((relation, n) => row(relation.name, reports.map((report) => report.relations[n]))),
