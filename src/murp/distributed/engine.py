@@ -27,6 +27,7 @@ import torch
 from torch import Tensor
 
 from murp import threads
+from murp.distributed.memory import keep_freed
 from murp.distributed.plan import OBJECT, SUBJECT, Message, Slice, Step, by_rank, own_part, plan
 from murp.distributed.ranks import OnTheWay, Ranks
 from murp.distributed.shares import Share, apart, joined, side_by_side, widths
@@ -54,6 +55,7 @@ class ShardedEngine:
         self.columns = {of: widths(self.model, of) for of in ("entity", "relation", "shared")}
         self.width = {of: sum(columns.values()) for of, columns in self.columns.items()}
         self.state = new_state(task)
+        keep_freed()
         # What a slice sees: a model of the rows that it reads, and of no others.
         self.seen = dataclasses.replace(task, model=copy.copy(self.model))
 
