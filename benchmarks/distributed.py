@@ -1,6 +1,7 @@
 """Many processes on one machine against one: the same losses and MRR, the work of each, the bytes between them.
 
     python benchmarks/distributed.py --out results/distributed_cpu.json
+    python benchmarks/distributed.py --negatives shared --out results/distributed_shared_cpu.json
 
 Every case is a process of its own, or several started by torchrun (gloo), and does the same steps of the same training:
 
@@ -12,8 +13,9 @@ wall clock says nothing. Bytes are counted where tensors are handed to torch.dis
 alone (distinct remote rows × row bytes × 2 plus their numbers), and measured at the loopback device, which sees the
 traffic of every process of the machine.
 
-The more often a row occurs in a slice, the more work there is for a row that travels: with batches of 4,096 on WN18RR
-(`--batch-size 4096`) there is less of it, and on a graph of many millions of entities hardly a row occurs twice.
+There are two settings. Where every triple has negatives of its own a slice reads nearly all entities of this graph, so
+that as many rows travel as there can be. Where a batch shares its negatives, as large graphs are usually trained, few
+rows travel and there is much to compute with each.
 """
 
 from __future__ import annotations
@@ -43,10 +45,19 @@ from murp.evaluation import evaluate
 from murp.graph import KnowledgeGraph
 from murp.training.sampler import Sampler
 
-SETTINGS: dict[str, Any] = {"model": "murp", "dim": 40, "batch_size": 16384, "negatives": 50, "lr": 10.0}
-QUICK: dict[str, Any] = {**SETTINGS, "dim": 8, "batch_size": 64, "negatives": 5, "lr": 1.0}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "own": {"model": "murp", "dim": 40, "batch_size": 16384, "negatives": 50, "lr": 10.0},
+    # The recipe wn18rr, with more negatives, which the batch shares.
+    "shared": {
+        "model": "roth-stretch", "dim": 40, "batch_size": 16384, "negatives": 500, "corruption": "shared",
+        "objective": "self-adversarial", "temperature": 0.5, "optimizer": "adam", "lr": 0.002,
+        "regularizer": "l2", "regularizer_weight": 0.002,
+    },
+}  # fmt: skip
+QUICK: dict[str, Any] = {"dim": 8, "batch_size": 64, "negatives": 5}
 CASES: dict[str, tuple[int, int]] = {"plain": (1, 0), "1": (1, 4), "2": (2, 4), "4": (4, 4), "2 of 2": (2, 2)}
-STEPS, WARM = 8, 2  # of a case in one turn, and before it is measured
+STEPS, WARM = 8, 8  # of a case in one turn, and before it is measured: until memory has grown as far as it will
+A_CHUNK = 4  # steps, as in a training with such batches
 
 
 def graph_of(data: str) -> KnowledgeGraph:
@@ -67,13 +78,14 @@ def case(data: str, settings: dict[str, Any], slices: int, steps: int) -> dict[s
     engine: Any = ShardedEngine(task, ranks, slices) if slices else TorchEngine(task)
     sampler = Sampler(
         triples, graph.num_entities, batch_size=config.batch_size, negatives=config.negatives, seed=0,
-        device=torch.device("cpu"), steps_a_chunk=WARM,
+        device=torch.device("cpu"), steps_a_chunk=A_CHUNK,
     )  # fmt: skip
-    chunks = [sampler.chunk(0, i) for i in range(min(sampler.chunks, 1 + steps // WARM))]
-    losses = [engine.run([chunks[0]], [config.lr]).item()]
+    chunks = [sampler.chunk(epoch, 0) for epoch in range((WARM + steps) // A_CHUNK)]
+    warm, measured = chunks[: WARM // A_CHUNK], chunks[WARM // A_CHUNK :]
+    losses = [engine.run([chunk], [config.lr]).item() for chunk in warm]
     ranks.agreed(True)  # all begin together
     sent, loopback, wall, work = ranks.sent, _loopback(), time.perf_counter(), time.process_time()
-    losses += [engine.run([chunk], [config.lr]).item() for chunk in chunks[1:]]
+    losses += [engine.run([chunk], [config.lr]).item() for chunk in measured]
     work, wall = time.process_time() - work, time.perf_counter() - wall
     sent = ranks.sent - sent
     ranks.agreed(True)
@@ -81,14 +93,14 @@ def case(data: str, settings: dict[str, Any], slices: int, steps: int) -> dict[s
     report = evaluate(model, graph, "valid", counting=counting)
     return {
         "rank": ranks.rank,
-        "steps": sum(chunk.steps for chunk in chunks[1:]),
+        "steps": sum(chunk.steps for chunk in measured),
         "seconds": wall,
         "work": work,
         "losses": losses,
         "mrr": report.mrr,
         "sent": sent,
         "loopback": _loopback() - loopback,
-        "computed": _computed(task, ranks.rank, ranks.size, slices, chunks[1:], share) if slices else 0,
+        "computed": _computed(task, ranks.rank, ranks.size, slices, measured, share) if slices else 0,
     }
 
 
@@ -111,7 +123,8 @@ def _computed(task: Task, rank: int, size: int, slices: int, chunks: list[Chunk]
             places = cut(positives.shape[1], slices)
             for step in range(len(positives)):
                 for number in own_slices(slices, rank, size):
-                    read = [positives[step, places[number]][:, [0, 2]].flatten(), drawn.objects[step, places[number]]]
+                    false = drawn.objects[step] if drawn.objects.dim() == 2 else drawn.objects[step, places[number]]
+                    read = [positives[step, places[number]][:, [0, 2]].flatten(), false]
                     rows = np.unique(np.concatenate([part.numpy().ravel() for part in read]))
                     remote = int((rows // share.length != rank).sum())
                     total += remote * (2 * row + 4)
@@ -171,7 +184,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run every case in turns."""
     parser = measure.parser(__doc__)
     parser.add_argument("--data", default="WN18RR")
-    parser.add_argument("--batch-size", type=int, default=SETTINGS["batch_size"])
+    parser.add_argument("--negatives", choices=list(SETTINGS), default="own", help="of each triple, or of the batch")
+    parser.add_argument("--batch-size", type=int, help="another one than the setting has")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--case", help="of one process: data, settings, slices and steps as JSON")
     parser.add_argument("--found", type=Path, help="of one process: where what it found goes")
@@ -183,7 +197,11 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     if options.quick:
         options.data, options.turns = "toy", 1
-    settings, steps = (QUICK, WARM) if options.quick else ({**SETTINGS, "batch_size": options.batch_size}, STEPS)
+    settings, steps = SETTINGS[options.negatives], STEPS
+    if options.quick:
+        settings, steps = {**settings, **QUICK}, A_CHUNK
+    if options.batch_size:
+        settings = {**settings, "batch_size": options.batch_size}
     turns: dict[str, list[list[dict[str, Any]]]] = {name: [] for name in CASES}
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(options.turns):

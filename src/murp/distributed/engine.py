@@ -27,7 +27,8 @@ import torch
 from torch import Tensor
 
 from murp import threads
-from murp.distributed.plan import OBJECT, SUBJECT, Message, Slice, Step, by_rank, plan
+from murp.distributed.memory import keep_freed
+from murp.distributed.plan import OBJECT, SUBJECT, Message, Slice, Step, by_rank, own_part, plan
 from murp.distributed.ranks import OnTheWay, Ranks
 from murp.distributed.shares import Share, apart, joined, side_by_side, widths
 from murp.engines.engine import Chunk
@@ -54,6 +55,7 @@ class ShardedEngine:
         self.columns = {of: widths(self.model, of) for of in ("entity", "relation", "shared")}
         self.width = {of: sum(columns.values()) for of, columns in self.columns.items()}
         self.state = new_state(task)
+        keep_freed()
         # What a slice sees: a model of the rows that it reads, and of no others.
         self.seen = dataclasses.replace(task, model=copy.copy(self.model))
 
@@ -66,12 +68,13 @@ class ShardedEngine:
         """See :meth:`murp.engines.engine.Engine.run`; every rank is given the same chunk and has the same losses."""
         (chunk,), (lr,) = chunks, rates
         total = torch.zeros((), dtype=self.model.dtype, device=self.model.device)
+        part = own_part(chunk.positives.shape[1], self.slices, self.ranks.rank, self.ranks.size)
         every = self.model.num_relations if self.task.regularizer.reads_relations else None
         number = 0
         before = torch.get_num_threads()
         threads.use_torch(1)  # more would cut tensors, and round at the cuts
         try:
-            for positives, drawn in pieces(self.task, chunk):
+            for positives, drawn in pieces(self.task, chunk, part):
                 for start in range(0, len(positives), PLANNED):
                     some = slice(start, start + PLANNED)
                     false = Drawn(drawn.objects[some], None if drawn.subjects is None else drawn.subjects[some])

@@ -103,20 +103,27 @@ def own_slices(slices: int, rank: int, size: int) -> range:
     return range(slices * rank // size, slices * (rank + 1) // size)
 
 
+def own_part(length: int, slices: int, rank: int, size: int) -> slice:
+    """Which triples of a batch these slices have."""
+    own, places = own_slices(slices, rank, size), cut(length, slices)
+    return slice(places[own[0]].start, places[own[-1]].stop) if own else slice(0, 0)
+
+
 def plan(
     ranks: Ranks, share: Share, slices: int, positives: Tensor, drawn: Drawn, every_relation: int | None
 ) -> list[Step]:
-    """The steps on positives (S, B, 3) and their negatives (S, …).
+    """The steps on positives (S, B, 3) and the negatives (S, …) of this rank's part of each batch.
 
     ``every_relation``: how many there are, where each slice reads all of them.
     """
     places = cut(positives.shape[1], slices)
     mine = [i for i in own_slices(slices, ranks.rank, ranks.size) if places[i].start < places[i].stop]
+    first = own_part(positives.shape[1], slices, ranks.rank, ranks.size).start
     starts = share.starts().to(positives.device)
     own: list[list[Slice]] = []
     entities: list[list[list[Tensor]]] = []  # step, slice, rank
     for step in range(len(positives)):
-        found = [_slice(step, i, places[i], positives, drawn, every_relation, starts, share.rows) for i in mine]
+        found = [_slice(step, i, places[i], first, positives, drawn, every_relation, starts, share.rows) for i in mine]
         own.append([one for one, _ in found])
         entities.append([asked for _, asked in found])
     narrow = ROLES * share.length < NARROW and (every_relation or 0) < NARROW
@@ -126,27 +133,34 @@ def plan(
         for rank in range(ranks.size)
     ]
     steps = [_step(own[step], *asked[step], busy, len(share)) for step in range(len(positives))]
-    given = [positives[0, :, :2], drawn.objects[0], *([] if drawn.subjects is None else [drawn.subjects[0]])]
-    if ranks.size > 1 and share.rows >= SPARSE * sum(part.numel() for part in given):
+    if ranks.size > 1 and share.rows >= SPARSE * _named(positives.shape[1], drawn):
         _hasten(ranks, steps)
     return steps
+
+
+def _named(batch: int, drawn: Drawn) -> int:
+    """How many entities a batch names, as often as it does."""
+    each = drawn.objects.shape[-1] * (1 if drawn.subjects is None else 2)
+    return 2 * batch + each * (1 if drawn.objects.dim() == 2 else batch)
 
 
 def _slice(
     step: int,
     number: int,
     place: slice,
+    first: int,
     positives: Tensor,
     drawn: Drawn,
     every: int | None,
     starts: Tensor,
     most: int,
 ) -> tuple[Slice, list[Tensor]]:
-    """One slice, and what it asks each rank for."""
+    """One slice, and what it asks each rank for. ``drawn`` begins at the ``first`` triple of a batch."""
     subjects, relations, objects = positives[step, place].unbind(1)
     shared = drawn.objects.dim() == 2  # (S, k): by the whole batch
-    false = drawn.objects[step] if shared else drawn.objects[step, place]
-    false_subjects = None if drawn.subjects is None else drawn.subjects[step, place]
+    among = slice(place.start - first, place.stop - first)
+    false = drawn.objects[step] if shared else drawn.objects[step, among]
+    false_subjects = None if drawn.subjects is None else drawn.subjects[step, among]
     as_subject = [subjects] if false_subjects is None else [subjects, false_subjects.flatten()]
     as_object = [objects, false.flatten()]
     rows, where = distinct(torch.cat([*as_subject, *as_object]), most)

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from murp import threads
 from murp.engines.capture import collector_at_rest
-from murp.engines.engine import Chunk
+from murp.engines.engine import WHOLE, Chunk
 from murp.engines.step import Touched, gather, loss_of, reads_most, row_gradients
 from murp.engines.task import Task
 from murp.engines.updates import Updater
@@ -205,15 +205,18 @@ class TorchEngine:
         return self.quick[whole]
 
 
-def pieces(task: Task, chunk: Chunk) -> Iterator[tuple[Tensor, Drawn]]:
-    """A chunk's positives (S, B, 3) with the negatives that are drawn for them, a piece after another."""
+def pieces(task: Task, chunk: Chunk, part: slice = WHOLE) -> Iterator[tuple[Tensor, Drawn]]:
+    """A chunk's positives (S, B, 3) with the negatives that are drawn for them, a piece after another.
+
+    Negatives of a triple of its own come for those in ``part`` of each batch alone.
+    """
     if type(task.negatives) is Uniform and chunk.positives.device.type == "cpu":
-        yield chunk.positives, Drawn(chunk.draw())
+        yield chunk.positives, Drawn(chunk.draw(part))
         return
     generator = torch.Generator(chunk.positives.device).manual_seed(chunk.seed)
     for start in range(0, chunk.steps, A_GRAPH):
         some = chunk.positives[start : start + A_GRAPH]
-        yield some, task.negatives.draw(some, generator)
+        yield some, task.negatives.draw(some, generator).of(part)
 
 
 class CapturedSteps:

@@ -22,6 +22,12 @@ class Drawn:
     objects: Tensor
     subjects: Tensor | None = None
 
+    def of(self, part: slice) -> Drawn:
+        """Of several batches (S, …) those of the triples in ``part`` of each; what a batch shares as it is."""
+        if self.objects.dim() == 2:
+            return self
+        return Drawn(self.objects[:, part], None if self.subjects is None else self.subjects[:, part])
+
 
 class Negatives(Part):
     """Replaces the object of a true triple (s, r, o), since heads are asked for through reciprocal relations."""

@@ -24,6 +24,7 @@ from torch import Tensor
 from murp import engines
 from murp.config import Config
 from murp.engines import Chunk, Engine, Task
+from murp.engines.engine import WHOLE
 from murp.errors import DivergedError
 from murp.graph import Triples
 from murp.graph.growing import Growth
@@ -96,10 +97,10 @@ class ChunkAgainstNew(Chunk):
 
     fresh: Fresh | None = None
 
-    def draw(self) -> Tensor:
+    def draw(self, part: slice = WHOLE) -> Tensor:
         assert self.fresh is not None
         generator = torch.Generator(self.positives.device).manual_seed(self.seed ^ 1)
-        return self.fresh.against(self.positives, super().draw(), generator)
+        return self.fresh.against(self.positives, super().draw(), generator)[:, part]
 
 
 class Held:

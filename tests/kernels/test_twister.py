@@ -1,0 +1,19 @@
+"""Part of the numbers that PyTorch draws, without the others."""
+
+from __future__ import annotations
+
+import torch
+
+from murp.engines import Chunk
+from murp.kernels import numba_twister
+
+
+def test_some_of_the_numbers_are_those_that_pytorch_draws() -> None:
+    # From the last of these on PyTorch draws in another way, and a chunk leaves it to PyTorch.
+    for most in (1, 41_000, numba_twister.MOST - 1, numba_twister.MOST):
+        for steps, batch, each, part in ((3, 20, 5, slice(4, 9)), (2, 90, 50, slice(45, 90)), (2, 5, 3, slice(2, 2))):
+            for seed in (0, 2**62 + 7):
+                chunk = Chunk(torch.zeros(steps, batch, 3, dtype=torch.int64), most, each, seed)
+                drawn = torch.randint(most, (steps, batch, each), generator=torch.Generator().manual_seed(seed))
+                assert torch.equal(chunk.draw(), drawn)
+                assert torch.equal(chunk.draw(part), drawn[:, part])
