@@ -86,3 +86,22 @@ def searches() -> list[str]:
         "of the best trial of `murp tune`, which had as long as the grid took."
     )
     return ["## Tuning against a grid", note, table(["", "defaults", "grid", "murp tune"], rows), *machines]
+
+
+def half_precision() -> list[str]:
+    """What rounding a table of entities to half precision does to MRR."""
+    stored = result("half_tables")
+    if stored is None:
+        return []
+    rows = [
+        [case, *(", ".join(f"{mrr:.3f}" for mrr in found[split]) for split in ("valid", "test"))]
+        for case, found in stored["figures"].items()
+    ]
+    settings = stored["settings"]
+    note = (
+        f"{settings['data']}, d={settings['dim']}, {settings['epochs']} epochs: the entities' table is rounded to the "
+        "format after every step, and steps compute in float32. `at random` rounds up or down with the chances that "
+        "make the mean right."
+    )
+    head = ["", "MRR on valid (standard), each seed", "on test"]
+    return ["## Tables of half precision", note, table(head, rows), machine(stored)]
