@@ -1,4 +1,4 @@
-"""The sections of docs/benchmarks.md on large graphs: rows in host memory, reading and finding, a whole run on a GPU."""
+"""The sections of docs/benchmarks.md on large graphs: rows in host memory, reading, finding, a whole run on a GPU."""
 
 from __future__ import annotations
 
