@@ -15,16 +15,17 @@ import json
 import socket
 import ssl
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
-from urllib.parse import urlsplit
+from typing import Any, Self, TypeVar
+from urllib.parse import SplitResult, urlsplit
 
-from murp.errors import ConfigError, MurpError
+from murp.errors import ConfigError, MurpError, first_line
 from murp.rows import Rows
 from murp.shapes import Answer, Health, Prediction, Question, Reference, Scored
 
 Triple = tuple[str, str, str]
+Found = TypeVar("Found")
 
 
 class RefusedError(MurpError):
@@ -45,11 +46,10 @@ class Client:
     """
 
     def __init__(self, address: str, *, key: str | None = None, timeout: float = 30.0) -> None:
-        parts = urlsplit(address)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigError(f"{address!r} is no address of a server: give one like http://127.0.0.1:8000.")
+        if key is not None and not (key and key.isascii() and key.isprintable()):
+            raise ConfigError("this is no API key: one has characters of ASCII alone, and no line end behind it.")
         self.address, self.timeout = address.rstrip("/"), timeout
-        self._parts = parts
+        self._parts = _parts(address)
         self._headers = {"content-type": "application/json"} | ({} if key is None else {"x-api-key": key})
         self._lines = threading.local()
 
@@ -73,8 +73,8 @@ class Client:
         given = {"head": head, "tail": tail, "types": types, "candidates": chosen}
         asked = {name: value for name, value in given.items() if value is not None}
         body = {"questions": [{"relation": relation, "k": k, "new_only": new_only, **asked}]}
-        (answer,) = self._json("POST", "/predict", body)["answers"]
-        return Rows(Prediction, (Prediction(**one) for one in answer["predictions"]))
+        answer = self._json("POST", "/predict", lambda found: _answers(found)[0], body)
+        return Rows(Prediction, answer.predictions)
 
     def predict(
         self, questions: Sequence[Question], *, k: int = 10, new_only: bool = False, types: bool | None = None
@@ -83,16 +83,16 @@ class Client:
         body = {"questions": list(questions), "k": k, "new_only": new_only}
         if types is not None:
             body["types"] = types
-        return [_answer(one) for one in self._json("POST", "/predict", body)["answers"]]
+        return self._json("POST", "/predict", _answers, body)
 
     def score(self, triples: Sequence[Triple]) -> Rows[Scored]:
         """φ of each triple (head, relation, tail) by id or name."""
         body = {"triples": [list(triple) for triple in triples]}
-        return Rows(Scored, (Scored(**one) for one in self._json("POST", "/score", body)["scores"]))
+        return Rows(Scored, self._json("POST", "/score", _scores, body))
 
     def health(self) -> Health:
         """What is served, and since when."""
-        return Health(**self._json("GET", "/health"))
+        return self._json("GET", "/health", lambda told: Health(**told))
 
     def metrics(self) -> str:
         """The server's counters, as Prometheus reads them."""
@@ -113,8 +113,18 @@ class Client:
     def __repr__(self) -> str:
         return f"Client({self.address!r})"
 
-    def _json(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        return json.loads(self._request(method, path, None if body is None else json.dumps(body).encode()))
+    def _json(
+        self, method: str, path: str, read: Callable[[Any], Found], body: Mapping[str, Any] | None = None
+    ) -> Found:
+        """What ``read`` makes of the answer."""
+        answer = self._request(method, path, None if body is None else json.dumps(body).encode())
+        try:
+            return read(json.loads(answer))
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise MurpError(
+                f"{self.address}{path}: the answer is not one of `murp serve` of this version ({first_line(error)}). "
+                "Ask the address that `murp serve` prints, and install the same version of murp here and there."
+            ) from error
 
     def _request(self, method: str, path: str, body: bytes | None = None) -> bytes:
         """The body of the answer. A server may have closed an idle connection: then it is asked once more on another.
@@ -161,6 +171,25 @@ class Client:
     def _unreachable(self, error: Exception) -> MurpError:
         why = "it did not answer in time" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
         return MurpError(f"{self.address}: {why}. Is `murp serve` running there? timeout is {self.timeout:g} s.")
+
+
+def _parts(address: str) -> SplitResult:
+    try:
+        parts = urlsplit(address)
+        fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0  # a port that is none raises
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ConfigError(f"{address!r} is no address of a server: give one like http://127.0.0.1:8000.")
+    return parts
+
+
+def _answers(found: Any) -> list[Answer]:
+    return [_answer(one) for one in found["answers"]]
+
+
+def _scores(found: Any) -> list[Scored]:
+    return [Scored(**one) for one in found["scores"]]
 
 
 def _answer(found: dict[str, Any]) -> Answer:

@@ -26,6 +26,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
+def first_line(error: BaseException) -> str:
+    """What an error says first, for a message of ours; its kind where it says nothing, as Python's MemoryError."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
 class DataError(MurpError):
     """A dataset that cannot be found, read or used."""
 

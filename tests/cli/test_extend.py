@@ -91,6 +91,18 @@ def test_an_extended_run_can_be_continued(parts: dict[str, Any], tmp_path: Path)
         murp.resume(made.path, epochs=3)
 
 
+def test_an_extended_run_validates_anew(tmp_path: Path) -> None:
+    """The best MRR before was of another graph, and of weights that are not kept here."""
+    run = murp.train(tree(), out=tmp_path / "run", **settings(dim=4, epochs=1, validate_every=1))
+    assert run.state["best_mrr"] is not None
+    made = run.extend(NEW, tmp_path / "more", epochs=1)
+    assert (made.state["best_mrr"], made.state["best_epoch"], made.state["stale"]) == (None, None, 0)
+    state = checkpoint.state_of(made.path / "last.safetensors")
+    assert state["epoch"] == 1
+    again = murp.resume(made.path, epochs=2)
+    assert (again.state["best_epoch"], again.checkpoint) == (2, "best")
+
+
 @pytest.mark.parametrize("asked", [3, 100, 6_000, 40_000, 1_000_000])
 def test_sgd_makes_enough_steps_however_few_facts_are_new(asked: int) -> None:
     """With thirty steps new entities of wordnet-mini reached half of what they reach with 120."""

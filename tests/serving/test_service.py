@@ -297,5 +297,32 @@ def test_a_client_asks_again_where_an_idle_connection_was_closed(
     client.health()
     client._lines.open.sock.shutdown(socket.SHUT_RDWR)
     assert client.health().status == "ok"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8000", "http://host:99999", "http://host:abc", "http://[::1"])
+def test_a_client_refuses_what_is_no_address(address: str) -> None:
     with pytest.raises(ConfigError, match="is no address of a server"):
-        murp.Client("127.0.0.1:8000")
+        murp.Client(address)
+
+
+@pytest.mark.parametrize("key", ["with a line end\n", "ключ", ""])
+def test_a_client_refuses_what_is_no_key_without_showing_it(key: str) -> None:
+    with pytest.raises(ConfigError, match="no API key") as refused:
+        murp.Client("http://127.0.0.1:8000", key=key)
+    assert not key or key.strip() not in str(refused.value)
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"[]", b"{}", b'{"answers": [], "scores": [1]}'])
+def test_a_client_says_so_where_another_program_answers(
+    service: Service, monkeypatch: pytest.MonkeyPatch, body: bytes
+) -> None:
+    client = client_of(service)
+    monkeypatch.setattr(client, "_exchange", lambda *_: (200, body))
+    questions: list[Callable[[], object]] = [
+        client.health,
+        lambda: client.ask(head="n1", relation="next"),
+        lambda: client.score([("n1", "next", "n2")]),
+    ]
+    for ask in questions:
+        with pytest.raises(MurpError, match=r"the answer is not one of `murp serve`"):
+            ask()

@@ -18,6 +18,7 @@ from murp.config import Config
 from murp.engines import Chunk
 from murp.errors import ConfigError, MurpError, RunError
 from murp.graph import KnowledgeGraph
+from murp.models import Model
 from murp.runs import checkpoint
 from murp.training import Interrupted, sampler
 from murp.training.job import Job
@@ -139,6 +140,18 @@ def test_a_step_without_memory_ends_training_with_a_plain_error(
         murp.train(small_tree, out=tmp_path / "run", engine=engine, **QUICK)
     monkeypatch.undo()
     assert murp.resume(tmp_path / "run").state["epoch"] > 0
+
+
+def test_a_model_without_memory_is_told_where_the_error_has_no_words(
+    small_tree: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Model, "initialise", refused)
+    with pytest.raises(MurpError, match=r"no memory for the .* choose a smaller --dim \(MemoryError\)\."):
+        murp.train(small_tree, out=tmp_path / "run", **QUICK)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("engine", ["torch", "numba"])

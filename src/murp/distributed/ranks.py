@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
-from murp.errors import MurpError
+from murp.errors import MurpError, first_line
 
 RUN_ID, RESTARTS = "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"  # which torchrun sets
 
@@ -170,7 +170,7 @@ def _missing() -> Iterator[None]:
         global _failed
         _failed = True
         raise RankError(
-            f"another rank has stopped, and this one cannot go on without it ({str(error).splitlines()[0]}).",
+            f"another rank has stopped, and this one cannot go on without it ({first_line(error)}).",
             silent=True,
         ) from error
 
@@ -212,7 +212,7 @@ def _connected() -> Ranks:
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         dist.init_process_group(backend, store=store, rank=rank, world_size=size)
     except (dist.DistError, RuntimeError, ValueError) as error:
-        raise MurpError(f"the ranks cannot connect: {str(error).splitlines()[0]}") from error
+        raise MurpError(f"the ranks cannot connect: {first_line(error)}") from error
     atexit.register(_leave)
     return Ranks(dist.get_rank(), dist.get_world_size())
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from murp import threads
 from murp.engines.step import FEW_ROWS, Part, Touched
 from murp.engines.task import Task
-from murp.errors import MurpError
+from murp.errors import MurpError, first_line
 from murp.geometry import Geometry
 from murp.models.model import Rows, Table
 from murp.optimizers.optimizer import TABLES, State
@@ -163,7 +163,7 @@ def _zeros(task: Task, *shape: int) -> Tensor:
         raise MurpError(
             f"no memory for a table of {' × '.join(f'{size:,}' for size in shape)} numbers that the optimizer "
             f"{type(task.optimizer).__name__} keeps: choose a smaller --dim, or --optimizer row-adagrad, "
-            f"which keeps one number a row, or sgd, which keeps none ({str(error).splitlines()[0]})."
+            f"which keeps one number a row, or sgd, which keeps none ({first_line(error)})."
         ) from error
 
 

@@ -63,7 +63,7 @@ def carry(source: Run, model: Model, graph: KnowledgeGraph) -> Carried:
 def carry_optimizer(source: Run, model: Model, graph: KnowledgeGraph) -> dict[str, Tensor]:
     """The optimizer's tables in the newest checkpoint of ``source`` for the rows of ``model``; what is new begins at 0.
 
-    None where that checkpoint cannot be read or has none: an imported run, and every run by SGD.
+    Empty where that checkpoint cannot be read or has no such tables: an imported run, and every run by SGD.
     """
     try:
         stored, _ = checkpoint.load(source.path / folder.LAST)

@@ -56,7 +56,9 @@ def extend(
     # What repeats the run with `murp train --config` is the graph that it has now. One process goes on with it.
     source = {"data": str((path / folder.GRAPH).resolve()), "data_dir": "", "columns": "", "no_header": False}
     config = run.config.replace(**source, slices=0)
-    state = {**run.state, "chunk": 0, "loss": 0.0}  # it goes on with a whole epoch: the facts are others
+    # The facts are others: it goes on with a whole epoch, and what is best on valid is decided anew.
+    anew = {"chunk": 0, "loss": 0.0, "best_mrr": None, "best_epoch": None, "stale": 0, "reduced_at": 0}
+    state = {**run.state, **anew}
     optimizer = carry_optimizer(run, model, graph)
     folder.create(path, config, graph, model, state, folder.EXTENDED, optimizer=optimizer, extended=about)
     if (run.path / folder.METRICS).is_file():

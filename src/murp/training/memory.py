@@ -8,7 +8,7 @@ from pathlib import Path
 
 from murp.commands import command
 from murp.config import Config
-from murp.errors import MurpError
+from murp.errors import MurpError, first_line
 
 # PyTorch has no class of its own for the CPU's; a RuntimeError about anything else is a bug of ours.
 SAYINGS = ("can't allocate memory", "out of memory")
@@ -25,7 +25,7 @@ def memory_of_a_step(path: Path, config: Config) -> Iterator[None]:
         negatives = getattr(config, "negatives", 0)
         raise MurpError(
             f"no memory for a step on {config.batch_size:,} triples with {negatives:,} negatives each "
-            f"({str(error).splitlines()[0] if str(error) else 'refused by the system'}). Train into another folder "
+            f"({first_line(error)}). Train into another folder "
             "with a smaller --batch-size or --negatives, or free some memory and continue with "
             f"`{command('train', '--resume', path)}`."
         ) from error

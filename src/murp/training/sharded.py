@@ -21,7 +21,7 @@ from murp.distributed.ranking import Counting
 from murp.distributed.ranks import RankError, Ranks, failed
 from murp.distributed.saving import Saver
 from murp.distributed.shares import Share
-from murp.errors import ConfigError, DivergedError, MurpError, NotFiniteError, RunError
+from murp.errors import ConfigError, DivergedError, MurpError, NotFiniteError, RunError, first_line
 from murp.evaluation import Protocol, Report, evaluate
 from murp.evaluation.ranks import PROTOCOLS
 from murp.graph import SPLITS, KnowledgeGraph, Split
@@ -196,7 +196,7 @@ def _empty(config: Config, graph: KnowledgeGraph, ranks: Ranks) -> Model:
         }
     except (MemoryError, RuntimeError) as error:
         raise MurpError(
-            f"no memory for the {len(share):,} rows of this rank: use more ranks ({str(error).splitlines()[0]})."
+            f"no memory for the {len(share):,} rows of this rank: use more ranks ({first_line(error)})."
         ) from error
     return model
 

@@ -17,7 +17,7 @@ from murp.commands import command
 from murp.config import Config
 from murp.distributed.ranks import Ranks, join, launched, restarted
 from murp.distributed.shares import Share, initialise
-from murp.errors import ConfigError, MurpError, RunError
+from murp.errors import ConfigError, MurpError, RunError, first_line
 from murp.graph import KnowledgeGraph
 from murp.graph.shape import shape
 from murp.models import Model
@@ -323,7 +323,7 @@ def new_model(config: Config, graph: KnowledgeGraph, ranks: Ranks | None = None)
         numbers = sum(model.rows_of(table) * math.prod(table.shape) for table in model.tables)
         raise MurpError(
             f"no memory for the {numbers:,} parameters of {config.model} d={config.dim} on {graph.name}: choose a "
-            f"smaller --dim{more} ({str(error).splitlines()[0]})."
+            f"smaller --dim{more} ({first_line(error)})."
         ) from error
     if model.broken():
         radius = model.geometry.c**-0.5  # type: ignore[attr-defined]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from murp.errors import ConfigError, MurpError
+from murp.errors import ConfigError, MurpError, first_line
 from murp.extras import need
 from murp.files import lock
 from murp.graph import KnowledgeGraph
@@ -104,8 +104,9 @@ def opened(storage: Path, *, seed: int, first_rung: int = 1, make: bool = False)
         except KeyError:
             raise ConfigError(f"{storage} holds no search of `murp tune`. Choose another --storage.") from None
         except (OSError, _database_error()) as error:
-            why = str(error).splitlines()[0]
-            raise ConfigError(f"{storage} cannot be used as a storage: {why}. Choose another --storage.") from None
+            raise ConfigError(
+                f"{storage} cannot be used as a storage: {first_line(error)}. Choose another --storage."
+            ) from None
 
 
 def _database_error() -> type[Exception]:
