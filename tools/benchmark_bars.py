@@ -370,6 +370,18 @@ BARS = (
         _of("compared", "two ranks, in times of one process on two threads"),
         1.0,
     ),
+    Bar(
+        "work of one of 4 ranks where a batch shares its negatives, the same",
+        "distributed_shared_cpu",
+        _of("compared", "work of a rank at 4, in quarters of one"),
+        1.15,
+    ),
+    Bar(
+        "2 ranks on 2 cores where a batch shares its negatives, the same",
+        "distributed_shared_cpu",
+        _of("compared", "two ranks, in times of one process on two threads"),
+        1.0,
+    ),
 )
 
 # What bars are about, the results that they judge, and why the limit is where it is.
@@ -432,7 +444,7 @@ WHY = (
     ),
     (
         "many processes",
-        ("distributed_cpu",),
+        ("distributed_cpu", "distributed_shared_cpu"),
         "Ranks are worth starting if they share the work out and add little to it.",
     ),
     (

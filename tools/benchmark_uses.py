@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from benchmark_results import NAMES, by_processor, machine, result, spread, table, time, times
+from benchmark_results import NAMES, Result, by_processor, machine, result, spread, table, time, times
 
 
 def evaluations() -> list[str]:
@@ -341,8 +341,13 @@ def serving() -> list[str]:
 
 
 def ranks() -> list[str]:
-    """Many processes on one machine against one."""
-    stored = result("distributed_cpu")
+    """Many processes on one machine against one, in each of the settings that are stored."""
+    parts = [part for name in ("distributed_cpu", "distributed_shared_cpu") for part in ranks_of(result(name))]
+    return ["## Many processes", *parts] if parts else []
+
+
+def ranks_of(stored: Result | None) -> list[str]:
+    """One setting."""
     if stored is None:
         return []
     settings, figures = stored["settings"], stored["figures"]
@@ -363,13 +368,25 @@ def ranks() -> list[str]:
         ]
         for case, text in words.items()
     ]
-    same = figures["compared"]["losses and MRR of 1, 2 and 4 ranks bit for bit"]
+    compared = figures["compared"]
+    same = compared["losses and MRR of 1, 2 and 4 ranks bit for bit"]
+    shared = settings.get("corruption") == "shared"
+    work, wall = (
+        compared[key]
+        for key in ("work of a rank at 4, in quarters of one", "two ranks, in times of one process on two threads")
+    )
     note = (
         f"{settings['model']} d={settings['dim']} on {settings['data']}, batch {settings['batch_size']:,}, "
-        f"{settings['negatives']} negatives, gloo on one machine. Losses and MRR of 1, 2 and 4 ranks are "
-        f"{'the same bit for bit' if same else 'NOT the same'}. Work is processor time of a rank, in user and system; "
-        "the kernel's copies between the processes are part of it. A slice of so large a batch names nearly every "
-        "entity of this graph, so that each rank fetches nearly the whole table in every step."
+        f"{settings['negatives']} negatives{' shared by the batch' if shared else ''}, gloo on one machine. "
+        f"Losses and MRR of 1, 2 and 4 ranks are {'the same bit for bit' if same else 'NOT the same'}. Work is "
+        "processor time of a rank, in user and system; the kernel's copies between the processes are part of it. "
+        f"One of 4 ranks has {work:.2f} quarters of the work of one; 2 ranks with 2 slices take {wall:.2f} of the time "
+        "of one process on two threads."
     )
+    if not shared:
+        note += (
+            " A slice of so large a batch names nearly every entity of this graph, so that each rank fetches nearly "
+            "the whole table in every step."
+        )
     head = ["", "a step", "work of a rank", "bytes a step", "bytes computed"]
-    return ["## Many processes", note, table(head, rows), machine(stored)]
+    return [note, table(head, rows), machine(stored)]

@@ -232,8 +232,12 @@ def errors() -> list[str]:
         computed = bytes_of_case(found["settings"], int(name), 4)
         measured = found["figures"][name]["bytes_a_step"]
         said.append(f"bytes a step of {name} ranks on CPUs (WN18RR): {measured / computed:.2f} times those computed")
-    compared = found["figures"]["compared"]["work of a rank at 4, in quarters of one"]
-    said.append(f"work of one of 4 ranks on CPUs: {compared:.2f} quarters of that of one process; the plan says 1")
+    for name, words in (("distributed_cpu", ""), ("distributed_shared_cpu", ", where a batch shares its negatives")):
+        if (found := stored.result(name)) is not None:
+            work = found["figures"]["compared"]["work of a rank at 4, in quarters of one"]
+            said.append(
+                f"work of one of 4 ranks on CPUs{words}: {work:.2f} quarters of that of one process; the plan says 1"
+            )
     return said
 
 

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from murp import Config, registry
-from murp.engines import Task, TorchEngine
+from murp.engines import Chunk, Task, TorchEngine
+from murp.engines.torch_engine import pieces
 from murp.errors import ConfigError
 from murp.models import MuRE
 from murp.negatives import Negatives
@@ -199,3 +200,16 @@ def test_a_step_scores_the_triples_that_were_drawn(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in registry.NEGATIVES if name != "uniform"])
 def test_resuming_is_bit_for_bit_with_every_kind(name: str, tmp_path: Path) -> None:
     assert_resumes_bit_for_bit(tree(4), tmp_path, corruption=name)
+
+
+@pytest.mark.parametrize("name", registry.names("corruption"))
+def test_part_of_a_batch_has_the_negatives_that_it_has_in_the_whole(name: str) -> None:
+    task, chunk = Task(MuRE(ENTITIES, RELATIONS, 2), negatives=prepared(name)), Chunk(batches(), ENTITIES, 7, seed=9)
+    ((_, whole),) = pieces(task, chunk)
+    ((positives, some),) = pieces(task, chunk, slice(4, 9))
+    assert torch.equal(positives, chunk.positives)
+    shared = whole.objects.dim() == 2
+    assert torch.equal(some.objects, whole.objects if shared else whole.objects[:, 4:9])
+    if whole.subjects is not None:
+        assert some.subjects is not None
+        assert torch.equal(some.subjects, whole.subjects[:, 4:9])
