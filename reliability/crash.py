@@ -11,6 +11,7 @@ to import PyTorch.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -157,6 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     kills, most = (8, 2) if options.quick else (options.kills, 10)
     graph = measure.toy_graph()
     cpu_target.target_context.refresh()  # what Numba loads before its first function, once for all children
+    gc.freeze()  # nor does a child copy what it would only look through
     counts: dict[str, Counter[str]] = {}
     with_parts: Counter[tuple[str, str]] = Counter()
     failures: list[dict[str, Any]] = []

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import json
 import mmap
 import os
@@ -34,6 +35,7 @@ from fuzz_files import FILES  # noqa: E402
 from fuzz_graphs import GRAPHS  # noqa: E402
 from fuzz_oracle import Make  # noqa: E402
 from fuzz_service import make_service, make_wire  # noqa: E402
+from numba.core.registry import cpu_target  # noqa: E402
 
 from measure import parser, result, store  # noqa: E402
 
@@ -63,6 +65,8 @@ def main(arguments: list[str] | None = None) -> None:
     torch.set_num_threads(1)
     if chosen.input is not None:
         return again(chosen)
+    cpu_target.target_context.refresh()  # what Numba loads before its first function, once for all children
+    gc.freeze()  # nor does a child copy what it would only look through
     found = {
         name: tried(name, make, 5 if chosen.quick else inputs, chosen.seed)
         for name, (inputs, make) in READERS.items()
