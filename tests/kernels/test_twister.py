@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from murp.engines import Chunk
@@ -17,3 +18,17 @@ def test_some_of_the_numbers_are_those_that_pytorch_draws() -> None:
                 drawn = torch.randint(most, (steps, batch, each), generator=torch.Generator().manual_seed(seed))
                 assert torch.equal(chunk.draw(), drawn)
                 assert torch.equal(chunk.draw(part), drawn[:, part])
+
+
+def test_another_version_of_pytorch_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then a chunk draws all numbers by PyTorch and keeps its part."""
+    chunk = Chunk(torch.zeros(2, 6, 3, dtype=torch.int64), 50, 4, seed=3)
+    whole = chunk.draw()
+    assert numba_twister.agrees()
+    monkeypatch.setattr(numba_twister, "randint", lambda *given: torch.zeros(2, 2, 4, dtype=torch.int64))
+    numba_twister.agrees.cache_clear()
+    try:
+        assert not numba_twister.agrees()
+        assert torch.equal(chunk.draw(slice(1, 3)), whole[:, 1:3])
+    finally:
+        numba_twister.agrees.cache_clear()

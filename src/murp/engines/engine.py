@@ -45,7 +45,7 @@ class Chunk:
         if part != WHOLE and device.type == "cpu":
             from murp.kernels import numba_twister  # what engines that draw all need not wait for
 
-            if self.num_entities < numba_twister.MOST:
+            if self.num_entities < numba_twister.MOST and numba_twister.agrees():
                 return numba_twister.randint(self.num_entities, (steps, batch, self.negatives), part, self.seed)
         generator = torch.Generator(device).manual_seed(self.seed)
         shape = (steps, batch, self.negatives)

@@ -8,6 +8,7 @@ Matsumoto, Nishimura: Mersenne Twister, ACM Transactions on Modeling and Compute
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -84,3 +85,14 @@ def randint(most: int, shape: tuple[int, int, int], part: slice, seed: int) -> T
     state = np.empty(WORDS, np.uint32)
     _draw(np.uint32(seed & 0xFFFFFFFF), state, begin * each, batch * each, np.uint32(most), out.view(steps, -1).numpy())
     return out
+
+
+@cache
+def agrees() -> bool:
+    """Whether this PyTorch draws so: it promises no numbers, and another version may draw others."""
+    shape, part, seed = (3, 8, 37), slice(2, 5), 2**40 + 7
+    for most in (1000, MOST - 1):
+        drawn = torch.randint(most, shape, generator=torch.Generator().manual_seed(seed))
+        if not torch.equal(drawn[:, part], randint(most, shape, part, seed)):
+            return False
+    return True
