@@ -88,6 +88,25 @@ def test_products_are_those_of_the_definition(dtype: torch.dtype) -> None:
     assert bool(((inner_products(x, v).double() - x.double() @ v.double().T).abs() <= bound).all())
 
 
+@dtypes
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_products_of_rows_on_a_gpu_depend_on_the_row_alone(dtype: torch.dtype, device: str) -> None:
+    """Without one, through the interpreter. Rows of 129 numbers begin at addresses of every kind."""
+    triton_products = pytest.importorskip("murp.kernels.triton_products")
+    for rows, dim in ((1, 1), (70, 129), (300, 150), (64, 32)):
+        draw = torch.Generator().manual_seed(rows)
+        x, y = (torch.randn(rows, dim, dtype=dtype, generator=draw).to(device) for _ in range(2))
+        found, moved, few = x.new_empty(rows), x.new_empty(rows), x.new_empty(min(rows, 7))
+        order = torch.randperm(rows, generator=draw).to(device)
+        triton_products.row_products(x, y, found)
+        triton_products.row_products(x[order], y[order], moved)
+        triton_products.row_products(x[-len(few) :], y[-len(few) :], few)
+        assert torch.equal(moved, found[order])
+        assert torch.equal(few, found[-len(few) :])
+        bound = dim * torch.finfo(dtype).eps * (x.double() * y.double()).abs().sum(1)
+        assert bool(((found.double() - (x.double() * y.double()).sum(1)).abs() <= bound).all())
+
+
 def test_nothing_times_nothing_is_nothing() -> None:
     assert inner_products(torch.zeros(0, 3), torch.zeros(5, 3)).shape == (0, 5)
     assert inner_products(torch.zeros(2, 3), torch.zeros(0, 3)).shape == (2, 0)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from murp.geometry import Euclidean, PoincareBall
 from murp.graph import Indices, KnownFacts
-from murp.kernels.products import inner_products, squared_norms
+from murp.kernels.products import inner_products, row_products, squared_norms
 from murp.models import MultiRelational
 from murp.models.blocks import QUERIES
 
@@ -166,9 +166,9 @@ class Rows:
         asked = queries[2:].contiguous()
         if not isinstance(self.model.geometry, PoincareBall):
             y = x - r
-            return self.kernel.flat(Products(y, self), y.square().sum(1), self.entities, asked, objects)
+            return self.kernel.flat(Products(y, self), row_products(y, y), self.entities, asked, objects)
         c = self.model.geometry.c
-        xx, rr, xr = (x * x).sum(1), (r * r).sum(1), (x * r).sum(1)
+        xx, rr, xr = row_products(x, x), row_products(r, r), row_products(x, r)
         # The bracket of squared_distance_to_sum_from_products, with what all objects share multiplied into it.
         bracket = [xx - 2 * xr + rr, 1 + 2 * c * xr + c * c * xx * rr, -2 * (1 + c * rr), 2 * (1 + c * xx)]
         of_query = torch.stack([*bracket, torch.full_like(xx, -4 * c)], 1)
