@@ -23,7 +23,7 @@ from measure import finish, seconds, spread
 from murp.models.host_memory import Pages, room
 
 EACH = 16  # rows that a program of the kernel reads
-LAUNCHES = 64  # each with rows of its own, timed as one graph
+LAUNCHES = 128  # each with rows of its own, timed as one graph
 
 
 @triton.jit

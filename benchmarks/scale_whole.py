@@ -33,8 +33,9 @@ from murp.training.state import State
 FILES = 16  # Parquet, of the graph
 EVERY = 15.0  # seconds between two lines
 READING = "reading.json"  # beside the graph: how long it took, for whoever trains on it later
-# Plain SGD as in the paper needs hundreds of epochs: after one epoch its ranks are those of chance, at any learning
-# rate. These settings were chosen on a graph of 20,000 entities and 200,000 facts.
+# Plain SGD as in the paper needs hundreds of epochs: after one, at the paper's learning rate, its ranks are those of
+# chance (MRR .013 among 500 candidates), and at ten times that rate hardly better (.029). These settings have .166. All
+# were tried on graphs of 20,000 and 100,000 entities.
 SETTINGS: dict[str, Any] = {
     "model": "murp", "dim": 40, "objective": "softmax", "optimizer": "adam", "lr": 0.03, "batch_size": 512,
     "negatives": 50, "epochs": 1, "validate_every": 0, "save_every": 3600.0, "seed": 0,

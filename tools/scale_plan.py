@@ -2,115 +2,46 @@
 
     python tools/scale_plan.py
 
-Times of a GPU and of its tables come from results/. Speeds of buses and networks are vendors' and stand in ``ASSUMED``:
-no run of many GPUs has been measured. Bytes follow what :mod:`murp.distributed` sends, which a test compares.
+Times of a GPU and of its tables come from results/. What others say (hardware, prices, sizes, published times) stands
+with its sources in tools/scale_constants.py: no run of many GPUs has been measured. Bytes follow what
+:mod:`murp.distributed` sends, which a test compares.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import re
 import sys
 from dataclasses import dataclass, field
-from typing import Any
 
 import benchmark_results as stored
 from benchmark_results import size, table, time
-from murp import models
-from murp.config import Config
 from murp.distributed.plan import SPARSE
-from murp.distributed.shares import widths
 from murp.provenance import ROOT
+from scale_constants import (
+    BUS,
+    CONSTANTS,
+    EPOCHS,
+    ETHERNET,
+    GRAPHS,
+    HBM,
+    MESSAGE,
+    NETWORK,
+    PRICE,
+    PUBLISHED,
+    SIZES,
+    Constant,
+    Graph,
+    Published,
+)
+from scale_errors import errors_table, said
+from scale_model import FLAG, MEASURED_BATCH, bytes_sent, distinct, figures, row_bytes, seconds_of_kernel
 
 PAGE = ROOT / "docs" / "scale.md"
 BLOCK = re.compile(r"(<!-- plan -->\n).*?(<!-- end -->)", re.DOTALL)
-FLOAT, NUMBER, FLAG = 4, 4, 1  # bytes of a value, of a row's number, and of the word whether it travels early
 GPUS = (8, 64, 512)
 MACHINE = 8  # GPUs
 DIM, BATCH, NEGATIVES = 128, 4096, 50  # BATCH: triples of each GPU in a step
-
-
-@dataclass(frozen=True)
-class Assumed:
-    """A constant that was not measured here."""
-
-    what: str
-    value: float
-    shown: str
-    source: str
-
-
-ASSUMED = {
-    "bus": Assumed("between GPUs of a machine, each way", 450e9, "450 GB/s",
-                   "NVIDIA, H200: NVLink 900 GB/s, both ways"),
-    "network": Assumed("between machines, each way, a GPU", 50e9, "50 GB/s",
-                       "NVIDIA, DGX H200: 8 ports of 400 Gb/s for 8 GPUs"),
-    "memory": Assumed("memory of a GPU", 4.8e12, "4.8 TB/s, 141 GB", "NVIDIA, H200"),
-    "message": Assumed("start of a message to one other GPU", 2e-6, "2 µs", "our guess; no vendor names one"),
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Graph:
-    """How large a graph is."""
-
-    entities: int
-    relations: int
-    facts: int
-
-
-GRAPHS = {
-    "Freebase": Graph(86_054_151, 14_824, 338_586_276),
-    "Wikidata": Graph(100_000_000, 1_387, 658_900_000),
-}
-WN18RR = Graph(40_943, 11, 86_835)
-SIZES = (
-    "Freebase has the size of Freebase86m; Wikidata that of WikiKG90Mv2 (91 million entities, 601 million facts), "
-    "enlarged to 100 million entities."
-)
-PUBLISHED = (
-    ("Freebase", "Dist-KGE, ComplEx d=128", "1 GPU", "3,929 s"),
-    ("Freebase", "Dist-KGE, ComplEx d=128", "8 GPUs in two machines", "592 s"),
-    ("Freebase", "Marius, d=100", "1 V100, partitions on disk", "774 s"),
-    ("Freebase", "DGL-KE", "8 V100", "8,356 s for a whole run"),
-)
-
-
-def distinct(drawn: int, among: int) -> float:
-    """How many different numbers there are, expected, in ``drawn`` draws from ``among``."""
-    return -among * math.expm1(drawn * math.log1p(-1 / among)) if among > 1 else float(among)
-
-
-def bytes_sent(asked: float, served: float, relations: float, others: int, row: int, relation_row: int) -> float:
-    """What a rank sends: rows ``served``, gradients and numbers of rows ``asked`` for, and relations' to all others.
-
-    ``asked`` and ``served`` count rows between this rank and others; ``row`` and ``relation_row`` are bytes.
-    """
-    return served * row + asked * (row + NUMBER) + others * relations * (relation_row + NUMBER)
-
-
-def row_bytes(dim: int) -> tuple[int, int]:
-    """Of an entity's row and of a relation's, MuRP in float32."""
-    model = models.from_config(Config(model="murp", dim=dim), 1, 1)
-    row, relation_row = (FLOAT * sum(widths(model, of).values()) for of in ("entity", "relation"))
-    return row, relation_row
-
-
-def seconds_of_kernel(dim: int) -> float:
-    """128 triples with 50 negatives on one GPU and a table of many entities: measured, and linear in ``dim``."""
-    steps = _figures("gpu_step")["seconds_a_step"]
-    small, large = (steps[f"triton_murp_d{d}"]["median"] for d in (40, 200))
-    ratio: float = _figures("gpu_many_entities")["ratio"]
-    return ratio * (small + (large - small) * (dim - 40) / 160)
-
-
-def _figures(name: str) -> dict[str, Any]:
-    found = stored.result(name)
-    if found is None:
-        raise SystemExit(f"results/{name}.json is missing")
-    figures: dict[str, Any] = found["figures"]
-    return figures
 
 
 @dataclass
@@ -119,6 +50,7 @@ class Plan:
 
     graph: Graph
     gpus: int
+    network: Constant = NETWORK  # between machines
     terms: dict[str, float] = field(default_factory=dict)  # seconds, by what takes them
     hidden: float = 0.0  # seconds of messages behind computing
 
@@ -131,15 +63,15 @@ class Plan:
         self.of_rows = bytes_sent(remote, remote, 0, others, row, relation_row) + remote * FLAG * self.sparse
         self.of_relations = bytes_sent(0, 0, relations, others, row, relation_row)
         self.rows_held = self.graph.entities / self.gpus * row
-        steps = _figures("gpu_step")["seconds_a_step"]
+        steps = figures("gpu_step")["seconds_a_step"]
         self.terms = {
-            "computing": seconds_of_kernel(DIM) * BATCH / 128,
+            "computing": seconds_of_kernel(DIM, self.graph.entities // self.gpus) * BATCH / MEASURED_BATCH,
             "starting kernels": steps["torch_murp_d40"]["median"],
             "rows and gradients": self._travel(self.of_rows),
             "gradients of relations": self._travel(self.of_relations),
-            "starting messages": 3 * others * ASSUMED["message"].value,
+            "starting messages": 3 * others * MESSAGE.value,
             # Every rank draws the negatives of all, 8 bytes each, written and read.
-            "drawing": 16 * NEGATIVES * BATCH * self.gpus / ASSUMED["memory"].value,
+            "drawing": 16 * NEGATIVES * BATCH * self.gpus / HBM.value,
         }
         if self.sparse:  # about half of the bytes, the rows, travel while the step before computes
             self.hidden = min(self.terms["rows and gradients"] / 2, self.terms["computing"])
@@ -148,7 +80,7 @@ class Plan:
         """Seconds for bytes that go to all other GPUs alike, inside the machine and between machines at once."""
         inside = min(self.gpus, MACHINE) - 1
         outside = self.gpus - 1 - inside
-        shares = (inside / ASSUMED["bus"].value, outside / ASSUMED["network"].value)
+        shares = (inside / BUS.value, outside / self.network.value)
         return sent / (self.gpus - 1) * max(shares)
 
     @property
@@ -169,10 +101,11 @@ class Plan:
 def steps_table() -> str:
     plans = [(name, Plan(graph, gpus)) for name, graph in GRAPHS.items() for gpus in GPUS]
     sent = ["sent a step: rows", "sent a step: relations"]
-    head = ["graph", "GPUs", "rows a GPU", *sent, *plans[0][1].terms, "hidden", "step"]
+    head = ["graph", "GPUs", "rows a GPU", *sent, *plans[0][1].terms, "hidden", "step", "step over Ethernet"]
     rows = [
         [name, str(plan.gpus), size(plan.rows_held), size(plan.of_rows), size(plan.of_relations),
-         *map(time, plan.terms.values()), time(plan.hidden) if plan.hidden else "–", time(plan.seconds)]
+         *map(time, plan.terms.values()), time(plan.hidden) if plan.hidden else "–", time(plan.seconds),
+         time(Plan(plan.graph, plan.gpus, ETHERNET).seconds) if plan.gpus > MACHINE else "–"]
         for name, plan in plans
     ]  # fmt: skip
     return table(head, rows)
@@ -180,104 +113,90 @@ def steps_table() -> str:
 
 def bounds() -> str:
     """What bounds a step on so many GPUs."""
-    said = []
+    told = []
     for gpus in GPUS:
         found = dict.fromkeys(Plan(graph, gpus).bound for graph in GRAPHS.values())
-        said.append(f"with {gpus} GPUs {' or '.join(found)}")
-    return ", ".join(said)
+        told.append(f"with {gpus} GPUs {' or '.join(found)}")
+    return ", ".join(told)
 
 
-def epochs_table() -> str:
-    rows = [
-        [name, f"murp, MuRP d={DIM} (this plan)", f"{gpus} H200", f"{plan.epoch:,.0f} s",
-         f"{plan.epoch * gpus / 3600:.2f}", plan.bound]
-        for name, graph in GRAPHS.items() for gpus in GPUS for plan in [Plan(graph, gpus)]
-    ]  # fmt: skip
-    rows += [[*published, "", "published, measured"] for published in PUBLISHED]
-    return table(["graph", "what", "on", "an epoch", "GPU-hours an epoch", "bound by"], rows)
+def epoch_on_one(graph: Graph) -> float:
+    """Seconds of an epoch on one GPU, by the fused engine at its measured batch."""
+    return 2 * graph.facts / MEASURED_BATCH * seconds_of_kernel(DIM, graph.entities)
 
 
-def errors() -> list[str]:
-    """What measured small cases say about the model: measured against computed."""
-    steps = _figures("gpu_step")["seconds_a_step"]
-    said = []
-    for name, of in (("gpu_fb15k-237-murp-d40", "triton_murp_d40"), ("gpu_wn18rr-murp-d200", "triton_murp_d200")):
-        measured = _figures(name)["microseconds_a_step"] * 1e-6
-        constant = steps[of]["median"]
-        said.append(
-            f"a step in a whole run ({name.removeprefix('gpu_')}): {measured / constant:.2f} times the constant"
-        )
-    ratio = _figures("gpu_many_entities")["ratio"]
-    others = [of["ratio"] for of in _figures("gpu_any_model")["state"].values()]
-    said.append(
-        f"ten million entities against 41 thousand: the plan takes {ratio:.2f}, measured with MuRP's kernels; other "
-        f"models' steps have {min(others):.2f} and {max(others):.2f}. Beyond ten million it is a guess"
-    )
-    larger = _figures("gpu_any_model")["steps"]["rotation and stretch, self-adversarial"]
-    settings = larger["settings"]
-    candidates = settings["batch_size"] * (settings["negatives"] + 2)
-    computed = steps["triton_murp_d40"]["median"] * candidates / (128 * 52)
-    measured = larger["seconds_a_step"]["ours"]["median"]
-    said.append(
-        f"a batch {candidates / (128 * 52):.0f} times as large (another model, {settings['batch_size']} triples with "
-        f"{settings['negatives']} negatives, compiled): {measured / computed:.2f} times what the plan's time for a "
-        "candidate gives. The operations of many ranks are not compiled, and their time on a GPU is not measured: the "
-        "column *computing* may be too small by some times"
-    )
-    found = stored.result("distributed_cpu")
-    if found is None:
-        said.append("bytes of 2 and 4 ranks on CPUs: `benchmarks/distributed.py` counts them; no result is stored yet")
-        return said
-    for name in ("2", "4"):
-        computed = bytes_of_case(found["settings"], int(name), 4)
-        measured = found["figures"][name]["bytes_a_step"]
-        said.append(f"bytes a step of {name} ranks on CPUs (WN18RR): {measured / computed:.2f} times those computed")
-    for name, words in (("distributed_cpu", ""), ("distributed_shared_cpu", ", where a batch shares its negatives")):
-        if (found := stored.result(name)) is not None:
-            work = found["figures"]["compared"]["work of a rank at 4, in quarters of one"]
-            said.append(
-                f"work of one of 4 ranks on CPUs{words}: {work:.2f} quarters of that of one process; the plan says 1"
-            )
-    return said
+def costs_table() -> str:
+    """Epochs, GPU-hours and cost, planned and published."""
+    rows = []
+    for name, graph in GRAPHS.items():
+        alone = (1, epoch_on_one(graph), "its fused kernel, batch 128")
+        for gpus, epoch, bound in (alone, *((n, Plan(graph, n).epoch, Plan(graph, n).bound) for n in GPUS)):
+            hours = epoch * gpus / 3600
+            cost = hours * PRICE.value
+            rows.append(
+                [name, f"murp, MuRP d={DIM}", f"{gpus} H200", f"{epoch:,.0f} s", f"{hours:.2f}", f"{cost:,.2f} $",
+                 f"{epoch * EPOCHS.value:,.0f} s", f"{cost * EPOCHS.value:,.0f} $", f"this plan; bound by {bound}"]
+            )  # fmt: skip
+    head = ["graph", "what", "on", "an epoch", "GPU-hours of it", "cost of it", "a whole run", "cost of that", "source"]
+    return table(head, rows + [published(one) for one in PUBLISHED])
 
 
-def bytes_of_case(settings: dict[str, int], gpus: int, slices: int) -> float:
-    """Bytes that all ranks together send in a step of ``benchmarks/distributed.py`` on WN18RR."""
-    row, relation_row = row_bytes(settings["dim"])
-    batch = settings["batch_size"] // slices
-    remote = distinct(batch * (settings["negatives"] + 2), WN18RR.entities) * (gpus - 1) / gpus
-    relations = distinct(batch, 2 * WN18RR.relations)
-    return slices * bytes_sent(remote, remote, relations, gpus - 1, row, relation_row)
+def published(one: Published) -> list[str]:
+    """A row of what others have measured; they name no price."""
+    taken = [f"{seconds:,.0f} s" if seconds else "–" for seconds in (one.epoch, one.run)]
+    hours = f"{one.epoch * one.gpus / 3600:.2f}" if one.epoch and one.gpus else "–"
+    if one.run and one.gpus:
+        hours = f"{one.run * one.gpus / 3600:.2f} for the run"
+    source = f"{one.source}; {one.remark}" if one.remark else str(one.source)
+    return [one.graph, one.what, one.on, taken[0], hours, "–", taken[1], "–", source]
+
+
+def sizes_table() -> str:
+    rows = [[name, *(f"{n:,}" for n in (of.entities, of.relations, of.facts)), source] for name, of, source in SIZES]
+    return table(["graph", "entities", "relations", "facts", "source"], rows)
 
 
 def text() -> str:
     """The plan, as Markdown."""
-    assumed = table(["assumed", "value", "source"], ([one.what, one.shown, one.source] for one in ASSUMED.values()))
     many = stored.result("gpu_many_entities")
     assert many is not None
-    small = _figures("gpu_step")["seconds_a_step"]["torch_murp_d40"]["median"]
+    small = figures("gpu_step")["seconds_a_step"]["torch_murp_d40"]["median"]
+    kernel = time(seconds_of_kernel(DIM, GRAPHS["Freebase"].entities))
     held = {name: size(2 * 20 * graph.facts) for name, graph in GRAPHS.items()}
     parts = [
         f"MuRP, d={DIM}, float32, {BATCH:,} triples a GPU in a step, {NEGATIVES} negatives each; {MACHINE} GPUs in a "
-        f"machine. {SIZES}",
-        f"Measured on one {many['machine']['device']}: {time(seconds_of_kernel(DIM))} for 128 triples on a table of "
-        "many entities (`results/gpu_step.json`, between d=40 and d=200; `results/gpu_many_entities.json`), and "
+        "machine.",
+        f"**Measured** on one {many['machine']['device']}: {kernel} for 128 triples on a table of many entities "
+        "(`results/gpu_step.json`, between d=40 and d=200; `results/gpu_many_entities.json`), and "
         f"{time(small)} for a small step of the engine torch, which is the time to start its kernels "
-        f"({stored.code(many)}). **No run of many GPUs is measured.** Everything about buses and networks is assumed:",
-        assumed,
+        f"({stored.code(many)}). **No run of many GPUs is measured.** What is taken from others, or assumed:",
+        table(["what", "value", "source"], (one.cells() for one in CONSTANTS)),
+        "The graphs:",
+        sizes_table(),
+        "### A step",
         "One step of one GPU. *Hidden* are messages that travel while the step before computes; *drawing* is that "
-        "every rank draws the negatives of all.",
+        "every rank draws the negatives of all. The step is the sum of its terms, less what is hidden.",
         steps_table(),
         f"What bounds a step, the largest term of it: {bounds()}. Gradients of relations go from every slice to every "
         "rank, so that they can be added in a fixed order; relations are taken to be equally frequent here, which is "
         "the worst case. A sum along a ring would send a small part of that, and give up the order. A batch of "
         f"{GPUS[-1]} times {BATCH:,} triples names more entities than these graphs have, so that no row can travel "
         "early, and it is far larger than those that are known to learn well. Each rank also holds every triple: "
-        f"{held['Freebase']} for Freebase, {held['Wikidata']} for Wikidata.",
-        "An epoch, beside what others have published (other models and GPUs; theirs are measured):",
-        epochs_table(),
-        "What measured small cases say about the model's error:",
-        "\n".join(f"- {one};" for one in errors())[:-1] + ".",
+        f"{held['Freebase']} for Freebase, {held['Wikidata']} for Wikidata. Over plain Ethernet an epoch of Freebase "
+        f"takes {Plan(GRAPHS['Freebase'], GPUS[1], ETHERNET).epoch:,.0f} s on {GPUS[1]} GPUs, and "
+        f"{Plan(GRAPHS['Freebase'], GPUS[0]).epoch:,.0f} s on {GPUS[0]} in one machine.",
+        "### What it costs on Freebase and Wikidata, beside what others have published",
+        "Other models, dimensions and GPUs; theirs are measured, ours are planned. An epoch of ours has every fact "
+        "and its reciprocal. Quality is not compared.",
+        costs_table(),
+        f"One H200 holds these tables ({' and '.join(size(g.entities * row_bytes(DIM)[0]) for g in GRAPHS.values())} "
+        "of its 141), and its fused kernel takes the fewest GPU-hours. Many GPUs are for tables that one cannot hold, "
+        "and for who cannot wait. That kernel is the paper's SGD, which learns slowly: on the generated graph of "
+        "`benchmarks/gpu_scale.py` one epoch of it ranks like chance, where one of Adam with a softmax learns.",
+        "### What measured small cases say about the plan's error",
+        "The same formula, applied to cases that were measured and are no constants of it:",
+        errors_table(),
+        said(),
     ]
     return "\n\n".join(parts)
 
