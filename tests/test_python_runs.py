@@ -98,6 +98,29 @@ def test_embeddings_in_other_coordinates_and_of_relations(run: murp.Run) -> None
         run.embedding("nowhere")
 
 
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda run: run.calibrate(method="plat"), "method must be one of platt, isotonic, not 'plat'"),
+        (lambda run: run.calibrate(seed=-1), "seed must be at least 0, not -1"),
+        (lambda run: run.classify(seed=-1), "seed must be at least 0, not -1"),
+        (lambda run: run.compare(run, "valid", seed=-1), "seed must be at least 0, not -1"),
+        (lambda run: run.index(seed=1.5), "seed must be a whole number, not 1.5"),
+        (lambda run: run.extend([("x", "parent", "n1")], seed=-1), "seed must be at least 0, not -1"),
+        (lambda run: run.extend([("x", "parent", "n1")], epochs="2"), "epochs must be a whole number, not '2'"),
+        (lambda run: run.predict_file([("n1", "parent", None)], "answers.csv", k=0), "k must be at least 1, not 0"),
+        (lambda run: run.predict_file([("n1", "parent", None)], "answers.csv", k="3"), "k must be a whole number"),
+    ],
+)
+def test_an_argument_that_cannot_be_is_named_and_nothing_is_written(
+    run: murp.Run, ask: Any, message: str, here: Path
+) -> None:
+    before = sorted(run.path.parent.rglob("*"))
+    with pytest.raises(ConfigError, match=message):
+        ask(run)
+    assert [*here.iterdir(), *sorted(run.path.parent.rglob("*"))] == before
+
+
 def test_discoveries_are_new_and_the_best(run: murp.Run) -> None:
     found = run.discover(k=3)
     assert len(found) == 6

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import operator
 from abc import ABC
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -148,6 +149,17 @@ class Part(ABC):  # noqa: B024 - the base class of a kind says what it must defi
     @classmethod  # noqa: B027 - most refuse nothing
     def refuse(cls, config: Any) -> None:
         """Raise where this part cannot do what the other settings of a run ask for, with what it can."""
+
+
+def whole_number(name: str, value: Any, *, least: int = 1) -> int:
+    """An argument that is a whole number, of Python's or of NumPy's; anything else is refused by its name."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ConfigError(f"{name} must be a whole number, not {value!r}.") from None
+    if number < least:
+        raise ConfigError(f"{name} must be at least {least}, not {number}.")
+    return number
 
 
 def refuse_unknown(names: Mapping[str, Any], known: Mapping[str, Any]) -> None:

@@ -357,3 +357,12 @@ def test_what_is_asked_decides_the_reader(tmp_path: Path, monkeypatch: pytest.Mo
     shutil.copy(tmp_path / "facts.tsv", tmp_path / "facts.parquet")
     assert package.is_large([tmp_path / "facts.parquet"])
     assert not package.is_large([tmp_path / "facts.jsonl", *[tmp_path / "facts.tsv"] * 4])
+
+
+def test_a_file_of_the_reading_that_was_cut_short_is_no_source_of_facts(tmp_path: Path) -> None:
+    """What is missing must not become numbers by chance."""
+    path = tmp_path / "facts.bin"
+    np.arange(9, dtype=np.int32).tofile(path)
+    assert [rows.tolist() for rows in dividing.blocks(path, 3)] == [[[0, 1, 2], [3, 4, 5], [6, 7, 8]]]
+    with pytest.raises(DataError, match=r"facts\.bin was cut short"):
+        list(dividing.blocks(path, 4))

@@ -14,7 +14,7 @@ import murp
 from examples import PATIENCE
 from murp.client import RefusedError
 from murp.runs import Run
-from murp.serving import asking
+from murp.serving import answering, asking
 from murp.serving.server import Service
 from murp.web.security import HEADERS
 
@@ -197,6 +197,17 @@ def test_an_answer_that_takes_too_long_is_refused_and_the_next_is_not(run: Run) 
             client.predict([{"head": "n9", "relation": "parent"}] * 40)
         assert refused.value.status == 503
         assert len(client.ask(head="n9", relation="parent")) == 10, "one question is answered in place"
+
+
+def test_one_question_among_very_many_entities_waits_in_the_thread_too(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answered in place it would keep everyone waiting, and no time limit would hold for it."""
+    monkeypatch.setattr(answering, "IN_PLACE", run.graph.num_entities)
+    with murp.serve(run.path, timeout=1e-9) as served:
+        client = client_of(served)
+        with pytest.raises(RefusedError, match="would take longer than 1e-09 s"):
+            client.ask(head="n9", relation="parent")
 
 
 def test_every_field_of_a_question_is_documented() -> None:

@@ -290,6 +290,35 @@ def test_requests_that_are_being_answered_are_finished_at_the_end(run: Run, monk
         client.health()
 
 
+def test_a_run_that_cannot_be_loaded_for_any_reason_does_not_end_the_watch(
+    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A larger run may have no room beside the one that is served, which PyTorch tells by a RuntimeError."""
+    served = current.Current(run.path, None, "cpu")
+    before = served.loaded
+
+    def refused() -> None:
+        raise RuntimeError("[enforce fail at alloc_cpu.cpp] can't allocate memory")
+
+    monkeypatch.setattr(served, "_load", refused)
+    served.renew()
+    assert (served.loaded, served.failures) == (before, 1)
+    assert "can't allocate memory" in (served.error or "")
+    assert "the one before it still is" in capsys.readouterr().err
+
+
+def test_a_run_of_many_ranks_that_is_replaced_is_noticed(run: Run, tmp_path: Path) -> None:
+    """Its checkpoint is a folder of files, last.shards."""
+    path = shutil.copytree(run.path, tmp_path / "run")
+    weights = path / "last.shards"
+    weights.mkdir()
+    (path / "last.safetensors").rename(weights / "0.safetensors")
+    before = current.look(path)
+    assert before
+    (weights / "0.safetensors").write_bytes(b"other weights")
+    assert current.look(path) not in (before, ())
+
+
 def test_a_client_asks_again_where_an_idle_connection_was_closed(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,17 +8,20 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import murp
+from examples import PATIENCE
 from murp.cli.main import main
 from murp.errors import ConfigError, MurpError, NotFiniteError
 from murp.graph import KnowledgeGraph
 from murp.training import loop
 from murp.tuning import results, trial
+from murp.tuning.search import filled
 from murp.tuning.study import alone, interrupted, opened
 from trees import tree
 
@@ -146,6 +149,16 @@ def test_a_killed_search_of_two_workers_loses_no_trial(tmp_path: Path) -> None:
         assert old.settings == new.settings
         assert old.curve.items() <= new.curve.items(), "what was known is kept"
     assert murp.load(after.best_run).config.data == str(graph)
+
+
+def test_many_trials_are_handed_out_before_a_worker_is_there() -> None:
+    """A pipe holds a few thousand of them: who fills it waits for a reader."""
+    boxes: list[Any] = []
+    filling = threading.Thread(target=lambda: boxes.append(filled([None] * 20_000, 2)), daemon=True)
+    filling.start()
+    filling.join(PATIENCE)
+    (box,) = boxes
+    assert [box.get() for _ in range(20_002)] == [None] * 20_000 + ["end"] * 2
 
 
 def test_time_that_is_over_ends_the_search_and_not_the_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,7 +140,8 @@ def _run(arguments: Sequence[str] | None, output: Output) -> int:
                 print("murp: torchrun is for train and evaluate. Start other commands without it.", file=sys.stderr)
                 return 1
             if os.environ["RANK"] != "0":  # the first rank says what all have to say
-                quiet.enter_context(contextlib.redirect_stdout(quiet.enter_context(open(os.devnull, "w"))))
+                nothing = quiet.enter_context(open(os.devnull, "w", encoding="utf-8"))
+                quiet.enter_context(contextlib.redirect_stdout(nothing))
                 display.be_quiet()
         return _command(words, output)
 

@@ -32,6 +32,7 @@ from murp.errors import ConfigError
 from murp.evaluation.ranks import Protocol, Ranks
 from murp.graph import Split
 from murp.rows import Tabular
+from murp.settings import whole_number
 
 SAMPLES = 10_000
 LEVEL = 0.95
@@ -102,6 +103,7 @@ def compare_ranks(
     ``relation_ids``: of the relations in these facts. The same seed gives the same values; a relation's do not depend
     on which others there are.
     """
+    seed = whole_number("seed", seed, least=0)
     if samples < 100:
         raise ConfigError(f"samples must be at least 100, not {samples}: fewer say nothing of 95 %.")
     if a.protocol_in_words != b.protocol_in_words:

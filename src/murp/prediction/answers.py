@@ -22,8 +22,9 @@ from murp.models import Model
 from murp.prediction.approximate import Index
 from murp.prediction.calibration import Calibration
 from murp.prediction.candidates import places_among_new
-from murp.prediction.search import Best, Scores, count, not_finite, top_objects
+from murp.prediction.search import Best, Scores, not_finite, top_objects
 from murp.rows import Rows
+from murp.settings import whole_number
 from murp.shapes import Prediction as Prediction
 
 MANY = 2**20  # entities: among more, one question is answered by the loops that answer many
@@ -167,7 +168,7 @@ def predict(
         raise ConfigError("give a head or a tail: the other one is what is predicted.")
     if head is not None and tail is not None:
         raise ConfigError("give either a head or a tail, not both: the other one is what is predicted.")
-    k = count("k", k)
+    k = whole_number("k", k)
     r = graph.relations.find(identifier("relation", relation))
     given = graph.entities.find(identifier("tail", tail) if head is None else identifier("head", head))
     row = r if head is not None else r + graph.num_relations

@@ -35,6 +35,7 @@ from murp.models.blocks import by_row
 from murp.models.model import Query
 from murp.prediction.packed_cells import CENTRES, Asked, PackedCells, asked, suits
 from murp.prediction.search import Best, Floats, not_finite, top_objects
+from murp.settings import whole_number
 from murp.threads import count as thread_count
 from murp.threads import torch_alone
 
@@ -191,6 +192,7 @@ def build(
     number = min(max(1, round(4 * model.num_entities**0.5)), model.num_entities, MOST_CELLS) if cells is None else cells
     if not 1 <= number <= model.num_entities:
         raise ConfigError(f"cells must be from 1 to {model.num_entities:,}, the number of entities, not {number}.")
+    seed = whole_number("seed", seed, least=0)
     say(f"clustering {model.num_entities:,} entities into about {number:,} cells")
     cell = _clustered(model, number, seed)
     used, cell = np.unique(cell, return_inverse=True)

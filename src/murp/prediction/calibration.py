@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from murp.commands import command
-from murp.errors import RunError
+from murp.errors import ConfigError, RunError
 from murp.files import fields, parse_json
 from murp.graph import KnowledgeGraph
 from murp.models import Model
@@ -35,6 +35,7 @@ from murp.prediction.isotonic import Steps, isotonic
 from murp.prediction.platt import Platt
 from murp.prediction.probability import Floats, brier, log_loss, reliability, sigmoid
 from murp.rows import Tabular
+from murp.settings import whole_number
 
 Method = Literal["platt", "isotonic"]
 METHODS: tuple[Method, ...] = ("platt", "isotonic")
@@ -112,6 +113,9 @@ def calibrate(
     model: Model, graph: KnowledgeGraph, *, method: Method = "platt", epoch: int, seed: int = 0
 ) -> Calibration:
     """Fit both maps on valid and judge them on test; ``epoch`` says of which weights."""
+    if method not in METHODS:
+        raise ConfigError(f"method must be one of {', '.join(METHODS)}, not {method!r}.")
+    seed = whole_number("seed", seed, least=0)
     valid, test = candidates(model, graph, "valid", seed), candidates(model, graph, "test", seed + 1)
     shown = valid.best(SHOWN)
     odds = platt.fit(shown.scores, shown.places, shown.true)

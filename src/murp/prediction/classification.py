@@ -21,6 +21,7 @@ from murp.prediction.probability import Floats
 from murp.prediction.results import ids
 from murp.prediction.search import score
 from murp.rows import Tabular
+from murp.settings import whole_number
 
 _TRIES = 100
 
@@ -116,6 +117,7 @@ class Verdict:
 
 def classify(model: Model, graph: KnowledgeGraph, *, seed: int = 0) -> Classification:
     """Choose thresholds on valid and count on test; ``seed`` draws the corruptions."""
+    seed = whole_number("seed", seed, least=0)
     thresholds = choose_thresholds(judge(model, graph, "valid", seed))
     test = judge(model, graph, "test", seed + 1)
     right = thresholds.accept(test.scores, test.relations) == test.true

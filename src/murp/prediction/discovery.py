@@ -19,8 +19,8 @@ from murp.prediction.answers import Answers
 from murp.prediction.calibration import Calibration
 from murp.prediction.probability import Floats, sigmoid
 from murp.prediction.results import ids, names
-from murp.prediction.search import count
 from murp.rows import Tabular
+from murp.settings import whole_number
 
 Heads = Literal["seen", "all"]
 
@@ -64,7 +64,7 @@ def discover(
     time, and only the best so far are kept. What ``types`` refuse is left out. ``known`` saves preparing the facts
     again, ``advance`` is told how many more heads are done.
     """
-    k = count("k", k)
+    k = whole_number("k", k)
     if heads not in ("seen", "all"):
         raise ConfigError(f"heads must be one of seen, all, not {heads!r}.")
     answers = Answers(model, graph, known, types=types)

@@ -13,8 +13,8 @@ from murp.models import Model
 from murp.models.blocks import by_row
 from murp.prediction.answers import identifier
 from murp.prediction.approximate import Index
-from murp.prediction.search import count
 from murp.rows import Rows
+from murp.settings import whole_number
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def nearest(
     model: Model, graph: KnowledgeGraph, entity: str, k: int = 10, *, index: Index | None = None
 ) -> Rows[Neighbour]:
     """The ``k`` entities at the smallest distance from ``entity``, itself left out; with an ``index`` approximately."""
-    k = count("k", k)
+    k = whole_number("k", k)
     centre = graph.entities.find(identifier("entity", entity))
     try:
         found = nearest_to(model, centre, k) if index is None else _by_index(index, model, centre, k)

@@ -28,6 +28,7 @@ from murp.prediction.approximate import Index
 from murp.prediction.calibration import Calibration
 from murp.prediction.probability import sigmoid
 from murp.prediction.queries import Queries, Row, given_queries, read_queries
+from murp.settings import whole_number
 
 Advance = Callable[[int], None]
 
@@ -66,6 +67,7 @@ def predict_file(
     the fact, if one does. With an ``index`` answers are approximate. Memory does not grow with the number of questions.
     ``advance`` is told how many more have been answered.
     """
+    k = whole_number("k", k)
     check_output(out, force=force)
     answers = Answers(model, graph, types=types, index=index)
     block = max(1, _CELLS_AT_ONCE // min(k, graph.num_entities))

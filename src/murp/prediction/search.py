@@ -7,7 +7,6 @@ in :mod:`murp.prediction.answers`.
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -17,13 +16,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from murp.errors import ConfigError, MurpError, NotFiniteError
+from murp.errors import MurpError, NotFiniteError
 from murp.evaluation import fused
 from murp.evaluation.ranks import batch_size, default_memory
 from murp.geometry.poincare import set_back_radius
 from murp.graph import Indices, KnownFacts
 from murp.graph.types import Types
 from murp.models import Model, MultiRelational
+from murp.settings import whole_number
 from murp.threads import torch_alone
 
 # The compiled loop sorts by insertion: beyond so many it would be slower than a partial sort.
@@ -44,17 +44,6 @@ class Best:
     scores: Floats
 
 
-def count(name: str, value: Any) -> int:
-    """A whole number of at least 1, of Python's or of NumPy's; anything else is refused by the argument's name."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise ConfigError(f"{name} must be a whole number, not {value!r}.") from None
-    if number < 1:
-        raise ConfigError(f"{name} must be at least 1, not {number}.")
-    return number
-
-
 @torch.no_grad()
 def top_objects(
     model: Model,
@@ -73,7 +62,7 @@ def top_objects(
     itself, and what ``types`` refuse. ``memory`` bounds the bytes of batch × entities work, as in
     :func:`murp.evaluation.ranks.rank`.
     """
-    k = min(count("k", k), model.num_entities)
+    k = min(whole_number("k", k), model.num_entities)
     if memory is None:
         memory = default_memory(model.num_entities, model.device)
     size = batch_size(model.num_entities, model.device, memory)

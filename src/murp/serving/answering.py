@@ -1,6 +1,7 @@
 """From questions in numbers to answers: few are answered in place, a millisecond each; many in a thread, together.
 
-So are the first questions with types, which must be learned from the graph before.
+So are questions about graphs with millions of entities, which take longer, and the first questions with types, which
+must be learned from the graph before.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from murp.web.encoding import to_json
 from murp.web.refusals import Refused
 
 SLICE = 64  # questions between two looks at the clock
+IN_PLACE = 2**22  # scores: they take some milliseconds, in which nobody else is answered
 
 
 class LateError(Exception):
@@ -35,7 +37,8 @@ class Desk:
 
     async def predict(self, loaded: Loaded, asked: Sequence[Asked]) -> bytes:
         """The answers, in the order of the questions, as JSON."""
-        if len(asked) < BATCH and (loaded.types_learned or not any(one.types for one in asked)):
+        quick = len(asked) < BATCH and len(asked) * loaded.graph.num_entities < IN_PLACE
+        if quick and (loaded.types_learned or not any(one.types for one in asked)):
             return to_json({"answers": [_said(loaded, one, _alone(loaded, one)) for one in asked]})
         return await self._within(lambda late: to_json({"answers": _answered(loaded, asked, late)}))
 

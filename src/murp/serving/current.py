@@ -15,6 +15,7 @@ from pathlib import Path
 from murp.display import show
 from murp.errors import MurpError
 from murp.runs import folder, load
+from murp.runs.checkpoint import place
 from murp.runs.run import Checkpoint
 from murp.serving.loaded import Loaded
 
@@ -67,10 +68,10 @@ class Current:
             loaded = self._load()
             if look(self.path, self.checkpoint) != began:
                 return  # it was replaced meanwhile: the next look sees that
-        except (MurpError, OSError) as error:
+        except Exception as error:  # no memory for a second run, for one: the watch must go on, whatever it is
             self.failures += 1
-            self.error = str(error)
-            show(f"murp: the run in {self.path} cannot be served, the one before it still is: {error}", sys.stderr)
+            self.error = str(error) if isinstance(error, MurpError) else f"{type(error).__name__}: {error}"
+            show(f"murp: the run in {self.path} cannot be served, the one before it still is: {self.error}", sys.stderr)
             return
         self._seen = began
         self.loaded = loaded
@@ -86,10 +87,12 @@ def look(path: Path, checkpoint: Checkpoint | None = None) -> Look:
 
     A training in the folder writes its newest weights often: where the best are served, these do not count.
     """
-    weights = [path / f"{name}.safetensors" for name in ((checkpoint,) if checkpoint else ("best", "last"))]
+    names = (f"{checkpoint}.safetensors",) if checkpoint else (folder.BEST, folder.LAST)
     try:
+        weights = [place(path / name) for name in names]
         chosen = next((file for file in weights if file.exists()), weights[0])
-        files = [path / folder.CONFIG, chosen, *sorted((path / folder.GRAPH).iterdir())]
+        parts = sorted(chosen.iterdir()) if chosen.is_dir() else [chosen]  # a folder: of many ranks
+        files = [path / folder.CONFIG, *parts, *sorted((path / folder.GRAPH).iterdir())]
         calibration = path / folder.CALIBRATION
         stats = [(file, file.stat()) for file in [*files, *([calibration] if calibration.exists() else [])]]
     except OSError:

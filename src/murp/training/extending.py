@@ -11,11 +11,12 @@ from typing import Any
 
 from murp import display, models
 from murp.commands import command
-from murp.errors import ConfigError, DataError
+from murp.errors import DataError
 from murp.graph.growing import New, given_facts, grow
 from murp.graph.vocabulary import counted
 from murp.runs import Run, folder
 from murp.runs.run import load
+from murp.settings import whole_number
 from murp.training.carrying import carry, carry_optimizer
 from murp.training.placing import place
 
@@ -33,8 +34,8 @@ def extend(
     advance: Callable[[int], None],
 ) -> Run:
     """Place what is new in ``facts`` and write the run folder ``out``; :meth:`murp.Run.extend` has the defaults."""
-    if epochs is not None and epochs < 1:
-        raise ConfigError(f"epochs must be at least 1, not {epochs}.")
+    epochs = None if epochs is None else whole_number("epochs", epochs)
+    seed = whole_number("seed", seed, least=0)
     path = Path(f"{run.path}-extended" if out is None else out)
     folder.refuse_existing(path)
     growth = grow(run.graph, given_facts(facts), new=new)

@@ -20,6 +20,7 @@ from murp.tuning.space import Space
 from murp.tuning.study import interrupted, opened, optuna, runs_of, tidy
 from murp.tuning.trial import TimeOverError, run_trial
 
+CONTEXT = multiprocessing.get_context("spawn")  # a fork would have none of PyTorch's threads
 HOPELESS = 3  # trials that fail before any other: the rest would fail too
 
 
@@ -108,13 +109,10 @@ def _work_together(task: Task, graph: KnowledgeGraph, tickets: list[int | None],
     common = {"data": graph.source or graph.name, **task.common}
     told = Task(task.storage, task.space, common, task.seed, task.first_rung, None)
     seconds = None if task.ends is None else max(task.ends - time.monotonic(), 0.0)
-    context = multiprocessing.get_context("spawn")  # a fork would have none of PyTorch's threads
-    box = context.SimpleQueue()
-    for ticket in [*tickets, *["end"] * workers]:
-        box.put(ticket)
+    box = filled(tickets, workers)
     share = max(1, threads.count() // workers)
     given = (told, str(place), box, share, seconds)
-    processes = [context.Process(target=_worker, args=(number, *given)) for number in range(workers)]
+    processes = [CONTEXT.Process(target=_worker, args=(number, *given)) for number in range(workers)]
     for process in processes:
         process.start()
     try:
@@ -126,6 +124,15 @@ def _work_together(task: Task, graph: KnowledgeGraph, tickets: list[int | None],
         raise
     if any(process.exitcode for process in processes):
         raise MurpError("a worker of the search ended with an error, which it has printed. The same command goes on.")
+
+
+def filled(tickets: list[int | None], workers: int) -> Any:
+    """A box of tickets, and an end for each worker."""
+    box = CONTEXT.Queue()  # a SimpleQueue would wait for workers when its pipe is full
+    box.cancel_join_thread()  # workers that end early leave some of them
+    for ticket in [*tickets, *["end"] * workers]:
+        box.put(ticket)
+    return box
 
 
 def _worker(number: int, task: Task, graph: str, box: Any, share: int, seconds: float | None) -> None:

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from murp.errors import DataError
 from murp.kernels import numba_dividing as loops
 
 BUCKET, MOST_BUCKETS = 1 << 22, 256  # rows, about; files that are open at a time
@@ -67,7 +68,8 @@ def blocks(path: Path, rows: int) -> Iterator[Rows]:
 def _numbers(file: BinaryIO, dtype: type[np.signedinteger[Any]], count: int) -> NDArray[Any]:
     """The next numbers of a file that this reading has written."""
     found = np.empty(count, dtype)
-    file.readinto(found.data)  # type: ignore[attr-defined]
+    if file.readinto(found.data) != found.nbytes:  # type: ignore[attr-defined]
+        raise DataError(f"{file.name} was cut short by another program while the graph was read. Start again.")
     return found
 
 
