@@ -5,8 +5,10 @@
 
 Every case is a process of its own, or several started by torchrun (gloo), and does the same steps of the same training:
 
-    plain     one process, the engine torch on two threads
-    1, 2, 4   so many ranks, batches cut into 4 slices; and 2 ranks with 2 slices, to be compared with plain
+    plain         one process, the engine torch on two threads
+    1, 2, 4       so many ranks, batches cut into 4 slices; and 2 ranks with 2 slices, to be compared with plain
+    1 beside 1    the case 1 twice at the same time, which do not know of each other: what it costs that the other core
+                  is busy, and shares caches and memory; ranks pay that too
 
 Cases take turns. On a machine with two cores, quiet. Work is processor time of a rank; with 4 ranks on two cores the
 wall clock says nothing. Bytes are counted where tensors are handed to torch.distributed, computed from the batches
@@ -55,7 +57,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 QUICK: dict[str, Any] = {"dim": 8, "batch_size": 64, "negatives": 5}
-CASES: dict[str, tuple[int, int]] = {"plain": (1, 0), "1": (1, 4), "2": (2, 4), "4": (4, 4), "2 of 2": (2, 2)}
+CASES: dict[str, tuple[int, int]] = {
+    "plain": (1, 0), "1": (1, 4), "2": (2, 4), "4": (4, 4), "2 of 2": (2, 2), "1 beside 1": (1, 4),
+}  # fmt: skip
+COPIES = {"1 beside 1": 2}  # of a case at the same time
 STEPS, WARM = 8, 8  # of a case in one turn, and before it is measured: until memory has grown as far as it will
 A_CHUNK = 4  # steps, as in a training with such batches
 
@@ -140,7 +145,11 @@ def started(name: str, options: Any, settings: dict[str, Any], steps: int, folde
     environment = {**os.environ, "OMP_NUM_THREADS": number, "NUMBA_NUM_THREADS": number}
     for old in folder.iterdir():
         old.unlink()
-    subprocess.run([sys.executable, *launcher, *given], check=True, env=environment)
+    words = [sys.executable, *launcher, *given]
+    copies = [subprocess.Popen(words, env=environment) for _ in range(COPIES.get(name, 1))]
+    ended = [copy.wait() for copy in copies]
+    if any(ended):
+        raise SystemExit(f"the case {name} failed: see above")
     return sorted((json.loads(path.read_text()) for path in folder.iterdir()), key=lambda one: one["rank"])
 
 
@@ -159,6 +168,7 @@ def summary(turns: dict[str, list[list[dict[str, Any]]]]) -> dict[str, Any]:
             "bytes_a_step_loopback": max(one["loopback"] for one in found[0]) / steps,
         }
     one, four = figures["1"]["work_a_step_of_a_rank"], figures["4"]["work_a_step_of_a_rank"]
+    beside = figures["1 beside 1"]["work_a_step_of_a_rank"]
     exact = [figures[name] for name in ("1", "2", "4")]
     plain = figures["plain"]
     figures["compared"] = {
@@ -170,6 +180,7 @@ def summary(turns: dict[str, list[list[dict[str, Any]]]]) -> dict[str, Any]:
         ),
         "difference of the MRR to plain": exact[0]["mrr"] - plain["mrr"],
         "work of a rank at 4, in quarters of one": 4 * four["median"] / one["median"],
+        "work of a rank at 4, in quarters of one beside another": 4 * four["median"] / beside["median"],
         "two ranks, in times of one process on two threads": measure.ratio(
             {name: figures[name]["seconds_a_step"] for name in ("2 of 2", "plain")}, "2 of 2", "plain"
         ),
@@ -193,7 +204,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.case:
         threads.use(int(os.environ["OMP_NUM_THREADS"]))
         found = case(*json.loads(options.case))
-        (options.found / str(found["rank"])).write_text(json.dumps(found))
+        (options.found / f"{found['rank']} {os.getpid()}").write_text(json.dumps(found))
         return 0
     if options.quick:
         options.data, options.turns = "toy", 1

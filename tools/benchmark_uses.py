@@ -357,6 +357,7 @@ def ranks_of(stored: Result | None) -> list[str]:
         "2": "2 ranks, 4 slices",
         "4": "4 ranks, 4 slices",
         "2 of 2": "2 ranks, 2 slices",
+        "1 beside 1": "1 rank, 4 slices, twice at the same time",
     }
     rows = [
         [
@@ -367,6 +368,7 @@ def ranks_of(stored: Result | None) -> list[str]:
             f"{figures[case]['bytes_a_step_computed'] / 1e6:,.1f} MB",
         ]
         for case, text in words.items()
+        if case in figures
     ]
     compared = figures["compared"]
     same = compared["losses and MRR of 1, 2 and 4 ranks bit for bit"]
@@ -383,6 +385,12 @@ def ranks_of(stored: Result | None) -> list[str]:
         f"One of 4 ranks has {work:.2f} quarters of the work of one; 2 ranks with 2 slices take {wall:.2f} of the time "
         "of one process on two threads."
     )
+    beside = compared.get("work of a rank at 4, in quarters of one beside another")
+    if beside is not None:
+        note += (
+            " Against a process whose neighbour is busy with the same, and takes its share of caches and memory, it is "
+            f"{beside:.2f} quarters."
+        )
     if not shared:
         note += (
             " A slice of so large a batch names nearly every entity of this graph, so that each rank fetches nearly "
