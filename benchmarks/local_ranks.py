@@ -5,6 +5,7 @@ The launcher finds a free port, watches the ranks and, where one fails, ends all
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Callable
@@ -16,6 +17,21 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 # The launcher takes these for itself, and a forked rank would inherit that.
 TAKEN = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+
+
+def share() -> None:
+    """Import here, once for all ranks that are forked, what each would import by its first step, rank or save."""
+    import pandas  # noqa: F401
+    import torch._dynamo  # noqa: F401
+    from numba.core.registry import cpu_target
+
+    import murp.engines.torch_engine
+    import murp.evaluation
+    import murp.kernels.numba_products
+    import murp.training.sharded  # noqa: F401
+
+    cpu_target.target_context.refresh()  # what Numba loads before its first function
+    gc.freeze()  # a rank copies no memory that the collector of garbage would only look through
 
 
 def launch(work: Callable[..., Any], size: int, *given: Any, restarts: int = 0) -> list[Any]:

@@ -31,7 +31,7 @@ from crash import Child, half_written  # noqa: E402
 from outcome import outcome  # noqa: E402
 
 import measure  # noqa: E402
-from local_ranks import launch  # noqa: E402
+from local_ranks import launch, share  # noqa: E402
 from murp.graph import KnowledgeGraph  # noqa: E402
 from murp.runs import checkpoint, folder  # noqa: E402
 from murp.training import resume, train  # noqa: E402
@@ -164,6 +164,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     kills, a_run = (2, 2) if options.quick else (options.kills, 10)
     graph = measure.toy_graph()
+    share()
     total: Counter[str] = Counter()
     while total["kills"] < kills:
         number = total["runs"]

@@ -12,9 +12,12 @@ import pickle
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import cache
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
+import pytest
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
 from murp.errors import MurpError
@@ -28,8 +31,7 @@ def together(work: Callable[..., Any], size: int, *given: Any, restarts: int = 0
 
     None: of a rank that was stopped, because another had failed.
     """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["murp.training.sharded", "local_ranks"])
+    context = _context()
     with tempfile.TemporaryDirectory() as folder:
         launcher = context.Process(target=_launched, args=(work, size, folder, restarts, given))
         launcher.start()
@@ -40,7 +42,19 @@ def together(work: Callable[..., Any], size: int, *given: Any, restarts: int = 0
         return found
 
 
+@cache
+def _context() -> Any:
+    """Python 3.11 does not hand its path on to the process that is forked, and ignores what that cannot import."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["before_ranks"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+        forkserver.ensure_running()
+    return context
+
+
 def _launched(work: Callable[..., Any], size: int, folder: str, restarts: int, given: tuple[Any, ...]) -> None:
+    assert "before_ranks" in sys.modules
     try:
         launch(_guarded, size, work, folder, restarts, *given, restarts=restarts)
     except ChildFailedError:
