@@ -20,7 +20,7 @@ from murp.cli.main import main
 from murp.errors import ConfigError, MurpError, NotFiniteError
 from murp.graph import KnowledgeGraph
 from murp.training import loop
-from murp.tuning import results, trial
+from murp.tuning import results, search, trial
 from murp.tuning.search import filled
 from murp.tuning.study import alone, interrupted, opened
 from trees import tree
@@ -149,6 +149,17 @@ def test_a_killed_search_of_two_workers_loses_no_trial(tmp_path: Path) -> None:
         assert old.settings == new.settings
         assert old.curve.items() <= new.curve.items(), "what was known is kept"
     assert murp.load(after.best_run).config.data == str(graph)
+
+
+def test_a_search_that_was_killed_before_its_first_trial_has_all_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one, with the default settings, waits in the storage already."""
+    handed_out: list[list[int | None]] = []
+    monkeypatch.setattr(search, "_work", lambda task, graph, tickets, worker: handed_out.append(list(tickets)))
+    for _ in range(2):
+        murp.tune(tree(), trials=3, storage=tmp_path / "t.db", space=SPACE, **QUICK)
+    assert handed_out == [[None] * 3] * 2
 
 
 def test_many_trials_are_handed_out_before_a_worker_is_there() -> None:

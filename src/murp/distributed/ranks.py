@@ -80,7 +80,7 @@ class Ranks:
         return self.rank == 0
 
     def exchange(self, values: Tensor, outgoing: Sequence[int], incoming: Sequence[int]) -> Tensor:
-        """Parts of ``values`` (n), as long as ``outgoing`` says, to each rank; what came from each, one after another.
+        """Parts of ``values`` (n), as long as ``outgoing`` says, to each rank; what each sent, one after another.
 
         ``incoming`` says how long these are.
         """

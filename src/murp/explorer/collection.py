@@ -127,7 +127,7 @@ class Collection:
         return int(np.argmax(self.relations.weights))
 
     def report(self, run: int) -> Future[Report]:
-        """The metrics of run 1 or 2, once they are there."""
+        """The metrics of a run, numbered from 1, once they are there."""
         self.evaluate()
         return self._reports[run - 1]
 

@@ -72,7 +72,7 @@ def try_all(
 
     Without ``out`` it is a folder under ``runs/``, the same one whenever the same sweep is asked for. A run that stands
     there already is not repeated; one that is not finished goes on from its last checkpoint. ``side_by_side`` bounds
-    how many share a launch. What came of each run is also in ``sweep.json``.
+    how many share a launch. What each run reached is also in ``sweep.json``.
     """
     if not settings:
         raise ConfigError("a sweep needs at least one combination of settings.")

@@ -1,4 +1,4 @@
-"""What came of a search: a row a trial."""
+"""The results of a search: a row a trial."""
 
 from __future__ import annotations
 

@@ -40,8 +40,9 @@ def search(task: Task, graph: KnowledgeGraph, trials: int, workers: int) -> None
     """Go on until ``trials`` trials have ended or time is over; those that were interrupted first."""
     study = _open(task, 0)
     left = interrupted(study)
-    begun = len(study.get_trials(deepcopy=False))
-    if not begun and trials:
+    there = study.get_trials(deepcopy=False)
+    begun = sum(trial.state != optuna().trial.TrialState.WAITING for trial in there)  # one waits until it is asked for
+    if not there and trials:
         study.enqueue_trial(task.space.first())
     tickets: list[int | None] = [trial._trial_id for trial in left]
     tickets += [None] * (trials - begun)
