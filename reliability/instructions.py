@@ -4,10 +4,11 @@
 
 The libraries below murp choose their code by the processor, and so the order in which they add and whether they fuse a
 product into a sum. Environment variables make them choose otherwise. Each choice here runs the tests that compare
-scores, ranks, ties, steps and geometry in a process of its own; ``make test`` runs all of them. Two choices have other
-numbers of threads as well. Where a choice is of Numba, tests of PyTorch alone are left out: nothing there is chosen
-otherwise. So are tests through Triton's interpreter: it computes by NumPy, one operation at a time, and has the same
-code on every processor.
+scores, ranks, ties, steps and geometry in a process of its own; ``make test`` runs all of them. What PyTorch chooses
+and what MKL chooses, which it calls, are changed in pairs: the usual, the lowest, and one between. Two choices have
+other numbers of threads as well. Where a choice is of Numba, tests of PyTorch alone are left out: nothing there is
+chosen otherwise. So are tests through Triton's interpreter: it computes by NumPy, one operation at a time, and has the
+same code on every processor.
 """
 
 from __future__ import annotations
@@ -76,11 +77,9 @@ NUMPY = {
 LOWEST = "the lowest of all"
 CHOICES = {
     LOWEST: Choice(ATEN | MKL | NUMBA | NUMPY),  # first: it takes longest, because fma is done in software
-    "ATEN_CPU_CAPABILITY=default": Choice(ATEN),
-    "ATEN_CPU_CAPABILITY=avx2, three threads": Choice({"ATEN_CPU_CAPABILITY": "avx2", **_threads(3)}, "avx2"),
-    "MKL_CBWR=COMPATIBLE": Choice(MKL),
-    "MKL_ENABLE_INSTRUCTIONS=SSE4_2, one thread": Choice(
-        {"MKL_ENABLE_INSTRUCTIONS": "SSE4_2", **_threads(1)}, "sse4.2"
+    "ATEN_CPU_CAPABILITY=default, MKL_CBWR=COMPATIBLE, one thread": Choice(ATEN | MKL | _threads(1)),
+    "ATEN_CPU_CAPABILITY=avx2, MKL_ENABLE_INSTRUCTIONS=SSE4_2, three threads": Choice(
+        {"ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "SSE4_2", **_threads(3)}, "avx2"
     ),
     "NUMBA_CPU_NAME=generic": Choice(NUMBA, pytorch=False),
     "NumPy, OpenBLAS, C library without AVX2 and FMA": Choice(NUMPY),

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import versions
+
 from examples import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,6 +20,11 @@ def stored(script: str, out: Path) -> dict[str, Any]:
     command = [sys.executable, ROOT / "reliability" / script, "--quick", "--out", out]
     result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert result.returncode == 0, result.stdout + result.stderr
+    return read(out)
+
+
+def read(out: Path) -> dict[str, Any]:
+    """What a harness has stored, with all that every result tells."""
     found: dict[str, Any] = json.loads(out.read_text())
     assert {"what", "settings", "figures", "machine", "date", "murp", "commit", "clean", "source"} <= set(found)
     return found
@@ -38,7 +45,8 @@ def test_saving_takes_little_memory_beside_the_model(tmp_path: Path) -> None:
 
 
 def test_versions_are_stored_with_what_came_of_them(tmp_path: Path) -> None:
-    figures = stored("versions.py", tmp_path / "it.json")["figures"]
+    assert versions.main(["--quick", "--out", str(tmp_path / "it.json")]) == 0
+    figures = read(tmp_path / "it.json")["figures"]
     assert figures["this"]["failed"] == 0
     assert figures["this"]["passed"] > 0
     assert {"python", "torch", "numpy", "numba", "safetensors"} <= set(figures["this"]["versions"])
