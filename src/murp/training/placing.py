@@ -39,7 +39,7 @@ EPOCHS = 20  # by Adam in place of SGD, at least
 STEPS_AN_EPOCH = 3  # steps of such an epoch
 LARGE = 2**16  # questions of a step, at most
 MORE = 3
-AMONG_ALL = 2  # questions of background for each new one where every entity is a candidate
+AMONG_ALL = 3  # questions of background for each new one where every entity is a candidate
 STEPS = 40  # by other optimizers, at least: their steps are as long in a small batch as in a large one
 STEPS_A_CHUNK = 16  # fewer than a GPU captures as one graph, which would take longer than all steps
 Say = Callable[[int], None]
@@ -125,7 +125,9 @@ def questions(growth: Growth, *, reciprocals: bool) -> tuple[Triples, Triples]:
 def _pace(config: Config, asked: int, epochs: int | None) -> tuple[int, int]:
     """Questions of a step, and epochs: few, large steps, as each costs a GPU about the same."""
     by_adam = config.parts["optimizer"] is SGD
-    size = min(asked, max(config.batch_size, min(LARGE, asked // (STEPS_AN_EPOCH if by_adam else STEPS))))
+    # Whole batches of the training: kernels that were compiled for those take them as well.
+    large = min(LARGE, asked // (STEPS_AN_EPOCH if by_adam else STEPS)) // config.batch_size * config.batch_size
+    size = min(asked, max(config.batch_size, large))
     steps = math.ceil(asked / size)
     if by_adam:
         return size, epochs or max(EPOCHS, math.ceil(EPOCHS * STEPS_AN_EPOCH / steps))
