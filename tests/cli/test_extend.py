@@ -20,7 +20,7 @@ from murp.config import Config
 from murp.errors import ConfigError, DataError, RunError, UnknownNameError
 from murp.graph.growing import given_facts, grow
 from murp.runs import checkpoint, folder
-from murp.training.placing import LARGE, STEPS_BY_SGD, _pace
+from murp.training.placing import EPOCHS, LARGE, STEPS, STEPS_AN_EPOCH, _pace
 from runs_of_parts import settings, tables
 from trees import tree
 
@@ -104,12 +104,14 @@ def test_an_extended_run_validates_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("asked", [3, 100, 6_000, 40_000, 1_000_000])
-def test_sgd_makes_enough_steps_however_few_facts_are_new(asked: int) -> None:
-    """With thirty steps new entities of wordnet-mini reached half of what they reach with 120."""
-    size, rate, epochs = _pace(Config(lr=50.0, batch_size=128), asked, None)
-    assert epochs * -(-asked // size) >= STEPS_BY_SGD
+def test_placing_makes_few_large_steps_and_enough_however_few_facts_are_new(asked: int) -> None:
+    size, epochs = _pace(Config(lr=50.0, batch_size=128), asked, None)
+    assert epochs >= EPOCHS
+    assert epochs * -(-asked // size) >= EPOCHS * STEPS_AN_EPOCH
     assert min(asked, 128) <= size <= LARGE
-    assert rate == pytest.approx(50 * size / 128)
+    size, epochs = _pace(Config(optimizer="adagrad", lr=0.1, batch_size=128), asked, None)
+    assert STEPS <= epochs * -(-asked // size) <= 2 * STEPS
+    assert min(asked, 128) <= size <= LARGE
 
 
 def test_a_new_entity_answers_the_questions_it_was_placed_by(tmp_path: Path) -> None:

@@ -1,0 +1,75 @@
+"""A step that moves the rows of what is new, and no other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from murp.engines.step import Touched
+from murp.engines.task import Task
+from murp.engines.updates import Updater, marked, whole_gradient
+from murp.graph.growing import Growth
+from murp.models.model import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Fresh:
+    """What is new: entities from ``first`` on, and relations (2R) that are marked."""
+
+    first: int
+    entities: int
+    relations: Tensor
+
+    @classmethod
+    def of(cls, growth: Growth, device: torch.device) -> Fresh:
+        """As a graph has grown."""
+        graph = growth.graph
+        half = torch.arange(graph.num_relations, device=device) >= graph.num_relations - growth.relations
+        return cls(graph.num_entities - growth.entities, graph.num_entities, half.repeat(2))
+
+    def background(self, positives: Tensor) -> Tensor:
+        """Which of triples (…, 3) have nothing new."""
+        subject, relation, objects = positives.unbind(-1)
+        return (subject < self.first) & (objects < self.first) & ~self.relations[relation]
+
+    def against(self, positives: Tensor, objects: Tensor, generator: torch.Generator) -> Tensor:
+        """False objects as they were drawn; for background, or where a batch shares them every other, new entities."""
+        if self.first == self.entities:
+            return objects
+        drawn = torch.randint(
+            self.first, self.entities, objects.shape, generator=generator, device=objects.device, dtype=objects.dtype
+        )
+        if objects.dim() == positives.dim():
+            return torch.where(self.background(positives).unsqueeze(-1), drawn, objects)
+        every_other = torch.arange(objects.shape[-1], device=objects.device) % 2 == 1
+        return torch.where(every_other, drawn, objects)
+
+    def rows(self) -> dict[str, list[slice]]:
+        """The new rows of tables of each kind; what is shared has none."""
+        half = len(self.relations) // 2
+        old = half - int(self.relations[:half].sum())
+        of_relations = [slice(old, half), slice(half + old, 2 * half)] if old < half else []
+        of_entities = [slice(self.first, self.entities)] if self.first < self.entities else []
+        return {"entity": of_entities, "relation": of_relations, "shared": []}
+
+
+class NewRows(Updater):
+    """The optimizer's step on new rows; the gradients of all others are dropped."""
+
+    def __init__(self, task: Task, fresh: Fresh) -> None:
+        super().__init__(task)
+        self.rows = fresh.rows()
+
+    @torch.no_grad()
+    def update(self, tables: Rows, touched: Touched, lr: float | Tensor) -> None:
+        """Move every new row of ``tables`` that a step has read."""
+        for table in self.task.model.tables:
+            values, parts = tables[table.name], touched[table.name]
+            if not parts or not self.rows[table.of]:
+                continue
+            gradient, marks = whole_gradient(values, parts), marked(values, parts)
+            for rows in self.rows[table.of]:
+                read = None if marks is None else marks[rows]
+                self._move(table.name, values[rows], gradient[rows], read, self._state(table.name, rows), lr)
