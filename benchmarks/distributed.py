@@ -51,7 +51,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "own": {"model": "murp", "dim": 40, "batch_size": 16384, "negatives": 50, "lr": 10.0},
     # The recipe wn18rr, with more negatives, which the batch shares.
     "shared": {
-        "model": "roth-stretch", "dim": 40, "batch_size": 16384, "negatives": 500, "corruption": "shared",
+        "model": "roth-stretch", "dim": 40, "batch_size": 8192, "negatives": 1000, "corruption": "shared",
         "objective": "self-adversarial", "temperature": 0.5, "optimizer": "adam", "lr": 0.002,
         "regularizer": "l2", "regularizer_weight": 0.002,
     },
