@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
+import compile_once
 from examples import PATIENCE
 from murp import compiling, display
 from murp.graph import KnowledgeGraph
@@ -186,6 +187,23 @@ def test_a_damaged_file_is_compiled_again_and_replaced(kind: str, left: int, pla
     after = compiling.kernel(_doubled)
     assert after(3) == 6
     assert sum(after.stats.cache_hits.values()) == 1
+
+
+@pytest.mark.usefixtures("places")
+def test_what_another_process_of_the_tests_compiles_meanwhile_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other one is made up: it compiles, and keeps what it made, while this one waits for the lock."""
+    asked: list[str] = []
+
+    def lock(handle: Any, how: int) -> None:
+        asked.append(handle.name)
+        if len(asked) == 1:
+            assert compiling.kernel(_doubled)(3) == 6
+
+    monkeypatch.setattr(compile_once.fcntl, "flock", lock)
+    waiting = compiling.kernel(_doubled)
+    assert waiting(3) == 6
+    assert [sum(counts.values()) for counts in (waiting.stats.cache_hits, waiting.stats.cache_misses)] == [1, 0]
+    assert asked == [f"{waiting._cache._cache_file._index_path}.lock"] * 2
 
 
 class Broken(io.StringIO):
