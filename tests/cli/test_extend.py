@@ -103,6 +103,18 @@ def test_an_extended_run_validates_anew(tmp_path: Path) -> None:
     assert (again.state["best_epoch"], again.checkpoint) == (2, "best")
 
 
+def test_a_run_by_sgd_is_placed_well_however_small_its_learning_rate(tmp_path: Path) -> None:
+    run = murp.train(tree(), out=tmp_path / "run", **settings(dim=10, epochs=40, lr=1.0))
+    both = [((f"new{i}", "parent", f"n{10 + i}"), (f"new{i}", "next", f"n{30 + i}")) for i in range(8)]
+    facts = [fact for two in both for fact in two]
+    made = run.extend(facts, tmp_path / "more")
+    places = [
+        1 + [one.id for one in made.predict(head=head, relation=relation, k=made.graph.num_entities)].index(tail)
+        for head, relation, tail in facts
+    ]
+    assert np.median(places) <= 7  # of 71; by SGD itself about 10
+
+
 @pytest.mark.parametrize("asked", [3, 100, 6_000, 40_000, 1_000_000])
 def test_placing_makes_few_large_steps_and_enough_however_few_facts_are_new(asked: int) -> None:
     size, epochs = _pace(Config(lr=50.0, batch_size=128), asked, None)

@@ -35,7 +35,7 @@ from murp.training.sampler import Sampler
 
 # Chosen on valid facts about held-out entities (benchmarks/extending.py): MuRP by SGD, RESCAL by Adagrad.
 IN_PLACE_OF_SGD = Adam(lr=0.5, beta2=0.98)
-EPOCHS = 20  # by Adam in place of SGD, at least
+EPOCHS = 15  # by Adam in place of SGD, at least
 STEPS_AN_EPOCH = 3  # steps of such an epoch
 LARGE = 2**16  # questions of a step, at most
 MORE = 3
