@@ -79,7 +79,7 @@ class Updater:
             # Rows of a kind of which another table is read as a whole are cheaper to move all at once, too.
             read = sum(0 if part.where is None else len(part.where) for part in parts)
             if table.of in kinds or len(values) <= FEW_ROWS * read:
-                gradient, marks = whole_gradient(values, parts), marked(values, parts)
+                gradient, marks = whole_gradient(values, parts), _marks(values, parts)
                 if self.blocked:
                     self._move_in_blocks(table.name, values, gradient, marks, lr)
                 else:
@@ -180,7 +180,7 @@ def whole_gradient(values: Tensor, parts: list[Part]) -> Tensor:
     return gradient
 
 
-def marked(values: Tensor, parts: list[Part]) -> Tensor | None:
+def _marks(values: Tensor, parts: list[Part]) -> Tensor | None:
     """Which rows (n, 1) of a table a batch has read; None: all."""
     # Not of single bytes: on a GPU, marks that lie in one sector of the memory are written one after another.
     found = torch.zeros(len(values), 1, dtype=torch.int32, device=values.device)

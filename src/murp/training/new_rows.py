@@ -9,7 +9,7 @@ from torch import Tensor
 
 from murp.engines.step import Touched
 from murp.engines.task import Task
-from murp.engines.updates import Updater, marked, whole_gradient
+from murp.engines.updates import Updater, whole_gradient
 from murp.graph.growing import Growth
 from murp.models.model import Rows
 
@@ -69,7 +69,8 @@ class NewRows(Updater):
             values, parts = tables[table.name], touched[table.name]
             if not parts or not self.rows[table.of]:
                 continue
-            gradient, marks = whole_gradient(values, parts), marked(values, parts)
+            gradient = whole_gradient(values, parts)
             for rows in self.rows[table.of]:
-                read = None if marks is None else marks[rows]
+                # What a step has not read has no gradient. To mark all that it has read would take a third of the step.
+                read = (gradient[rows] != 0).any(1, keepdim=True)
                 self._move(table.name, values[rows], gradient[rows], read, self._state(table.name, rows), lr)
