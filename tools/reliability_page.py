@@ -48,9 +48,7 @@ def page() -> str:
         "# Reliability",
         "What murp promises, how each promise is tested, and what happened. The table has one line for each; the "
         "sections below have the details.",
-        table(
-            ["promise", "what happened"], [[link(promise["title"]), happened(name)] for name, promise in all_of_them]
-        ),
+        table(["promise", "what happened"], [[titled(name, promise), happened(name)] for name, promise in all_of_them]),
         "`python tools/reliability_page.py` makes this page from what the scripts under "
         "[reliability/](../reliability/) stored in [results/](../results/). The last section says "
         "[where the results come from](#where-the-results-come-from).",
@@ -68,6 +66,12 @@ def page() -> str:
         parts += ["## Not measured yet", f"{'; '.join(missing)}."]
     parts += origins.section(checks(), RESULTS)
     return "\n\n".join(parts) + "\n"
+
+
+def titled(name: str, promise: Values) -> str:
+    """A promise's title, with a link to its section if there is one."""
+    there = name == PROCESSORS or stored(name) is not None
+    return link(promise["title"]) if there else str(promise["title"])
 
 
 def happened(name: str) -> str:

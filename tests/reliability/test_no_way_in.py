@@ -34,9 +34,10 @@ CALLS = {
 def forbidden(source: str) -> list[str]:
     """What a module does that would let data become code: imports and calls, with their lines."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            names = [alias.name for alias in node.names if alias.name != "ctypes" or not _asks_this_process_alone(tree)]
         elif isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{alias.name}" for alias in node.names] + [node.module or ""]
             names += ["eval"] * (node.module == "subprocess")  # only by its full name can its calls be looked at
@@ -59,6 +60,13 @@ def forbidden(source: str) -> list[str]:
     return found
 
 
+def _asks_this_process_alone(tree: ast.Module) -> bool:
+    """``ctypes.CDLL(None)`` and nothing else of ctypes: what this process has loaded already, and no file."""
+    uses = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "ctypes"]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node) == "ctypes.CDLL(None)"]
+    return 0 < len(uses) == len(calls)
+
+
 def _is_harmless(call: ast.Call) -> bool:
     """``subprocess.run(["git", "--no-optional-locks", …])``: no shell, and no Python, which would run code it finds."""
     first = call.args[0] if call.args else None
@@ -77,7 +85,8 @@ def test_no_module_lets_data_become_code(path: Path) -> None:
         "subprocess.run('ls')", "subprocess.run(['ls'])", "subprocess.run(x)",
         "subprocess.run([sys.executable, '-c', code])", "f(x, shell=True)", "f(x, shell=flag)",
         "torch.load(p)", "np.load(p)", "np.load(p, allow_pickle=True)", "from subprocess import run",
-        "__import__('x')",
+        "__import__('x')", "import ctypes", "import ctypes\nctypes.CDLL(None).f()\nctypes.CDLL(x)",
+        "from ctypes import CDLL\nCDLL(None)",
     ],
 )  # fmt: skip
 def test_the_search_finds_what_it_looks_for(code: str) -> None:
@@ -86,6 +95,7 @@ def test_the_search_finds_what_it_looks_for(code: str) -> None:
 
 def test_the_search_passes_what_is_safe() -> None:
     assert forbidden("import json\nnp.load(p, allow_pickle=False)\nmodel.eval()\nre.compile('x')") == []
+    assert forbidden("import ctypes\nctypes.CDLL(None).mallopt(1, 2)") == []
     assert forbidden("import subprocess\nsubprocess.run(['git', '--no-optional-locks', 'log'], check=True)") == []
 
 
