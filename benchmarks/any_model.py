@@ -4,8 +4,10 @@
     MURP_DATA=… python benchmarks/any_model.py --device cuda --out results/gpu_any_model.json
 
 Two steps: rotation, stretch and translation on a ball of learned curvature with self-adversarial negatives and Adam
-(WN18RR), and a matrix for each relation, all entities as candidates, Adagrad and DURA (FB15k-237). And a step with Adam
-and with row-wise Adagrad at few and at ten million entities, with the memory it takes. What is compared takes turns.
+(WN18RR), and a matrix for each relation, all entities as candidates, Adagrad and DURA (FB15k-237). On a processor also
+what bounds the second: its scores of all entities alone, and one product of the queries with all entities, of which no
+method needs fewer than three. And a step with Adam and with row-wise Adagrad at few and at ten million entities, with
+the memory it takes. What is compared takes turns.
 """
 
 from __future__ import annotations
@@ -14,6 +16,9 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import murp  # noqa: F401 - before torch, as in the command line: see murp/__init__.py
+
+# isort: split
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, softplus
@@ -22,6 +27,7 @@ from measure import Works, finish, in_turns, parser, ratio, result, store, toy_g
 from murp.config import Config
 from murp.engines import Chunk, Task, TorchEngine
 from murp.graph import KnowledgeGraph
+from murp.kernels.products import inner_products
 from murp.models import Model, from_config
 from murp.recipes import completed
 from murp.regularizers import Batch
@@ -78,10 +84,25 @@ def compared(name: str, settings: dict[str, Any], device: torch.device, quick: b
     times = in_turns(works, repeats=2 if quick else 7, device=device)
     figures: dict[str, Any] = {"seconds_a_step": times, "times_faster": ratio(times, "plain PyTorch", "ours")}
     figures["settings"] = {**config.to_dict(), "data": graph.name}
+    if device.type == "cpu" and config.objective == "one-vs-all":
+        figures["bounds"] = bounds(size, graph.num_entities, config.dim, 2 if quick else 7)
     if device.type == "cuda":
         figures["peak_bytes"] = {kind: _peak(work[0]) for kind, work in works.items()}
         figures["batch_by_entities_bytes"] = size * graph.num_entities * 4
     return figures
+
+
+def bounds(size: int, entities: int, dim: int, repeats: int) -> dict[str, Any]:
+    """Seconds of the scores of all entities with their gradients, and of one product of the same shapes."""
+    from murp.kernels import numba_all_entities
+
+    draw = torch.Generator().manual_seed(0)
+    q, v = (torch.randn(rows, dim, generator=draw) / dim**0.5 for rows in (size, entities))
+    works: Works = {
+        "scores and gradients": (lambda: numba_all_entities.reduced(True, q, v, None, None, True), 1.0),
+        "one product": (lambda: inner_products(q, v), 1.0),
+    }
+    return dict(in_turns(works, repeats=repeats))
 
 
 def _peak(work: Callable[[], object]) -> int:

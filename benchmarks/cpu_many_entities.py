@@ -13,6 +13,9 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
+import murp  # noqa: F401 - before torch, as in the command line: see murp/__init__.py
+
+# isort: split
 import torch
 
 from measure import Work, in_turns, parser, ratio, result, store

@@ -31,6 +31,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import murp  # noqa: F401 - before torch, as in the command line: see murp/__init__.py
+
+# isort: split
 import numpy as np
 import torch
 

@@ -17,9 +17,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import murp  # before torch, as in the command line: see murp/__init__.py
+
+# isort: split
 import torch
 
-import murp
 from measure import parser, result, store, toy_graph
 from murp.engines import Chunk
 from murp.graph import KnowledgeGraph

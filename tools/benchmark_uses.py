@@ -39,7 +39,7 @@ ONE_BY_ONE = "one query at a time"
 
 def any_model() -> list[str]:
     """Steps beyond the paper's against plain PyTorch, and steps of optimizers with a state by number of entities."""
-    rows, states, machines = [], [], []
+    rows, states, machines, bounds = [], [], [], []
     for where, name in (("CPU", "cpu_any_model"), ("GPU", "gpu_any_model")):
         stored = result(name)
         if stored is None:
@@ -48,6 +48,14 @@ def any_model() -> list[str]:
             seconds = found["seconds_a_step"]
             faster = f"{times(found['times_faster'])} times"
             rows.append([f"{where}: {step}", spread(seconds["ours"]), spread(seconds["plain PyTorch"]), faster])
+            if bound := found.get("bounds"):
+                bounds.append(
+                    f"What bounds *{step}* on the CPU: of a step, {time(bound['scores and gradients']['median'])} are the "
+                    "scores of all entities and their gradients. One product of the queries with all entities takes "
+                    f"{time(bound['one product']['median'])}. No method needs fewer than three of them (the scores, and "
+                    "a gradient for each side); ours makes four, since to keep the scores costs more than to make them "
+                    "again."
+                )
         for optimizer, found in stored["figures"].get("state", {}).items():
             for count, one in found["by"].items():
                 memory = f"{times(one['memory_over_parameters'])} times ({one['memory_is']})"
@@ -58,12 +66,14 @@ def any_model() -> list[str]:
     note = (
         "The first table compares a step of the engine torch (on the GPU compiled and replayed from graphs) with a "
         "step of plain PyTorch: the same mathematics, dense gradients, PyTorch's own optimizer. The second table is "
-        "MuRE, batch 128, 50 negatives."
+        "MuRE, batch 128, 50 negatives. murp is imported before PyTorch, as the command line does it: PyTorch reads at "
+        "its import whether to use large pages and how its threads wait, and murp sets both."
     )
     head = ["d=40, float32", "ours", "plain PyTorch", "ours is faster"]
     return [
         "## Steps beyond the paper's",
         table(head, rows),
+        *bounds,
         table(["optimizer, entities", "a step", "memory against the parameters"], states),
         note,
         *machines,
