@@ -49,12 +49,12 @@ def any_model() -> list[str]:
             faster = f"{times(found['times_faster'])} times"
             rows.append([f"{where}: {step}", spread(seconds["ours"]), spread(seconds["plain PyTorch"]), faster])
             if bound := found.get("bounds"):
+                whole, one = (time(bound[name]["median"]) for name in ("scores and gradients", "scores"))
                 bounds.append(
-                    f"What bounds *{step}* on the CPU: of a step, {time(bound['scores and gradients']['median'])} are the "
-                    "scores of all entities and their gradients. One product of the queries with all entities takes "
-                    f"{time(bound['one product']['median'])}. No method needs fewer than three of them (the scores, and "
-                    "a gradient for each side); ours makes four, since to keep the scores costs more than to make them "
-                    "again."
+                    f"What bounds *{step}* on the CPU: of a step, {whole} are the scores of all entities and their "
+                    f"gradients. The scores alone, one product and its softmax, take {one}. No method needs fewer than "
+                    "three products (the scores, and a gradient for each side). Ours makes four: on two cores, keeping "
+                    "the scores took longer than making them again."
                 )
         for optimizer, found in stored["figures"].get("state", {}).items():
             for count, one in found["by"].items():
