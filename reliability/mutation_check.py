@@ -58,10 +58,11 @@ _TRITON_STEPS = [
     "triton_math or every_transformation or several_tiles or set_back or draws"
     " or zeros and triton or side_by_side and mure",
 ]
-_OBJECTIVES = ["tests/objectives/test_objectives.py", "tests/objectives/test_grouped_answers.py"]
 # Of a part's settings: their defaults, and whether what is searched is within their bounds.
 _SETTINGS = ["tests/tools/test_signatures.py", "tests/tuning/test_space.py"]
+_OBJECTIVES = ["tests/objectives/test_objectives.py", "tests/objectives/test_grouped_answers.py", *_SETTINGS]
 _OPTIMIZERS = ["tests/optimizers/test_optimizers.py", "tests/kernels/test_optimizer_loops.py"]
+_OF_OPTIMIZERS = [*_OPTIMIZERS, *_SETTINGS]
 _NEGATIVES = ["tests/negatives/test_negatives.py", "-k", "not resuming"]
 _REGULARIZERS = ["tests/regularizers/test_regularizers.py", "-k", "not resumes"]
 _GATHERED = ["tests/kernels/test_gathered.py", "tests/engines/test_steps_by_tables.py"]
@@ -69,9 +70,9 @@ _GATHERED = ["tests/kernels/test_gathered.py", "tests/engines/test_steps_by_tabl
 MODULES: dict[str, list[str]] = {
     "geometry/poincare": ["tests/geometry", "--ignore=tests/geometry/test_hyperboloid.py", *_SPACES[1:]],
     "geometry/euclidean": [*_SPACES, *_LAWS, "tests/geometry/test_batches.py"],
-    "geometry/spaces": [*_SPACES, *_LAWS],
+    "geometry/spaces": [*_SPACES, *_LAWS, "tests/optimizers/test_optimizers.py"],
     "geometry/hyperboloid": ["tests/geometry/test_batches.py", "tests/geometry/test_hyperboloid.py", *_LAWS],
-    "geometry/sphere": ["tests/geometry/test_sphere.py", *_LAWS],
+    "geometry/sphere": ["tests/geometry/test_sphere.py", "tests/geometry/test_sphere_tangent.py", *_LAWS],
     "geometry/product": _LAWS,
     "geometry/disk": ["tests/geometry/test_batches.py", "tests/geometry/test_disk_laws.py"],
     "engines/step": ["tests/engines/test_step.py"],
@@ -119,10 +120,15 @@ MODULES: dict[str, list[str]] = {
         ),
         _OBJECTIVES,
     ),
-    "optimizers/optimizer": [*_OPTIMIZERS, *_SETTINGS],
     **dict.fromkeys(
-        ("optimizers/sgd", "optimizers/adagrad", "optimizers/row_adagrad", "optimizers/adam"),
-        _OPTIMIZERS,
+        (
+            "optimizers/optimizer",
+            "optimizers/sgd",
+            "optimizers/adagrad",
+            "optimizers/row_adagrad",
+            "optimizers/adam",
+        ),
+        _OF_OPTIMIZERS,
     ),
     "negatives/negatives": [*_SETTINGS, *_NEGATIVES],
     **dict.fromkeys(

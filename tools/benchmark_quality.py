@@ -50,8 +50,8 @@ def extensions() -> list[str]:
         "protocol `standard`). Seconds of the extension are those of placing the new entities. On the processor a "
         "whole training is an epoch's time times the epochs."
     )
-    head = ["", "extended, MRR", "whole training, MRR", "share", "extension", "whole training", "share of the time"]
-    head += ["share of the time on a processor"]
+    head = ["", "extended, MRR", "whole training, MRR", "share", "on other facts: extended, whole", "extension"]
+    head += ["whole training", "share of the time", "share of the time on a processor"]
     return ["## New entities in a trained run", note, table(head, rows), machine(stored)]
 
 
@@ -59,6 +59,7 @@ def _extension(one: dict[str, Any]) -> list[str]:
     ours, theirs = (one["mrr"][name]["new entities"]["test"] for name in ("extended", "whole training"))
     seconds = one["seconds"]
     row = [f"{one['model']}, {one['data']}", f"{ours:.3f}", f"{theirs:.3f}", f"{one['share_of_mrr']:.1%}"]
+    row.append(", ".join(f"{one['mrr'][name]['other facts']['test']:.3f}" for name in ("extended", "whole training")))
     row += [time(seconds["extension"]), time(seconds["whole training"]), f"{one['share_of_seconds']:.2%}"]
     there = one.get("share_of_seconds_on_the_processor")
     return [*row, "–" if there is None else f"{there:.2%}"]
