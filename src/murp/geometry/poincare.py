@@ -247,7 +247,8 @@ def squared_distance_to_tangent_from_products(xx: Tensor, vv: Tensor, xv: Tensor
 
     With r = √c|v|, S = sinh r and 1 - c|exp₀(v)|² = 1/cosh² r, which is never formed by a subtraction,
 
-        z = sinh²(√c d/2) = c [|x|² cosh² r - 2⟨x,v⟩ cosh r S/r + |v|² (S/r)²] / (1 - c|x|²).
+        z = sinh²(√c d/2) = c [|x|² cosh² r - 2⟨x,v⟩ cosh r S/r + |v|² (S/r)²] / (1 - c|x|²)
+                          = [c|x|² + (1 + c|x|²) S² - 2c⟨x,v⟩ cosh r S/r] / (1 - c|x|²).
 
     Nothing ends at the rim: v may be as long as you like. Where r exceeds R = 1 + ½ log(8/eps), farther out than any x
     whose 1 - c|x|² is not 0, z could overflow. There h = r - R is taken out: with z' = e^(-2h) z,
@@ -264,14 +265,16 @@ def squared_distance_to_tangent_from_products(xx: Tensor, vv: Tensor, xv: Tensor
     near = not torch.compiler.is_compiling() and r.device.type == "cpu" and bool((r <= largest).all())
     ratio = torch.sinh(r if near else r.clamp(max=largest)) / r
     square = cvv * ratio.square()
-    cosh_square = 1 + square
-    bracket = c * xx * cosh_square - 2 * c * xv * ratio * cosh_square.sqrt() + square
+    # Sorted by what candidates decide, so that few operations are on tensors as large as all scores.
+    gap_x = 1 - c * xx
+    z = torch.addcmul(c * xx / gap_x, (1 + c * xx) / gap_x, square)
+    z = torch.addcmul(z, 2 * c / gap_x, xv * (ratio * (1 + square).sqrt()), value=-1)
     # As in squared_distance_of_sinh, neither the root nor its derivative is taken at 0.
-    z = (bracket / (1 - c * xx)).clamp(min=-kind.tiny) + 2 * kind.tiny
+    z = z.clamp(min=-kind.tiny).add_(2 * kind.tiny)
     if near:
-        return torch.log1p(2 * (z + (z * (z + 1)).sqrt())).square() / c
+        return torch.log1p((z + (z * (z + 1)).sqrt_()).mul_(2)).square() / c
     twice_h = 2 * (r - largest).clamp(min=0)
-    root = (z * (z + torch.exp(-twice_h))).sqrt()
+    root = (z * (z + torch.exp(-twice_h))).sqrt_()
     length = twice_h + torch.log1p(torch.expm1(-twice_h) + 2 * (z + root))
     return length.square() / c
 

@@ -33,32 +33,52 @@ def _products(counters: Any, x: Any, table: Any, indices: Any, out: Any, squares
 
 @kernel
 def _back_to_vector(counters: Any, of: Any, table: Any, indices: Any, out: Any) -> None:
+    """Σ_k of[b,k] v for each query b; four rows at a time, so that the sum is read and written a quarter as often."""
     count, width = indices.shape
-    one = out.dtype.type(1.0)
+    zero, one = out.dtype.type(0.0), out.dtype.type(1.0)
+    whole = width - width % 4
     b = take(counters, 0, 1)
     while b < count:
-        fill(out[b], out.dtype.type(0.0))
-        for k in range(width):
-            if k + AHEAD < width:
-                prefetch(table, indices[b, k + AHEAD])
-            combine((out[b], table[indices[b, k]]), (one, of[b, k]))
+        total, at, by = out[b], indices[b], of[b]
+        fill(total, zero)
+        for k in range(0, whole, 4):
+            for later in range(k + AHEAD, min(k + AHEAD + 4, width)):
+                prefetch(table, at[later])
+            rows = (total, table[at[k]], table[at[k + 1]], table[at[k + 2]], table[at[k + 3]])
+            combine(rows, (one, by[k], by[k + 1], by[k + 2], by[k + 3]))
+        for k in range(whole, width):
+            combine((total, table[at[k]]), (one, by[k]))
         b = take(counters, 0, 1)
 
 
 @kernel
-def _sort(counters: Any, indices: Any, start: Any, order: Any) -> None:
-    """Occurrences by row: those of row i are ``order[start[i]:start[i + 1]]``, in their order."""
+def _sort(indices: Any, start: Any, places: Any, queries: Any) -> None:
+    """Occurrences by row: those of row i have these places in ``indices`` and these queries, from start[i] on."""
     start[:] = 0
-    for place in range(len(indices)):
-        start[indices[place] + 1] += 1
+    count, width = indices.shape
+    for b in range(count):
+        for k in range(width):
+            start[indices[b, k] + 1] += 1
     for i in range(1, len(start)):
         start[i] += start[i - 1]
-    for place in range(len(indices)):
-        order[start[indices[place]]] = place
-        start[indices[place]] += 1
+    for b in range(count):
+        for k in range(width):
+            at = start[indices[b, k]]
+            places[at], queries[at] = b * width + k, b
+            start[indices[b, k]] = at + 1
     for i in range(len(start) - 1, 0, -1):
         start[i] = start[i - 1]
     start[0] = 0
+
+
+@kernel
+def _sort_and_back_to_vector(
+    counters: Any, start: Any, places: Any, queries: Any, of: Any, table: Any, indices: Any, out: Any
+) -> None:
+    """One thread sorts, which cannot be shared. The others begin with the gradient of the vector meanwhile."""
+    if take(counters, 1, 1) == 0:
+        _sort(indices, start, places, queries)
+    _back_to_vector(counters, of, table, indices, out)
 
 
 @kernel
@@ -69,25 +89,34 @@ def _back_to_table(
     x: Any,
     table: Any,
     start: Any,
-    order: Any,
-    width: int,
-    first: bool,
+    places: Any,
+    queries: Any,
     out: Any,
+    first: bool,
 ) -> None:
-    """Add Σ of x over each row's occurrences to ``out``; for the first vector begin with 2v times Σ of_square."""
-    one = out.dtype.type(1.0)
+    """Σ of x over each row's occurrences: for the first vector with 2v times Σ of_square, for others added to that."""
+    zero, one, two = out.dtype.type(0.0), out.dtype.type(1.0), out.dtype.type(2.0)
     row = take(counters, 0, SOME)
     while row < len(out):
         for i in range(row, min(row + SOME, len(out))):
+            total, begin, end = out[i], start[i], start[i + 1]
             if first:
-                twice = out.dtype.type(0.0)
-                for at in range(start[i], start[i + 1]):
-                    twice += out.dtype.type(2.0) * of_square[order[at]]
-                fill(out[i], out.dtype.type(0.0))
-                if start[i + 1] > start[i]:
-                    combine((out[i], table[i]), (one, twice))
-            for at in range(start[i], start[i + 1]):
-                combine((out[i], x[order[at] // width]), (one, of[order[at]]))
+                fill(total, zero)
+            at = begin
+            while at + 4 <= end:  # four at a time, as above
+                rows = (total, x[queries[at]], x[queries[at + 1]], x[queries[at + 2]], x[queries[at + 3]])
+                combine(rows, (one, of[places[at]], of[places[at + 1]], of[places[at + 2]], of[places[at + 3]]))
+                at += 4
+            if at + 2 <= end:
+                combine((total, x[queries[at]], x[queries[at + 1]]), (one, of[places[at]], of[places[at + 1]]))
+                at += 2
+            if at < end:
+                combine((total, x[queries[at]]), (one, of[places[at]]))
+            if first and end > begin:
+                twice = zero
+                for at in range(begin, end):
+                    twice += two * of_square[places[at]]
+                combine((total, table[i]), (one, twice))
         row = take(counters, 0, SOME)
 
 
@@ -103,18 +132,21 @@ def back(of: list[Tensor], vectors: list[Tensor], table: Tensor, indices: Tensor
     """The gradients of the table, Σ of[b,k] x_b over each row's occurrences and 2v times the sum of its square's, and
     of each vector, Σ_k of[b,k] v."""
     *of_products, of_square = of
-    start, order = indices.new_empty(len(table) + 1), indices.new_empty(indices.numel())
-    threads.share(_sort, indices.flatten().numpy(), start.numpy(), order.numpy(), work=0)
+    start = torch.empty(len(table) + 1, dtype=torch.int32)
+    places, queries = (torch.empty(indices.numel(), dtype=torch.int32) for _ in range(2))
+    order = (start, places, queries)
     of_table, of_vectors = torch.empty_like(table), [torch.empty_like(x) for x in vectors]
-    arrays = [tensor.detach().numpy() for tensor in (table, start, order)]
     for i, (own, x, out) in enumerate(zip(of_products, vectors, of_vectors, strict=True)):
-        given = (tensor.detach().numpy() for tensor in (own.flatten(), of_square.flatten(), x))
-        work = indices.numel() * table.shape[1]
-        threads.share(_back_to_table, *given, *arrays, indices.shape[1], i == 0, of_table.numpy(), work=work)
-        _share(_back_to_vector, indices, table, own, table, indices, out)
+        first = i == 0
+        if first:
+            _share(_sort_and_back_to_vector, indices, table, *order, own, table, indices, out)
+        else:
+            _share(_back_to_vector, indices, table, own, table, indices, out)
+        given = (own.flatten(), of_square.flatten(), x, table, *order, of_table)
+        _share(_back_to_table, indices, table, *given, more=(first,))
     return [of_table, *of_vectors]
 
 
-def _share(loop: Any, indices: Tensor, table: Tensor, *tensors: Tensor) -> None:
+def _share(loop: Any, indices: Tensor, table: Tensor, *tensors: Tensor, more: tuple[bool, ...] = ()) -> None:
     work = indices.numel() * table.shape[1]
-    threads.share(loop, *(tensor.detach().numpy() for tensor in tensors), work=work)
+    threads.share(loop, *(tensor.detach().numpy() for tensor in tensors), *more, work=work)
