@@ -27,11 +27,11 @@ import torch
 from torch import Tensor
 
 from murp import threads
-from murp.distributed.memory import keep_freed
 from murp.distributed.plan import OBJECT, SUBJECT, Message, Slice, Step, by_rank, own_part, plan
 from murp.distributed.ranks import OnTheWay, Ranks
 from murp.distributed.shares import Share, apart, joined, side_by_side, widths
 from murp.engines.engine import Chunk
+from murp.engines.memory import keep_freed
 from murp.engines.step import loss_of, row_gradients
 from murp.engines.task import Task
 from murp.engines.torch_engine import pieces

@@ -24,6 +24,7 @@ from torch import Tensor
 from murp import threads
 from murp.engines.capture import collector_at_rest
 from murp.engines.engine import WHOLE, Chunk
+from murp.engines.memory import keep_freed
 from murp.engines.step import Touched, gather, loss_of, reads_most, row_gradients
 from murp.engines.task import Task
 from murp.engines.updates import Updater
@@ -65,6 +66,8 @@ class TorchEngine:
         self.shared = sum(math.prod(table.shape) for table in self.model.tables if table.of == "shared")
         self.rows_apart = not self.shared and self.task.objective.sampled and type(self.task.negatives) is Uniform
         self.choice = threads.Choice()
+        if self.model.device.type == "cpu":
+            keep_freed()
 
     @property
     def states(self) -> list[dict[str, Tensor]]:

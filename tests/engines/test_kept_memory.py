@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from murp.distributed.memory import keep_freed
+from murp.engines.memory import keep_freed
 
 STATM = Path("/proc/self/statm")
 

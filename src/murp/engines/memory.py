@@ -1,8 +1,8 @@
 """Memory that a step gives back and the next one asks for again.
 
 Rows and gradients of a step are some megabytes each. The C library returns such blocks to the system when they are
-free, and the system clears every page that it hands out: up to a quarter of the work of a rank. So a rank keeps what it
-has freed for its next step.
+free, and the system clears every page that it hands out: up to half of the work of a step on the CPU. So an engine
+keeps what it has freed for its next step.
 """
 
 from __future__ import annotations
