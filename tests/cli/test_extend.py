@@ -191,6 +191,9 @@ def test_the_same_seed_gives_the_same_folder_and_every_command_takes_it(run: mur
     facts.write_text("".join("\t".join(row) + "\n" for row in NEW))
     out = ok("extend", run.path, "--facts", facts, "--out", tmp_path / "a", "--device", "cpu", "--seed", "3")
     assert out.splitlines()[0] == "placed 2 entities, 1 relation, 5 facts; 63 entities and 2 relations unchanged"
+    (tmp_path / "one.tsv").write_text("one\tparent\tn3\n")
+    said = ok("extend", run.path, "--facts", tmp_path / "one.tsv", "--out", tmp_path / "one", "--device", "cpu")
+    assert said.startswith("placed 1 entity, 0 relations, 1 fact;")
     again = run.extend(facts, tmp_path / "b", seed=3)
     other = run.extend(facts, tmp_path / "c", seed=4)
     first = murp.load(tmp_path / "a")
@@ -228,7 +231,9 @@ def test_bad_facts_are_refused_and_nothing_is_written(run: murp.Run, tmp_path: P
 
     assert "facts.tsv: is empty" in refused("")
     assert "unknown relation 'parrent'. Closest: parent" in refused("x\tparrent\tn1\n", "--new", "entities")
-    assert "unknown entity 'x'" in refused("x\tlikes\tn1\n", "--new", "relations")
+    assert "unknown entity 'x'. To add new entities, give --new all or --new entities." in refused(
+        "x\tlikes\tn1\n", "--new", "relations"
+    )
     known = next(iter(run.graph))
     assert "states every one of these facts" in refused("\t".join(known) + "\n")
     assert "nothing to place" in refused("n1\tnext\tn1\n")
