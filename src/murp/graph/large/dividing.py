@@ -118,7 +118,7 @@ def _sorted(facts: OnDisk, work: Path, step: Step) -> Buckets:
     with distinct.open("wb") as out:
         for path, first, count in zip(paths, bounds, written, strict=True):
             with path.open("rb") as bucket:
-                own = _numbers(bucket, np.int64, count)
+                own = _numbers(bucket, np.int64, int(count))
             own.sort()
             own = own[np.diff(own, prepend=-1) != 0]
             own.tofile(out)
