@@ -11,6 +11,7 @@ from typing import Any
 from benchmark_results import Result, by_processor, machine, table, time, times
 
 GPU = "gpu_"  # how the names of results begin that need one
+NOT_MEASURED = "not measured"
 ABOUT = (
     "A bar is a limit that the project set before it measured. It is met only if every processor in its row meets it. "
     "Values are medians where there are repeats; the whole runs and the frames were measured once."
@@ -28,6 +29,7 @@ def bars() -> list[str]:
 def headline() -> str:
     """How many bars are met, and which are not; nothing where nothing was measured."""
     rows = [row(entry, list(stored.values())) for entry in BARS if (stored := by_processor(entry.result))]
+    rows = [cells for cells in rows if cells[-1] != NOT_MEASURED]
     if not rows:
         return ""
     missed = [cells[0] for cells in rows if cells[-1] == "no"]
@@ -56,8 +58,9 @@ def row(entry: Bar, stored: Sequence[Result | None]) -> list[str]:
     values = [None if one is None else entry.value(one["figures"]) for one in stored]
     word, met = ("or less" if entry.bound > 0 else "or more"), [entry.is_met(v) for v in values if v is not None]
     yes = "yes" if len(met) == len(values) else "yes, where measured"
-    shown = ["not measured" if value is None else entry.shown(value) for value in values]
-    return [entry.what, f"{entry.shown(abs(entry.bound))} {word}", *shown, yes if all(met) else "no"]
+    shown = [NOT_MEASURED if value is None else entry.shown(value) for value in values]
+    end = (yes if all(met) else "no") if met else NOT_MEASURED  # of a run that was cut off there may be no value
+    return [entry.what, f"{entry.shown(abs(entry.bound))} {word}", *shown, end]
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,10 @@ def _extended(data: str, key: str) -> Callable[[Any], float]:
     """A share of the extended run of the model that keeps most of a whole training's MRR."""
 
     def best(figures: Any) -> float:
-        return float(max((one for one in figures if one["data"] == data), key=lambda one: one["share_of_mrr"])[key])
+        found = [one for one in figures if one["data"] == data]
+        if not found:
+            raise KeyError(data)
+        return float(max(found, key=lambda one: one["share_of_mrr"])[key])
 
     return best
 

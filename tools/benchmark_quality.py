@@ -10,7 +10,8 @@ from benchmark_results import machine, result, results, table, time, times
 def hierarchies() -> list[str]:
     """Poincaré and Lorentz embeddings of WordNet's nouns: reconstruction, and pairs a second beside gensim's."""
     rows, machines, what = [], [], ""
-    for _, stored in results("hierarchy_*"):
+    # By dimension: by name d=20 would stand before d=5.
+    for _, stored in sorted(results("hierarchy_*"), key=lambda one: (len(one[0]), one[0])):
         for case, found in stored["figures"]["reconstruction"].items():
             theirs = found["published"] or ("–", "–")
             first = found["untrained"]

@@ -41,11 +41,9 @@ HEADLINE = (
 )
 ORIGINS = (
     "**Where the values come from.** `python tools/benchmarks_page.py` makes this page from the files under "
-    "[results/](../results/). `make bench` writes those whose names begin with `cpu_` (two cores are enough), `make "
-    "bench-gpu` those that begin with `gpu_`. Five others have commands of their own: `python "
-    "benchmarks/explorer_frames.py`, `python benchmarks/cpu_earlier.py`, `python benchmarks/gpu_scale.py` for large "
-    "tables and a run at scale, `python benchmarks/reference_run.py` for the reference runs, and `gpu_profile.json`, "
-    "which was copied by hand from Nsight Compute. "
+    "[results/](../results/). `make bench` measures on a CPU (two cores are enough), `make bench-gpu` on a GPU; what "
+    "takes long or needs other files has a script of its own under [benchmarks/](../benchmarks/). A result names the "
+    "command that made it (`command` in its file). `gpu_profile.json` was copied by hand from Nsight Compute. "
     "[results/intel/](../results/intel/) has the same CPU benchmarks on an Intel processor; the bars and the "
     "comparison with an earlier commit show both processors."
 )

@@ -191,8 +191,9 @@ def text() -> str:
         costs_table(),
         f"One H200 holds these tables ({' and '.join(size(g.entities * row_bytes(DIM)[0]) for g in GRAPHS.values())} "
         "of its 141), and its fused kernel takes the fewest GPU-hours. Many GPUs are for tables that one cannot hold, "
-        "and for who cannot wait. That kernel is the paper's SGD, which learns slowly: on the generated graph of "
-        "`benchmarks/gpu_scale.py` one epoch of it ranks like chance, where one of Adam with a softmax learns.",
+        "and for who cannot wait. That kernel is the paper's SGD, which learns slowly: in trials on small graphs of "
+        "`benchmarks/gpu_scale.py` one epoch of it ranked like chance, where one of Adam with a softmax learned "
+        "([PREDICTIONS.md](../benchmarks/PREDICTIONS.md)).",
         "### What measured small cases say about the plan's error",
         "The same formula, applied to cases that were measured and are no constants of it:",
         errors_table(),

@@ -26,6 +26,8 @@ from murp.shapes import Answer, Health, Prediction, Question, Reference, Scored
 
 Triple = tuple[str, str, str]
 Found = TypeVar("Found")
+# What keeps a question from being answered; UnicodeError: of a host name that no machine can have.
+FAILURES = (http.client.HTTPException, OSError, UnicodeError)
 
 
 class RefusedError(MurpError):
@@ -134,13 +136,13 @@ class Client:
         reused = getattr(self._lines, "open", None) is not None
         try:
             status, answer = self._exchange(method, path, body)
-        except (http.client.HTTPException, OSError) as error:
+        except FAILURES as error:
             self.close()
             if not reused or isinstance(error, TimeoutError):
                 raise self._unreachable(error) from error
             try:
                 status, answer = self._exchange(method, path, body)
-            except (http.client.HTTPException, OSError) as again:
+            except FAILURES as again:
                 self.close()
                 raise self._unreachable(again) from again
         if status != 200:

@@ -17,9 +17,11 @@ import murp
 from api_runs import QUICK, trained
 from murp.cli.main import parser
 from murp.config import Config
+from murp.engines import Chunk, TorchEngine
 from murp.errors import ConfigError, DataError, RunError, UnknownNameError
 from murp.graph.growing import given_facts, grow
 from murp.runs import checkpoint, folder
+from murp.training import placing
 from murp.training.placing import EPOCHS, LARGE, STEPS, STEPS_AN_EPOCH, _pace
 from runs_of_parts import settings, tables
 from trees import tree
@@ -117,13 +119,54 @@ def test_a_run_by_sgd_is_placed_well_however_small_its_learning_rate(tmp_path: P
 
 @pytest.mark.parametrize("asked", [3, 100, 6_000, 40_000, 1_000_000])
 def test_placing_makes_few_large_steps_and_enough_however_few_facts_are_new(asked: int) -> None:
-    size, epochs = _pace(Config(lr=50.0, batch_size=128), asked, None)
+    size, epochs = _pace(Config(lr=50.0, batch_size=128), asked, 51 * 40, None)
     assert epochs >= EPOCHS
     assert epochs * -(-asked // size) >= EPOCHS * STEPS_AN_EPOCH
     assert min(asked, 128) <= size <= LARGE
-    size, epochs = _pace(Config(optimizer="adagrad", lr=0.1, batch_size=128), asked, None)
+    size, epochs = _pace(Config(optimizer="adagrad", lr=0.1, batch_size=128), asked, 51 * 40, None)
     assert STEPS <= epochs * -(-asked // size) <= 2 * STEPS
     assert min(asked, 128) <= size <= LARGE
+
+
+def test_a_step_of_the_placing_takes_no_more_memory_than_it_may(
+    run: murp.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Among a million entities 65,536 questions at once would have 262 GB of scores."""
+    size, _ = _pace(Config(optimizer="adagrad", lr=0.1, batch_size=500), 3_000_000, 1_000_000, None)
+    assert size == 500
+    assert _pace(Config(batch_size=128), 3_000_000, 1000 * 500, None)[0] == 256
+    chunks = steps_of_the_placing(monkeypatch)
+    facts = [(f"new{i}", "parent", f"n{i % 60}") for i in range(200)]
+    run.extend(facts, tmp_path / "large", epochs=1)
+    assert max(chunk.positives.shape[1] for chunk in chunks) > run.config.batch_size
+    chunks.clear()
+    monkeypatch.setattr(placing, "NUMBERS", 1)
+    run.extend(facts, tmp_path / "small", epochs=1)
+    assert max(chunk.positives.shape[1] for chunk in chunks) == run.config.batch_size
+
+
+def test_facts_that_are_asked_together_are_placed_by_enough_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty children of one node are one question from its side."""
+    parts = {"model": "conve", "dim": 8, "objective": "k-vs-all", "optimizer": "adam", "lr": 0.01, "batch_size": 8}
+    run = murp.train(tree(), out=tmp_path / "run", **settings(epochs=1, **parts))
+    chunks = steps_of_the_placing(monkeypatch)
+    run.extend([(f"new{i}", "parent", "n3") for i in range(20)], tmp_path / "more")
+    assert STEPS <= sum(chunk.steps for chunk in chunks) <= 2 * STEPS
+
+
+def steps_of_the_placing(monkeypatch: pytest.MonkeyPatch) -> list[Chunk]:
+    """The chunks that the placing trains on from now on."""
+    chunks: list[Chunk] = []
+    run = TorchEngine.run
+
+    def told(engine: TorchEngine, given: list[Chunk], rates: list[float]) -> torch.Tensor:
+        chunks.extend(given)
+        return run(engine, given, rates)
+
+    monkeypatch.setattr(TorchEngine, "run", told)
+    return chunks
 
 
 def test_a_new_entity_answers_the_questions_it_was_placed_by(tmp_path: Path) -> None:
@@ -148,6 +191,9 @@ def test_the_same_seed_gives_the_same_folder_and_every_command_takes_it(run: mur
     facts.write_text("".join("\t".join(row) + "\n" for row in NEW))
     out = ok("extend", run.path, "--facts", facts, "--out", tmp_path / "a", "--device", "cpu", "--seed", "3")
     assert out.splitlines()[0] == "placed 2 entities, 1 relation, 5 facts; 63 entities and 2 relations unchanged"
+    (tmp_path / "one.tsv").write_text("one\tparent\tn3\n")
+    said = ok("extend", run.path, "--facts", tmp_path / "one.tsv", "--out", tmp_path / "one", "--device", "cpu")
+    assert said.startswith("placed 1 entity, 0 relations, 1 fact;")
     again = run.extend(facts, tmp_path / "b", seed=3)
     other = run.extend(facts, tmp_path / "c", seed=4)
     first = murp.load(tmp_path / "a")
@@ -185,7 +231,9 @@ def test_bad_facts_are_refused_and_nothing_is_written(run: murp.Run, tmp_path: P
 
     assert "facts.tsv: is empty" in refused("")
     assert "unknown relation 'parrent'. Closest: parent" in refused("x\tparrent\tn1\n", "--new", "entities")
-    assert "unknown entity 'x'" in refused("x\tlikes\tn1\n", "--new", "relations")
+    assert "unknown entity 'x'. To add new entities, give --new all or --new entities." in refused(
+        "x\tlikes\tn1\n", "--new", "relations"
+    )
     known = next(iter(run.graph))
     assert "states every one of these facts" in refused("\t".join(known) + "\n")
     assert "nothing to place" in refused("n1\tnext\tn1\n")

@@ -50,6 +50,28 @@ def test_a_misspelt_word_is_answered_with_the_one_that_is_close(
     assert f"Did you mean {meant}?" in message
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("train --model rotate --curvature 2", "--curvature is a setting of model murp, "),
+        ("train --model rotate --curvature=2", ", and not of rotate."),
+        ("sweep --lr 1 5 --beta1 0.5", "--beta1 is a setting of optimizer adam, and not of sgd."),
+        ("tune --regularizer-weight 1", "--regularizer-weight is a setting of regularizer l2, n3, dura"),
+        (
+            "train --objective one-vs-all --negatives 5",
+            "--negatives is a setting of objectives that draw false triples",
+        ),
+    ],
+)
+def test_a_setting_of_something_else_is_told_whose_it_is(
+    line: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The closest option would be another one: --temperature for --curvature."""
+    message = misunderstood(line, capsys)
+    assert told in message
+    assert "Did you mean" not in message
+
+
 def test_no_suggestion_where_nothing_is_close_or_nothing_is_misspelt(capsys: pytest.CaptureFixture[str]) -> None:
     message = misunderstood("train --model quaternions", capsys)
     assert "model 'quaternions' is not known. Choose one of murp, mure, transe" in message

@@ -39,6 +39,9 @@ def test_train_and_evaluate_speak_once(small_tree: KnowledgeGraph, tmp_path: Pat
     found = json.loads((tmp_path / "out0").read_text())
     assert found["mrr"] == pytest.approx(murp.evaluate(run, "valid", device="cpu").mrr, rel=1e-6)
     assert (tmp_path / "out1").read_text() == ""
+    assert together(said, 2, [*asked, "--candidates", "5"], tmp_path) == [1, 1]
+    assert "candidates belong to protocol sampled" in (tmp_path / "err0").read_text()
+    assert (tmp_path / "err1").read_text() == ""
 
 
 @pytest.mark.parametrize(("protocol", "options"), [("types", []), ("sampled", ["--candidates", "5"])])
@@ -46,7 +49,8 @@ def test_a_protocol_that_ranks_cannot_count_is_refused(
     protocol: str, options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path
 ) -> None:
     """They would be ranks of protocol standard under another name."""
-    monkeypatch.setattr("murp.distributed.ranks.join", lambda: SimpleNamespace(size=2))
+    two = SimpleNamespace(size=2, together=contextlib.nullcontext)
+    monkeypatch.setattr("murp.distributed.ranks.join", lambda: two)
     assert main(["evaluate", str(tmp_path), "--protocol", protocol, *options]) == 1
     assert f"protocol {protocol} ranks in one process" in capsys.readouterr().err
 

@@ -10,6 +10,7 @@ import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -366,3 +367,21 @@ def test_a_file_of_the_reading_that_was_cut_short_is_no_source_of_facts(tmp_path
     assert [rows.tolist() for rows in dividing.blocks(path, 3)] == [[[0, 1, 2], [3, 4, 5], [6, 7, 8]]]
     with pytest.raises(DataError, match=r"facts\.bin was cut short"):
         list(dividing.blocks(path, 4))
+
+
+def test_a_bucket_that_was_cut_short_is_no_source_of_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its length on the disk is not the number of facts that were written to it."""
+    rows = np.array([[head, 0, tail] for head in range(5) for tail in range(5)], np.int32)
+    rows.tofile(tmp_path / "facts.bin")
+    facts = dividing.OnDisk(tmp_path / "facts.bin", len(rows), 5, 1, np.bincount(rows[:, 0]))
+    assert len(dividing._sorted(facts, tmp_path, lambda _: None).keys) == len(rows)
+    opened = Path.open
+
+    def cut(path: Path, mode: str = "r") -> IO[Any]:
+        if path.name.startswith("bucket") and mode == "rb":
+            os.truncate(path, 8)
+        return opened(path, mode)
+
+    monkeypatch.setattr(Path, "open", cut)
+    with pytest.raises(DataError, match=r"bucket0\.bin was cut short"):
+        dividing._sorted(facts, tmp_path, lambda _: None)

@@ -334,6 +334,13 @@ def test_a_client_refuses_what_is_no_address(address: str) -> None:
         murp.Client(address)
 
 
+@pytest.mark.parametrize("host", ["a" * 64 + ".example", "two..dots"])
+def test_a_client_names_a_host_that_no_machine_can_be(host: str) -> None:
+    """Python encodes names before it looks them up, and says so by a UnicodeError."""
+    with pytest.raises(MurpError, match=rf"http://{host}: .*Is `murp serve` running there"):
+        murp.Client(f"http://{host}").health()
+
+
 @pytest.mark.parametrize("key", ["with a line end\n", "ключ", ""])
 def test_a_client_refuses_what_is_no_key_without_showing_it(key: str) -> None:
     with pytest.raises(ConfigError, match="no API key") as refused:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import benchmark_bars
+import benchmark_quality
 import benchmark_results
 import benchmark_scale
 import benchmark_training
@@ -271,6 +272,26 @@ def test_what_was_scaled_or_measured_once_says_so(store: Callable[..., None]) ->
     assert benchmark_results.spread({**SPREAD, "repeats": 1}) == "1.00 ms (once)"
 
 
+def test_hierarchies_stand_in_the_order_of_their_dimensions(store: Callable[..., None]) -> None:
+    for dim in (5, 10, 20):
+        reached = {"map": 0.8, "mean_rank": 5.0}
+        case = {**reached, "untrained": reached, "published": None, "seconds": 1.0}
+        figures = {"nodes": 10, "pairs": 20, "reconstruction": {f"poincare d={dim}": case}}
+        store(f"hierarchy_poincare_d{dim}", settings={}, figures=figures)
+    text = "\n".join(benchmark_quality.hierarchies())
+    assert re.findall(r"poincare d=(\d+)", text) == ["5", "10", "20"]
+
+
+def test_new_entities_of_one_graph_leave_the_bars_of_the_other_open(store: Callable[..., None]) -> None:
+    store("gpu_extending", settings={}, figures=[{"data": "WN18RR", "share_of_mrr": 0.95, "share_of_seconds": 0.02}])
+    text = "\n".join(benchmark_bars.bars())
+    assert "| new entities, WN18RR, MRR against a whole training's, best model | 0.900 or more | 0.950 | yes |" in text
+    assert (
+        "FB15k-237, MRR against a whole training's, best model | 0.900 or more | not measured | not measured |" in text
+    )
+    assert benchmark_bars.headline().startswith("**1 of 2 limits are met.**")
+
+
 def test_large_graphs_have_their_sections_as_far_as_they_were_measured(store: Callable[..., None]) -> None:
     assert benchmark_scale.rows_by_table_size() == benchmark_scale.whole_run_at_scale() == []
     place = {"table_bytes": 100, "bytes_in_large_pages": 90, "seconds_by_rows": {"100000": SPREAD, "10000000": SPREAD}}
@@ -290,6 +311,8 @@ def test_large_graphs_have_their_sections_as_far_as_they_were_measured(store: Ca
     assert "300 entities and 2,000 facts" in text
     assert "was cut off" in text
     assert "| reading (apart) | 200 s |" in text
+    assert "| 600 s or less | not measured | not measured |" in "\n".join(benchmark_bars.bars())
+    assert benchmark_bars.headline() == "", "what was not reached is no limit that is met"
     kin = {
         "distance_by_levels_to_the_common_ancestor": {"1": SPREAD, "2": SPREAD},
         "share_with_a_sibling_nearer_than_the_farthest_kin": 0.95,

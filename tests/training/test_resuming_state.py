@@ -133,6 +133,14 @@ def test_a_run_with_best_alone_is_not_continued(run: Path) -> None:
         (run / name).unlink()
     with pytest.raises(RunError, match=r"last\.safetensors.*best\.safetensors is another: evaluate and predict"):
         murp.resume(run)
+    whole = (run / folder.BEST).read_bytes()
+    (run / folder.BEST).write_bytes(whole[:100])
+    with pytest.raises(
+        RunError, match=r"no checkpoint at .*backup, or train again: `murp train --config .*toml`"
+    ) as told:
+        murp.resume(run)
+    assert "is another" not in str(told.value), "it cannot be read either"
+    (run / folder.BEST).write_bytes(whole)
     shutil.copyfile(run / folder.BEST, run / folder.LAST)
     before = files(run)
     with pytest.raises(RunError, match=r"no tables of the optimizer.*best\.safetensors.*cannot go on.*--config"):

@@ -239,6 +239,21 @@ def test_without_optuna_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.M
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"trials": "5"}, "trials must be a whole number, not '5'"),
+        ({"trials": -1}, "trials must be at least 0, not -1"),
+        ({"workers": 1.5}, "workers must be a whole number, not 1.5"),
+        ({"timeout": 0}, "timeout must be above 0, not 0"),
+    ],
+)
+def test_an_argument_that_cannot_be_is_named(options: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=message):
+        murp.tune(tree(), storage=tmp_path / "t.db", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_storage_that_is_none_or_in_use_is_told(tmp_path: Path) -> None:
     place = tmp_path / "t.db"
     place.write_text("this is no database, and is longer than its head would be " * 10)

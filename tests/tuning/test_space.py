@@ -103,6 +103,7 @@ CONTRADICTIONS: dict[str, tuple[dict[str, Any], list[str], str]] = {
     "misspelt": ({}, ["negativs=1..5"], "unknown setting 'negativs'. Did you mean 'negatives'"),
     "backwards": ({}, ["lr=50..1"], "lr goes from 50 to 1, which is no range"),
     "out of bounds": ({}, ["lr=-1..5"], "lr must be above 0"),
+    "without an end": ({}, ["negatives=1..inf"], "negatives is a whole number, not inf"),
     "half a number": ({}, ["negatives=1.5..5"], "negatives is a whole number, not 1.5"),
     "no number": ({}, ["lr=a,b"], "lr must be a number, not 'a'"),
     "no choice": ({}, ["bias=all,none"], "bias must be one of both, subject"),

@@ -15,6 +15,7 @@ from murp.errors import ConfigError
 from murp.graph import KnowledgeGraph
 from murp.recipes import completed
 from murp.runs.places import HOME, data_name
+from murp.settings import whole_number
 from murp.training.start import configure, decided
 from murp.tuning import report, results
 from murp.tuning.results import Tuning
@@ -48,8 +49,9 @@ def tune(
 
     The settings, one value each, that all trials have:
     """
-    if trials < 0 or workers < 1 or (timeout is not None and not timeout > 0):
-        raise ConfigError("trials must be at least 0, workers at least 1, and timeout above 0.")
+    trials, workers = whole_number("trials", trials, least=0), whole_number("workers", workers)
+    if timeout is not None and not timeout > 0:
+        raise ConfigError(f"timeout must be above 0, not {timeout!r}.")
     optuna()  # told before anything is loaded, where it is not installed
     graph, fixed, _ = decided(graph, dict(settings))
     fixed = {name: value for name, value in fixed.items() if name != "data"}

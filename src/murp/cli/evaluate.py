@@ -97,10 +97,11 @@ def _evaluated_by(ranks: Ranks, options: argparse.Namespace) -> tuple[list[Run],
     from murp.api.run import Run
     from murp.training.sharded import evaluated
 
-    if len(options.path) > 1:
-        raise ConfigError("torchrun evaluates one run at a time. Name one, or evaluate several without torchrun.")
+    with ranks.together():
+        if len(options.path) > 1:
+            raise ConfigError("torchrun evaluates one run at a time. Name one, or evaluate several without torchrun.")
     path = Path(options.path[0])
-    chosen = (options.split, options.protocol, options.checkpoint, options.device)
+    chosen = (options.split, options.protocol, options.checkpoint, options.device, options.candidates)
     run, report = evaluated(path, ranks, *chosen, memory(options))
     return [Run.of(run)], [report]
 

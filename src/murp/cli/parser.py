@@ -6,7 +6,7 @@ import argparse
 import difflib
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from murp.paths import not_text
@@ -18,6 +18,8 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
         self.given: list[str] = []
+        # What is to be said of an option that this command does not have now; nothing, where it never has.
+        self.elsewhere: Callable[[str], str] = lambda option: ""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """As argparse's, but nothing is left over: a command would leave it to the parser above, which knows less.
@@ -37,11 +39,11 @@ class Parser(argparse.ArgumentParser):
         return options, []
 
     def error(self, message: str) -> NoReturn:
-        """Say it below the usage and exit with status 2; with each misspelt option goes the one that is close to it."""
+        """Say it below the usage and exit with status 2; each misspelt option has the one that is close to it."""
         known = list(self._option_string_actions)
         words = (word.partition("=")[0] for word in self.given if word.startswith("--"))
         misspelt = [word for word in words if not any(option.startswith(word) for option in known)]
-        super().error(message + "".join(did_you_mean(word, known) for word in misspelt))
+        super().error(message + "".join(self.elsewhere(word) or did_you_mean(word, known) for word in misspelt))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:

@@ -6,11 +6,12 @@ Which there are depends on the model, the objective, …: the command line is lo
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from murp import registry
+from murp.cli.parser import Parser
 from murp.config import Config
 from murp.errors import ConfigError, MurpError
 from murp.settings import Setting
@@ -26,7 +27,8 @@ def add_settings(command: argparse.ArgumentParser, words: Sequence[str], *, seve
     title = "settings, each with one value or several" if several else "settings"
     taken = set(Config.settings)
     _add(command.add_argument_group(title), Config.settings, several)
-    for kind, names in chosen(words).items():
+    parts = chosen(words)
+    for kind, names in parts.items():
         for name in names:
             part = registry.find(kind, name)
             own = {key: one for key, one in part.settings.items() if key not in taken}
@@ -34,6 +36,8 @@ def add_settings(command: argparse.ArgumentParser, words: Sequence[str], *, seve
             if own:
                 _add(command.add_argument_group(f"settings of {kind} {name}"), own, several)
     command.set_defaults(known=taken)
+    if isinstance(command, Parser):
+        command.elsewhere = lambda option: whose(option, parts)
 
 
 def given_settings(options: argparse.Namespace) -> dict[str, Any]:
@@ -73,6 +77,28 @@ def chosen(words: Sequence[str]) -> dict[str, list[str]]:
     }
     if not any(registry.find("objective", name).sampled for name in found["objective"]):
         del found["corruption"]  # nothing is drawn
+    return found
+
+
+def whose(option: str, parts: Mapping[str, Sequence[str]]) -> str:
+    """A sentence on what has the setting that ``option`` names, which the chosen ``parts`` have not; or nothing."""
+    name = option.removeprefix("--").replace("-", "_")
+    for kind in registry.KINDS:
+        having = [one for one in registry.names(kind) if name in _settings_of(kind, one)]
+        if having and kind in parts:
+            return f". {option} is a setting of {kind} {', '.join(having)}, and not of {' or '.join(parts[kind])}."
+        if having:
+            draw = [one for one in registry.names("objective") if registry.find("objective", one).sampled]
+            return f". {option} is a setting of objectives that draw false triples: {', '.join(draw)}."
+    return ""
+
+
+def _settings_of(kind: str, name: str) -> Mapping[str, Setting]:
+    """Those of a part; none where it is another package's and cannot be imported."""
+    try:
+        found: Mapping[str, Setting] = registry.find(kind, name).settings
+    except MurpError:
+        return {}
     return found
 
 

@@ -38,7 +38,7 @@ def evaluate(
     ``memory`` bounds the bytes of the work, ``counting`` is for a model on many ranks (see
     :func:`murp.evaluation.ranks.rank`, which also defines ``standard`` and ``paper``).
     """
-    _check_candidates(protocol, candidates, seed)
+    check_candidates(protocol, candidates, seed)
     if split not in SPLITS:
         raise ConfigError(f"unknown split {split!r}: choose one of {', '.join(SPLITS)}.")
     triples = graph.split(split)
@@ -78,7 +78,7 @@ def evaluate(
     return replace(Report.of(ranks, split, relation_ids, unseen), intervals=intervals(ranks, HITS))
 
 
-def _check_candidates(protocol: Protocol, candidates: int | None, seed: int) -> None:
+def check_candidates(protocol: Protocol, candidates: int | None, seed: int) -> None:
     """Raise unless candidates are given where they are drawn, and nowhere else."""
     if protocol == "sampled":
         if candidates is None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from murp.errors import ConfigError, DataError
+from murp.errors import ConfigError, DataError, UnknownNameError
 from murp.graph.building import frame, listed
 from murp.graph.columns import EACH_BY_TITLE, Columns
 from murp.graph.facts import Facts
@@ -113,7 +113,11 @@ def _numbered(
             places[row] = vocabulary.find(text)  # of a name that several have it says which
         missing = np.flatnonzero(places < 0)
     if len(missing) and not may_be_new:
-        vocabulary.find(tidied.ids[int(missing[0])].as_py())  # raises, with the closest names
+        try:
+            vocabulary.find(tidied.ids[int(missing[0])].as_py())
+        except UnknownNameError as error:  # with the closest names
+            kinds = PLURALS[vocabulary.kind]
+            raise UnknownNameError(f"{error} To add new {kinds}, give --new all or --new {kinds}.") from None
     places[missing] = len(vocabulary) + np.arange(len(missing))
     ends = np.cumsum([len(column) for column in columns])
     return np.split(places[codes], ends[:-1]), _longer(vocabulary, tidied.ids.take(pa.array(missing)), names)

@@ -145,7 +145,7 @@ class Vocabulary:
 
 def counted(counts: Mapping[str, int]) -> str:
     """``78 entities, 1 relation, 148 train``: numbers with their names, one of a thing in the singular."""
-    singular = {many: one for one, many in PLURALS.items()}
+    singular = {"facts": "fact", **{many: one for one, many in PLURALS.items()}}
     return ", ".join(f"{count:,} {singular.get(name, name) if count == 1 else name}" for name, count in counts.items())
 
 

@@ -197,12 +197,23 @@ def _newest(path: Path, read: Callable[[Path], tuple[Any, dict[str, Any]]]) -> t
         found = read(older)
     except DamagedError as another:
         too = f" The one before it does not help: {another}" if older.exists() else ""
-        others = [name for name in ("best", "last") if name != path.stem and exists(path.with_name(name + SUFFIX))]
+        others = [name for name in ("best", "last") if name != path.stem and _readable(path.with_name(name + SUFFIX))]
         advice = "".join(
             f" {path.with_name(name + SUFFIX)} is another: evaluate and predict with `--checkpoint {name}`."
             for name in others
         )
-        raise RunError(f"{fault}{too}{advice}") from fault
+        again = command("train", "--config", path.parent / "config.toml")
+        raise RunError(f"{fault}{too}{advice or f' Take it from a backup, or train again: `{again}`.'}") from fault
     epoch = found[1]["epoch"]
     warnings.warn(f"{fault} Using the checkpoint before it, {older.name}, of epoch {epoch}.", stacklevel=4)
     return older, found
+
+
+def _readable(path: Path) -> bool:
+    """Whether there is a whole checkpoint at ``path``, or before it."""
+    there = place(path)
+    for one in (there, previous(there)):
+        with contextlib.suppress(DamagedError):
+            _verified(one)
+            return True
+    return False

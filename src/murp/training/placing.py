@@ -38,6 +38,7 @@ IN_PLACE_OF_SGD = Adam(lr=0.5, beta2=0.98)
 EPOCHS = 15  # by Adam in place of SGD, at least
 STEPS_AN_EPOCH = 3  # steps of such an epoch
 LARGE = 2**16  # questions of a step, at most
+NUMBERS = 2**27  # that a step larger than the training's reads or scores, at most: half a gigabyte of float32
 MORE = 3
 AMONG_ALL = 3  # questions of background for each new one where every entity is a candidate
 STEPS = 40  # by other optimizers, at least: their steps are as long in a small batch as in a large one
@@ -86,16 +87,21 @@ def place(
     engine = TorchEngine(task, compile_after=math.inf)  # compiling would take longer than all steps
     engine.updater = NewRows(task, fresh)
     background = _background(task, growth, len(new), len(old))
-    size, epochs = _pace(config, len(new) + background, epochs)
-    background -= min(background, (len(new) + background) % size)  # batches of one size: a GPU captures each
     seeds = np.random.default_rng(seed)
     draw = torch.Generator(model.device).manual_seed(int(seeds.integers(2**62)))
+
+    def drawn() -> Tensor:
+        some = torch.randint(max(1, len(old)), (background,), generator=draw, device=old.device)
+        return torch.cat([new, old[some]])
+
+    if task.objective.grouped:  # facts of one question are asked together
+        size, epochs = _pace(config, len(torch.unique(_pairs(drawn(), model))), _numbers(task), epochs)
+    else:
+        size, epochs = _pace(config, len(new) + background, _numbers(task), epochs)
+        background -= min(background, (len(new) + background) % size)  # batches of one size: a GPU captures each
     for epoch in range(epochs):
         lr = task.optimizer.lr * (1 - epoch / epochs)
-        asked = new
-        if background:
-            asked = torch.cat([new, old[torch.randint(len(old), (background,), generator=draw, device=old.device)]])
-        for chunk in _chunks(task, asked, old, size, seeds, draw):
+        for chunk in _chunks(task, drawn(), old, size, seeds, draw):
             loss = engine.run([chunk], [lr])
         advance(1)
     for name, values in kept.items():
@@ -122,11 +128,21 @@ def questions(growth: Growth, *, reciprocals: bool) -> tuple[Triples, Triples]:
     return both(growth.facts), both(old)
 
 
-def _pace(config: Config, asked: int, epochs: int | None) -> tuple[int, int]:
-    """Questions of a step, and epochs: few, large steps, as each costs a GPU about the same."""
+def _numbers(task: Task) -> int:
+    """How many numbers a step has for a question: a score for each entity, or the coordinates of what is drawn."""
+    model = task.model
+    return (1 + task.negatives.negatives) * model.dim if task.objective.sampled else model.num_entities
+
+
+def _pace(config: Config, asked: int, numbers: int, epochs: int | None) -> tuple[int, int]:
+    """Questions of a step, and epochs: few, large steps, as each costs a GPU about the same.
+
+    ``numbers`` of a question bound a step, so that it takes little more memory than one of the training.
+    """
     by_adam = config.parts["optimizer"] is SGD
+    most = min(LARGE, NUMBERS // numbers)
     # Whole batches of the training: kernels that were compiled for those take them as well.
-    large = min(LARGE, asked // (STEPS_AN_EPOCH if by_adam else STEPS)) // config.batch_size * config.batch_size
+    large = min(most, asked // (STEPS_AN_EPOCH if by_adam else STEPS)) // config.batch_size * config.batch_size
     size = min(asked, max(config.batch_size, large))
     steps = math.ceil(asked / size)
     if by_adam:

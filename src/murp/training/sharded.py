@@ -23,6 +23,7 @@ from murp.distributed.saving import Saver
 from murp.distributed.shares import Share
 from murp.errors import ConfigError, DivergedError, MurpError, NotFiniteError, RunError, first_line
 from murp.evaluation import Protocol, Report, evaluate
+from murp.evaluation.evaluate import check_candidates
 from murp.evaluation.ranks import PROTOCOLS
 from murp.graph import SPLITS, KnowledgeGraph, Split
 from murp.models import Model
@@ -115,18 +116,21 @@ def evaluated(
     protocol: Protocol,
     which: Checkpoint | None,
     device: str,
+    candidates: int | None,
     memory: int | None,
 ) -> tuple[Run, Report]:
     """A run of many ranks, evaluated by them: each has the rows of its share and no others.
 
-    ``memory`` bounds the bytes of the scores on each.
+    ``candidates`` are refused, as they are drawn in one process alone. ``memory`` bounds the bytes of the scores on
+    each rank.
     """
-    if protocol not in PROTOCOLS:
-        raise ConfigError(
-            f"protocol {protocol} ranks in one process alone. Choose {' or '.join(PROTOCOLS)}, or evaluate without "
-            "torchrun."
-        )
     with ranks.together():
+        if protocol not in PROTOCOLS:
+            raise ConfigError(
+                f"protocol {protocol} ranks in one process alone. Choose {' or '.join(PROTOCOLS)}, or evaluate without "
+                "torchrun."
+            )
+        check_candidates(protocol, candidates, seed=0)
         config, graph = folder.read_config(path), folder.read_graph(path)
         config = config.replace(device=device)
         if not config.slices:

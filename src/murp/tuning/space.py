@@ -211,7 +211,7 @@ def _checked(one: Setting, search: Search) -> Search:
         if not search.low < search.high:
             raise ConfigError(f"space: {one.name} goes from {search.low:g} to {search.high:g}, which is no range.")
         for end in (search.low, search.high):
-            if one.kind is int and end != int(end):
+            if one.kind is int and not float(end).is_integer():  # neither is infinity
                 raise ConfigError(f"space: {one.name} is a whole number, not {end:g}.")
             _value(one, one.kind(end))
         log = isinstance(one.search, Span) and one.search.log

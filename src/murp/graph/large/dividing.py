@@ -101,10 +101,12 @@ def _sorted(facts: OnDisk, work: Path, step: Step) -> Buckets:
     bounds, bucket_of = _bounds(facts)
     paths = [work / f"bucket{b}.bin" for b in range(len(bounds))]
     keys, places = np.empty(BLOCK, np.int64), np.empty(len(bounds) + 1, np.int64)
+    written = np.zeros(len(bounds), np.int64)
     files = [path.open("wb") for path in paths]
     try:
         for rows in blocks(facts.path, facts.rows):
             loops.keys_by_bucket(rows, bucket_of, bounds, facts.relations, facts.entities, keys, places)
+            written += np.diff(places)
             for b, file in enumerate(files):
                 keys[places[b] : places[b + 1]].tofile(file)
     finally:
@@ -114,9 +116,9 @@ def _sorted(facts: OnDisk, work: Path, step: Step) -> Buckets:
     counts = []
     distinct = work / "distinct.bin"
     with distinct.open("wb") as out:
-        for path, first in zip(paths, bounds, strict=True):
+        for path, first, count in zip(paths, bounds, written, strict=True):
             with path.open("rb") as bucket:
-                own = _numbers(bucket, np.int64, path.stat().st_size // 8)
+                own = _numbers(bucket, np.int64, int(count))
             own.sort()
             own = own[np.diff(own, prepend=-1) != 0]
             own.tofile(out)
