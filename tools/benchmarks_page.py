@@ -42,17 +42,16 @@ HEADLINE = (
 ORIGINS = (
     "**Where the values come from.** `python tools/benchmarks_page.py` makes this page from the files under "
     "[results/](../results/). `make bench` writes those whose names begin with `cpu_` (two cores are enough), `make "
-    "bench-gpu` those that begin with `gpu_`. Five others have commands of their own: `python "
+    "bench-gpu` those that begin with `gpu_`. Five others have their own commands: `python "
     "benchmarks/explorer_frames.py`, `python benchmarks/cpu_earlier.py`, `python benchmarks/gpu_scale.py` for large "
     "tables and a run at scale, `python benchmarks/reference_run.py` for the reference runs, and `gpu_profile.json`, "
-    "which was copied by hand from Nsight Compute. "
-    "[results/intel/](../results/intel/) has the same CPU benchmarks on an Intel processor; the bars and the "
-    "comparison with an earlier commit show both processors."
+    "which was copied by hand from Nsight Compute. [results/intel/](../results/intel/) has the same CPU benchmarks on "
+    "an Intel processor; the bars and the comparison with an earlier commit show both processors."
 )
 READING = (
-    "**How to read the tables.** A time with brackets is the median of several repeats; the brackets hold the least "
-    "and the most. A time without brackets was measured once, unless the text says otherwise. What one table compares "
-    "was measured in turns in one run; only whole runs, and CPU against GPU, were measured apart. "
+    "**How to read the tables.** A time with brackets is the median of several repeats; the brackets show the minimum "
+    "and the maximum. A time without brackets was measured once, unless the text says otherwise. The values that one "
+    "table compares were measured in turns in one run. Only whole runs, and CPU against GPU, were measured separately. "
     "[PREDICTIONS.md](../benchmarks/PREDICTIONS.md) says what we expected of the engines before we measured."
 )
 SECTIONS = (
