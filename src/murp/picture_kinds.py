@@ -36,7 +36,7 @@ KINDS: dict[Kind, Picture] = {
     "convergence": Picture(f"{_CHARTS}:convergence_of", "loss and MRR by epoch", several=True),
     "norms": Picture(f"{_CHARTS}:norms_of", "norm against bias", several=True),
     "relations": Picture(f"{_CHARTS}:relations_of", "hits@10 by relation", ("split", "protocol"), several=True),
-    "reliability": Picture(f"{_CHARTS}:reliability_of", "what calibrated probabilities are worth"),
+    "reliability": Picture(f"{_CHARTS}:reliability_of", "calibrated probabilities against the share of true answers"),
 }
 SEVERAL = tuple(kind for kind, picture in KINDS.items() if picture.several)
 OPTIONS = tuple(sorted({option for picture in KINDS.values() for option in picture.options}))

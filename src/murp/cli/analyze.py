@@ -26,13 +26,15 @@ LIKELY = 0.5  # from this σ(φ) on the model takes a fact for true
 
 def add(commands: Commands) -> None:
     """Declare the command."""
-    analyze = commands.add_parser("analyze", help="how hierarchical a dataset is; what a run made of it")
+    analyze = commands.add_parser("analyze", help="how hierarchical a dataset is; how a run represents it")
     add_source(analyze, optional=True)
     analyze.add_argument("--run", dest="run_folder", metavar="RUN", help="analyse a trained run instead of a dataset")
-    analyze.add_argument("--relation", metavar="R", help="one relation of DATA alone; the one that --higher asks about")
-    analyze.add_argument("--dim", type=whole(least=1), metavar="D", help="dimension to advise on; default: 40")
     analyze.add_argument(
-        "--seed", type=whole(least=0), default=0, metavar="N", help="draws the sample for δ; default: 0"
+        "--relation", metavar="R", help="analyse only this relation of DATA; with --higher: the relation to compare by"
+    )
+    analyze.add_argument("--dim", type=whole(least=1), metavar="D", help="dimension for the advice; default: 40")
+    analyze.add_argument(
+        "--seed", type=whole(least=0), default=0, metavar="N", help="seed of the sample for δ; default: 0"
     )
     analyze.add_argument(
         "--higher", nargs=2, metavar=("A", "B"), help="with --run and --relation: which one is higher?"

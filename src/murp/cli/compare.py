@@ -19,14 +19,14 @@ DIGITS = 4  # differences are small
 
 def add(commands: Commands) -> None:
     """Declare the command."""
-    command = commands.add_parser("compare", help="is the difference between two runs one? bootstrap over the queries")
+    command = commands.add_parser("compare", help="test whether two runs differ, with a bootstrap over the facts")
     add_run(command, several=True)
     add_ranking(command)
     command.add_argument("--by-relation", action="store_true", help="also a row for every relation")
     command.add_argument(
-        "--samples", type=whole(least=100), metavar="N", help="how often the facts are drawn anew; default: 10,000"
+        "--samples", type=whole(least=100), metavar="N", help="number of bootstrap samples; default: 10,000"
     )
-    command.add_argument("--seed", type=whole(least=0), default=0, metavar="N", help="draws the samples; default: 0")
+    command.add_argument("--seed", type=whole(least=0), default=0, metavar="N", help="seed of the samples; default: 0")
     add_output(command, "one JSON object, by relation too")
     command.set_defaults(run=run)
 

@@ -13,21 +13,23 @@ from murp.display import show
 ROOT = "artifact.n.01"
 ASIA = "#entity=asia.n.01&relation=has_part&view=question"
 _WHAT = {
-    "tree": "what people make, by WordNet, as a tree that grows in the disk, with curvature and dimension as sliders",
-    "wordnet": "MuRP on wordnet-mini while it is trained, then the run",
-    "countries": "the same, then the question what Asia has as parts",
+    "tree": "WordNet's artifacts as a tree that grows in the disk, with sliders for curvature and dimension",
+    "wordnet": "a training of MuRP on wordnet-mini, then the run",
+    "countries": "the same, then the question for the parts of Asia",
 }
 
 
 def add(commands: Commands) -> None:
     """Declare the command."""
-    command = commands.add_parser("demo", help="something to show within a minute, in the browser")
+    command = commands.add_parser("demo", help="a demonstration in the browser within a minute")
     explained = "; ".join(f"{name}: {what}" for name, what in _WHAT.items())
     command.add_argument("what", choices=tuple(_WHAT), help=explained)
     command.add_argument("--out", metavar="RUN", help="run folder to make, or to show again; default: runs/demo-WHAT")
-    command.add_argument("--beside", action="store_true", help="MuRE beside MuRP (wordnet, countries)")
+    command.add_argument("--beside", action="store_true", help="show MuRE beside MuRP (wordnet, countries)")
     command.add_argument("--epochs", type=whole(least=1), default=60, metavar="N", help="default: 60")
-    command.add_argument("--port", type=whole(least=0), default=8000, metavar="N", help="default: 8000; 0: a free one")
+    command.add_argument(
+        "--port", type=whole(least=0), default=8000, metavar="N", help="default: 8000; 0: any free port"
+    )
     command.set_defaults(run=run)
 
 

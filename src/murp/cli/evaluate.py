@@ -35,11 +35,15 @@ def add_evaluate(commands: Commands) -> None:
         "--candidates",
         type=whole(least=1),
         metavar="N",
-        help="with --protocol sampled: how many are drawn for each question",
+        help="with --protocol sampled: number of candidates for each question",
     )
-    command.add_argument("--seed", type=whole(least=0), default=0, metavar="N", help="draws the candidates; default: 0")
     command.add_argument(
-        "--by-relation", action="store_true", help="also a row for every relation; of several runs with their MRR"
+        "--seed", type=whole(least=0), default=0, metavar="N", help="seed of the candidates; default: 0"
+    )
+    command.add_argument(
+        "--by-relation",
+        action="store_true",
+        help="also print a row for every relation; for several runs with their MRR",
     )
     add_output(command)
     command.set_defaults(run=run_evaluate)
@@ -52,13 +56,13 @@ def add_ranking(command: argparse.ArgumentParser, *, sampled: bool = False) -> N
         "--protocol",
         choices=("standard", "paper", "types", *(("sampled",) if sampled else ())),
         default="standard",
-        help="paper: the entity asked about is removed from the ranking, as the authors' code does; types: answers "
-        "that the types learned from train refuse come after all others; "
+        help="paper: the entity of the question is removed from the ranking, as in the authors' code; types: answers "
+        "of the wrong type, learned from train, are ranked after all others; "
         + ("sampled: each answer is ranked among --candidates, not among all entities; " if sampled else "")
         + "default: standard",
     )
     command.add_argument(
-        "--memory", type=whole(least=1), metavar="MIB", help="bound on the memory of the scores, in MiB"
+        "--memory", type=whole(least=1), metavar="MIB", help="limit for the memory of the scores, in MiB"
     )
 
 
@@ -189,21 +193,21 @@ def _cells(metrics: Metrics) -> list[Number]:
 
 def add_calibrate(commands: Commands) -> None:
     """Declare the command."""
-    command = commands.add_parser("calibrate", help="calibrate probabilities on valid, judge them on test, keep them")
+    command = commands.add_parser("calibrate", help="calibrate probabilities on valid, check them on test, store them")
     add_run(command)
     command.add_argument(
         "--method",
         choices=("platt", "isotonic"),
         default="platt",
-        help="which of the two predictions show; both are fitted and judged. platt needs few facts, isotonic is truer "
-        "where valid has many hundreds; default: platt",
+        help="the method that predictions show; both are fitted and checked. platt needs few facts, isotonic is more "
+        "accurate if valid has many hundreds; default: platt",
     )
     command.add_argument(
         "--seed",
         type=whole(least=0),
         default=0,
         metavar="N",
-        help="draws candidates far down and, of very many questions, a part; default: 0",
+        help="seed that samples candidates with low ranks and, if there are very many, questions; default: 0",
     )
     command.add_argument("--json", action="store_true", help="one JSON object")
     command.set_defaults(run=run_calibrate)
@@ -277,15 +281,19 @@ def note(result: Run) -> str | None:
 
 def add_classify(commands: Commands) -> None:
     """Declare the command."""
-    command = commands.add_parser("classify", help="true or false by thresholds chosen on valid; accuracy on test")
+    command = commands.add_parser(
+        "classify", help="classify facts as true or false with thresholds chosen on valid; accuracy on test"
+    )
     add_run(command)
     command.add_argument(
-        "--triples", metavar="FILE", help="judge these: .tsv, .csv, .jsonl or .parquet of head, relation and tail"
+        "--triples",
+        metavar="FILE",
+        help="triples to classify: .tsv, .csv, .jsonl or .parquet with head, relation and tail",
     )
     command.add_argument(
-        "--seed", type=whole(least=0), default=0, metavar="N", help="draws the corruptions; default: 0"
+        "--seed", type=whole(least=0), default=0, metavar="N", help="seed of the corruptions; default: 0"
     )
-    add_output(command, "one JSON object, or one a line for --triples")
+    add_output(command, "one JSON object; with --triples, one per line")
     command.set_defaults(run=run_classify)
 
 

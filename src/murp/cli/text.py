@@ -39,7 +39,10 @@ def add_output(command: argparse.ArgumentParser, json: str = "one JSON object") 
     output = command.add_mutually_exclusive_group()
     output.add_argument("--json", action="store_true", help=json)
     output.add_argument(
-        "--format", choices=FORMATS, default="text", help="of the table; others than text print it alone; default: text"
+        "--format",
+        choices=FORMATS,
+        default="text",
+        help="format of the table; formats other than text print only the table; default: text",
     )
 
 
@@ -95,7 +98,7 @@ def add_run(command: argparse.ArgumentParser, *, several: bool = False) -> None:
     command.add_argument(
         "--checkpoint",
         choices=("best", "last"),
-        help="weights of the best validation, or the newest; default: best",
+        help="weights of the best validation, or the newest weights; default: best",
     )
     command.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: auto")
 
@@ -110,7 +113,7 @@ def open_run(options: argparse.Namespace) -> Run:
 
 def add_types(command: argparse.ArgumentParser, further: str = "") -> None:
     """Whether type constraints hold."""
-    words = "leave out answers of another kind than train has there, and a second one where a relation has one"
+    words = "leave out answers of the wrong type, learned from train, and second answers if a relation has only one"
     command.add_argument("--types", action="store_true", help=words + further)
 
 
@@ -127,13 +130,13 @@ def add_source(command: argparse.ArgumentParser, *, optional: bool = False) -> N
 
 def add_reading(command: argparse.ArgumentParser) -> None:
     """Where to look for data, how a single file is split, and what its columns are."""
-    command.add_argument("--data-dir", metavar="DIR", help="where to look for named datasets first")
+    command.add_argument("--data-dir", metavar="DIR", help="folder to search first for named datasets")
     command.add_argument(
         "--split-seed",
         type=whole(least=0),
         default=0,
         metavar="N",
-        help="draws the splits of a single file; default: 0",
+        help="seed that splits a single file; default: 0",
     )
     command.add_argument(
         "--columns",
@@ -141,7 +144,9 @@ def add_reading(command: argparse.ArgumentParser) -> None:
         metavar="head=…,relation=…,tail=…",
         help="which column is which, by title or by number from 1; default: by known titles",
     )
-    command.add_argument("--no-header", action="store_true", help="the first row is a fact, whatever it looks like")
+    command.add_argument(
+        "--no-header", action="store_true", help="the first row is a fact, even if it looks like a header"
+    )
 
 
 def load_source(options: argparse.Namespace) -> KnowledgeGraph:

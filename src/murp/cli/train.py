@@ -28,17 +28,21 @@ def add(commands: Commands) -> None:
     command.add_argument("--out", metavar="RUN", help="run folder to make; default: a free name under runs/")
     command.add_argument("--config", metavar="FILE", help="settings from a TOML file; options override them")
     command.add_argument(
-        "--resume", metavar="RUN", help="continue this run; of the settings only --epochs and --patience may be given"
+        "--resume", metavar="RUN", help="continue this run; only --epochs and --patience may be changed"
     )
-    command.add_argument("--json", action="store_true", help="one JSON object a line: every epoch, then the run")
-    command.add_argument("--quiet", action="store_true", help="nothing on standard error but warnings and errors")
+    command.add_argument("--json", action="store_true", help="one JSON object per line: every epoch, then the run")
+    command.add_argument("--quiet", action="store_true", help="print only warnings and errors to standard error")
     command.add_argument(
-        "--explore", action="store_true", help="show it in the browser while it trains, then the run; keeps snapshots"
+        "--explore",
+        action="store_true",
+        help="show the training in the browser, then the finished run; stores snapshots",
     )
     command.add_argument(
-        "--port", type=whole(least=0), metavar="N", help="of --explore; default: 8000, or a free one with 0"
+        "--port", type=whole(least=0), metavar="N", help="port of --explore; default: 8000; 0: any free port"
     )
-    command.add_argument("--recipe", metavar="NAME", help="settings by name; options override them (murp recipes)")
+    command.add_argument(
+        "--recipe", metavar="NAME", help="named set of settings (see `murp recipes`); options override them"
+    )
     command.set_defaults(run=run)
 
 

@@ -118,14 +118,10 @@ class Model(Part):
 
     dim: int = setting(40, "dimension d of the embedding", least=1)
     initial_scale: float = setting(
-        1e-3, "standard deviation of the initial entities and translations about the origin", above=0, most=1e3
+        1e-3, "standard deviation of the initial entities and translations", above=0, most=1e3
     )
-    query_dropout: float = setting(
-        0.0, "share of a query's coordinates that a training step sets to 0 (dropout)", least=0, below=1
-    )
-    entity_dropout: float = setting(
-        0.0, "share of an entity's coordinates that a training step sets to 0 (dropout)", least=0, below=1
-    )
+    query_dropout: float = setting(0.0, "dropout rate of a query's coordinates", least=0, below=1)
+    entity_dropout: float = setting(0.0, "dropout rate of an entity's coordinates", least=0, below=1)
     products: bool = True
     drops_queries: ClassVar[bool] = False  # whether query calls dropped on the vector that meets candidates
     keeps_statistics: ClassVar[bool] = False  # whether training keeps statistics of queries (batch normalisation)

@@ -24,10 +24,10 @@ class TangentDistance(Model):
     x (B, d) in the ball. The distance follows from |x|², ⟨x,v⟩, |v|² and c.
     """
 
-    curvature: float = setting(1.3, "curvature c of the ball; where it is learned, its first value", above=0)
+    curvature: float = setting(1.3, "curvature c of the ball; if it is learned, its initial value", above=0)
     learn_curvature: str = setting(
         "relation",
-        "whether c is learned: not at all, once for all, or for each relation",
+        "whether c is learned: no, one for all relations, or one for each relation",
         choices=("no", "all", "relation"),
     )
 

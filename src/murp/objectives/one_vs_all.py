@@ -26,11 +26,11 @@ class OneVsAll(AllEntities):
 
     label_loss: str = setting(
         "cross-entropy",
-        "whether the entities are a choice of one (cross-entropy) or a coin toss each (bernoulli)",
+        "softmax over all entities (cross-entropy), or a binary loss for each entity (bernoulli)",
         choices=("cross-entropy", "bernoulli"),
     )
     label_smoothing: float = setting(
-        0.0, "ε: share of the label that is spread over all entities alike", least=0, below=1, search=Span(0, 0.3)
+        0.0, "ε: share of the label that is spread evenly over all entities", least=0, below=1, search=Span(0, 0.3)
     )
 
     def loss(self, model: Model, query: Query, everything: Candidate, labels: Labels) -> Tensor:

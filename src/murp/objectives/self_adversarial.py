@@ -23,7 +23,7 @@ class SelfAdversarial(Sampled):
 
     temperature: float = setting(
         0.5,
-        "α: how much more a false triple counts the higher it is scored; 0: all count the same",
+        "α: how much more weight negatives with high scores get; 0: all have the same weight",
         least=0,
         search=Span(0, 2),
     )

@@ -23,7 +23,7 @@ class Adagrad(Optimizer):
     """
 
     lr = again(0.1, search=Span(0.01, 1, log=True))
-    eps: float = setting(1e-10, "added to the root of the summed squares, which it is divided by", above=0)
+    eps: float = setting(1e-10, "added to the denominator, the root of the summed squares", above=0)
 
     def state_shapes(self, table: Table) -> dict[str, tuple[int, ...]]:
         return {"sum": table.geometry.component_shape((math.prod(table.shape),))}

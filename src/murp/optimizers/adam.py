@@ -29,9 +29,9 @@ class Adam(Optimizer):
     """
 
     lr = again(1e-3, search=Span(1e-4, 0.03, log=True))
-    beta1: float = setting(0.9, "how much of the mean gradient a step of Adam keeps", least=0, below=1)
-    beta2: float = setting(0.999, "how much of the mean squared gradient a step of Adam keeps", least=0, below=1)
-    eps: float = setting(1e-8, "added to the root of the mean squared gradient, which it is divided by", above=0)
+    beta1: float = setting(0.9, "decay of the mean gradient", least=0, below=1)
+    beta2: float = setting(0.999, "decay of the mean squared gradient", least=0, below=1)
+    eps: float = setting(1e-8, "added to the denominator, the root of the mean squared gradient", above=0)
 
     def state_shapes(self, table: Table) -> dict[str, tuple[int, ...]]:
         row = (math.prod(table.shape),)

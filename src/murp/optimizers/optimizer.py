@@ -27,13 +27,14 @@ class Optimizer(Part):
 
     lr: float = setting(
         50.0,
-        "learning rate; the paper, with SGD: 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs need less",
+        "learning rate; in the paper (SGD) 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs need less",
         above=0,
         search=Span(1, 100, log=True),
     )
     clip: float = setting(
         0.0,
-        "longest gradient of a row, in the metric of its space; a longer one is shortened to it; 0: any length",
+        "largest norm of a row's gradient, in the metric of its space; longer gradients are clipped to it; 0: no "
+        "clipping",
         least=0,
     )
 

@@ -24,9 +24,7 @@ class DURA(Weighted):
     NeurIPS 2020.
     """
 
-    dura_balance: float = setting(
-        1.0, "ρ: entities' own lengths count ρ times, those after the relation 1/ρ times", above=0
-    )
+    dura_balance: float = setting(1.0, "ρ: norms of entities have weight ρ, norms of transformed entities 1/ρ", above=0)
 
     @classmethod
     def refuse(cls, config: Any) -> None:

@@ -16,7 +16,7 @@ class L2(Weighted):
     and matrices. Only what a batch has read is made shorter, so an entity counts as often as it occurs.
     """
 
-    regularize_relations: bool = setting(False, "whether the relations' parameters count as well")
+    regularize_relations: bool = setting(False, "whether the relations' parameters are included")
 
     def term(self, model: Model, batch: Batch) -> Tensor:
         of_question = model.vector(batch.subject).square().sum(-1)

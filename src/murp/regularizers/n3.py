@@ -17,7 +17,7 @@ class N3(Weighted):
     Lacroix, Usunier, Obozinski: Canonical tensor decomposition for knowledge base completion, ICML 2018.
     """
 
-    regularize_relations: bool = setting(True, "whether the relations' factors count as well")
+    regularize_relations: bool = setting(True, "whether the relations' factors are included")
 
     def term(self, model: Model, batch: Batch) -> Tensor:
         subject, relation, objects = model.factors(batch.subject, batch.relation, batch.objects)
