@@ -47,7 +47,7 @@ class Client:
 
     def __init__(self, address: str, *, key: str | None = None, timeout: float = 30.0) -> None:
         if key is not None and not (key and key.isascii() and key.isprintable()):
-            raise ConfigError("this is no API key: one has characters of ASCII alone, and no line end behind it.")
+            raise ConfigError("this is not an API key: a key has only ASCII characters and no line end.")
         self.address, self.timeout = address.rstrip("/"), timeout
         self._parts = _parts(address)
         self._headers = {"content-type": "application/json"} | ({} if key is None else {"x-api-key": key})
@@ -122,8 +122,8 @@ class Client:
             return read(json.loads(answer))
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise MurpError(
-                f"{self.address}{path}: the answer is not one of `murp serve` of this version ({first_line(error)}). "
-                "Ask the address that `murp serve` prints, and install the same version of murp here and there."
+                f"{self.address}{path}: the answer is not from `murp serve` of this version ({first_line(error)}). Use "
+                "the address that `murp serve` prints, and install the same version of murp on both sides."
             ) from error
 
     def _request(self, method: str, path: str, body: bytes | None = None) -> bytes:
@@ -180,7 +180,7 @@ def _parts(address: str) -> SplitResult:
     except ValueError:
         fits = False
     if not fits:
-        raise ConfigError(f"{address!r} is no address of a server: give one like http://127.0.0.1:8000.")
+        raise ConfigError(f"{address!r} is not the address of a server: give one like http://127.0.0.1:8000.")
     return parts
 
 

@@ -116,7 +116,7 @@ def parse_json(text: str | bytes) -> Any:
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except UnicodeEncodeError:
-        raise ValueError("it holds half a character (a lone surrogate)") from None
+        raise ValueError("it is not valid Unicode (a lone surrogate)") from None
     return value
 
 

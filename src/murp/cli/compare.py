@@ -65,10 +65,9 @@ def run(options: argparse.Namespace) -> None:
     if options.format == "text":
         print(f"\n{verdict(found)}")
         print(
-            "low, high: the difference lies between them with 95 % confidence; p: how often one at least so large "
-            "occurs where there is none.\n"
-            f"Paired bootstrap, {found.samples:,} samples of the {found.overall.queries // 2:,} facts with both their "
-            f"queries, seed {found.seed}."
+            "low, high: the 95 % interval of the difference; p: the chance of such a difference if there is "
+            f"none.\nPaired bootstrap, {found.samples:,} samples of the {found.overall.queries // 2:,} facts with both "
+            f"their queries, seed {found.seed}."
         )
         if options.by_relation:
             print(f"{_by_chance(found)}")

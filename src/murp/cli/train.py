@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
         display.be_quiet()
     shown = progress.chosen(json=options.json, quiet=options.quiet)
     if options.port is not None and not options.explore:
-        raise ConfigError("--port is that of --explore: give both, or neither.")
+        raise ConfigError("--port is the port of --explore: give both, or neither.")
     if options.explore:
         if "TORCHELASTIC_RUN_ID" in os.environ:
             raise ConfigError("--explore looks at all points, and with torchrun no process has them: leave it out.")

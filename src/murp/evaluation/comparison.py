@@ -105,7 +105,7 @@ def compare_ranks(
     """
     seed = whole_number("seed", seed, least=0)
     if samples < 100:
-        raise ConfigError(f"samples must be at least 100, not {samples}: fewer say nothing of 95 %.")
+        raise ConfigError(f"samples must be at least 100, not {samples}: fewer are not enough for a 95 % interval.")
     if a.protocol_in_words != b.protocol_in_words:
         raise ConfigError(f"the ranks are of two protocols, {a.protocol_in_words} and {b.protocol_in_words}: use one.")
     if not np.array_equal(a.triples, b.triples):

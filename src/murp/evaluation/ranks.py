@@ -106,8 +106,8 @@ def rank(
     """
     if protocol == "sampled":
         raise ConfigError(
-            "protocol sampled ranks among candidates that are drawn, and its metrics must not stand where those of all "
-            "entities are meant. Choose standard or paper here; `murp evaluate` has sampled."
+            "protocol sampled ranks among sampled candidates, and its metrics must not be mixed with those of all "
+            "entities. Choose standard or paper here; `murp evaluate` has sampled."
         )
     if protocol not in PROTOCOLS:
         raise ConfigError(f"unknown protocol {protocol!r}: choose one of {', '.join(PROTOCOLS)}.")

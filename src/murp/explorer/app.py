@@ -183,7 +183,7 @@ async def _query(collection: Collection, head: str | None, relation: str, tail: 
     """Indices of the given entity and the relation."""
     given = head if head is not None else tail
     if given is None or (head is not None and tail is not None):
-        raise Refused(422, "a question has either a head or a tail.", "Give one; the other is what is asked for.")
+        raise Refused(422, "a question has either a head or a tail.", "Give one; the other is predicted.")
     return await find(collection.entities, given), await find(collection.relations, relation)
 
 

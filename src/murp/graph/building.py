@@ -30,7 +30,7 @@ def build(name: str, read: Callable[[Any, str], Facts], train: Any, valid: Any, 
     if all(shares):
         graph = divided(graph_of(name, [read(train, name)]), valid=valid, test=test, seed=seed)
     elif any(shares):
-        raise DataError("valid and test are both shares of the facts, or both facts of their own.")
+        raise DataError("valid and test must both be shares of the facts, or both be facts.")
     else:
         parts = [read(one, f"{name}, {part}") for one, part in zip((train, valid, test), SPLITS, strict=True)]
         graph = graph_of(name, parts)
@@ -42,7 +42,9 @@ def build(name: str, read: Callable[[Any, str], Facts], train: Any, valid: Any, 
 def divided(graph: KnowledgeGraph, *, valid: float = 0.05, test: float = 0.05, seed: int) -> KnowledgeGraph:
     """All facts of a graph divided anew; where none can be held out all are in train."""
     if not (0 <= valid < 1 and 0 <= test < 1 and valid + test < 1):
-        raise DataError(f"the shares of valid and test are from 0 to 1 and leave something, not {valid} and {test}.")
+        raise DataError(
+            f"the shares of valid and test must be at least 0 and leave facts for train, not {valid} and {test}."
+        )
     facts = graph.facts() if len(graph.valid) or len(graph.test) else graph.train
     parts = split(facts, seed=seed, valid=valid, test=test)
     if (valid and not len(parts[1])) or (test and not len(parts[2])):
@@ -148,7 +150,7 @@ def _arrow(data: Any, where: str) -> pa.Table:
     if isinstance(data, pa.Table):
         return data
     if not hasattr(data, "iloc") and not hasattr(data, "__arrow_c_stream__"):
-        raise DataError(f"{where}: {type(data).__name__} is no data frame. Give one of pandas or polars.")
+        raise DataError(f"{where}: {type(data).__name__} is not a data frame. Give one of pandas or polars.")
     try:
         if hasattr(data, "iloc"):
             return pa.Table.from_pandas(data, preserve_index=False)

@@ -182,7 +182,7 @@ class Columns:
         else:
             chosen = {}
         if set(chosen) != set(COLUMNS):
-            raise DataError(f"columns are three, for head, relation and tail, each by name or number, not {columns!r}.")
+            raise DataError(f"give three columns (head, relation, tail), each by name or number, not {columns!r}.")
         return cls(chosen, header)
 
     def __str__(self) -> str:

@@ -50,7 +50,7 @@ def _check_hash(dataset: Dataset, name: str, url: str, content: bytes) -> None:
     elif name in dataset.sha256_of_rows:
         known, actual, of = dataset.sha256_of_rows[name], digest_of_rows(content), " of its sorted rows"
     else:
-        raise DataError(f"{dataset.name}: no hash of {name} is known, so that {url} cannot be trusted.")
+        raise DataError(f"{dataset.name}: no hash of {name} is known, so {url} cannot be trusted.")
     if actual != known:
         raise DataError(
             f"{dataset.name}: {url} has SHA-256 {actual}{of} instead of {known}: it is not the published file."

@@ -85,7 +85,7 @@ def identifier(value: object, where: str) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise DataError(f"{where} holds half a character: {value!r}. Write it in UTF-8.") from None
+            raise DataError(f"{where} is not valid Unicode (a lone surrogate): {value!r}. Write it in UTF-8.") from None
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)

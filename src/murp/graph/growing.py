@@ -87,7 +87,7 @@ def grow(graph: KnowledgeGraph, facts: Facts, *, new: New = "all") -> Growth:
     stated = {split: np.isin(keys, of) for split, of in zip(SPLITS, known, strict=True)}
     fresh = coded[~np.any([*stated.values()], axis=0)]
     if len(fresh) == 0:
-        raise DataError(f"{graph.name} states every one of these facts already: there is nothing to add.")
+        raise DataError(f"{graph.name} already has all of these facts: there is nothing to add.")
     grown = replace(
         graph, entities=entities, relations=relations, train=np.concatenate([graph.train, fresh]), findings=()
     )

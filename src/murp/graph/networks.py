@@ -100,7 +100,7 @@ def _shape(name: str, edges: int, directed: bool, relation: str | None) -> list[
 def networkx_facts(graph: Any, where: str, relation: str | None = None) -> Facts:
     """The facts of a graph of NetworkX; keys of parallel edges that are texts count as their relation."""
     if not hasattr(graph, "edges") or not hasattr(graph, "is_directed"):
-        raise DataError(f"{where}: {type(graph).__name__} is no graph of NetworkX.")
+        raise DataError(f"{where}: {type(graph).__name__} is not a NetworkX graph.")
     edges: list[Edge] = []
     if graph.is_multigraph():
         keyed = all(isinstance(key, str) for _, _, key in graph.edges(keys=True))

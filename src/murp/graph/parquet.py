@@ -40,8 +40,8 @@ def _read(path: Path, source: pa.NativeFile, choose: Choose) -> pa.Table:
     file = pq.ParquetFile(source, read_dictionary=texts)
     if file.metadata.num_rows > max(ROWS_ALWAYS, ROWS_A_BYTE * size):
         raise DataError(
-            f"{path}: says that it holds {file.metadata.num_rows:,} rows in {size:,} bytes, which no honest data does. "
-            "Get or write it again."
+            f"{path}: claims to have {file.metadata.num_rows:,} rows in {size:,} bytes, which is not plausible. Get or "
+            "write it again."
         )
     table = file.read(columns=list(choose(schema.names)))
     table.validate(full=True)  # texts must be UTF-8, and a damaged file may break what other functions take for granted

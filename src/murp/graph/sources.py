@@ -86,7 +86,8 @@ def locate(source: str | os.PathLike[str], *, data_dir: Path | None = None) -> P
     close = next((near for path in candidates if (near := _close(path)) is not None), None)
     hint = suggest(Path(source).name) if close is None else f"Did you mean {close}?"
     raise DataError(
-        f"{os.fspath(source)!r} is no dataset's name, and there is no such folder or file (looked for {looked}). {hint}"
+        f"{os.fspath(source)!r} is not the name of a dataset, and there is no such folder or file (looked for "
+        f"{looked}). {hint}"
     )
 
 
@@ -249,7 +250,7 @@ def _read_folder(folder: Path, seed: int, columns: Columns) -> KnowledgeGraph:
     if not present:
         content = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
         raise DataError(
-            f"{folder} is no dataset: it has no train, valid and test ({FORMATS_IN_WORDS}). It holds {content}."
+            f"{folder} is not a dataset: it has no train, valid and test ({FORMATS_IN_WORDS}). It holds {content}."
         )
     if missing:
         there = ", ".join(file.name for file in present)

@@ -103,7 +103,7 @@ class Source:
             said = re.sub(r"^Parser error [^:]*: ", "", _said(error.msg))
             if "LoadDocumentCallback" in said:
                 said = "its context lies elsewhere, and nothing is fetched. Put the context into the file"
-            raise DataError(f"{self.where}{line}{column}: {said}. Mend it there, or write the file again.") from error
+            raise DataError(f"{self.where}{line}{column}: {said}. Fix it there, or write the file again.") from error
         except (ValueError, OSError, RecursionError, MemoryError) as error:
             raise DataError(f"{self.where}: cannot be read: {_said(error)}.") from error
 

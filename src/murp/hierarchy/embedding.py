@@ -53,7 +53,7 @@ def make(
         return lay_out(taxonomy, out=out, name=name, source=source, scale=scale or 0.0)
     if scale is not None:
         raise ConfigError(
-            "scale is the length of an edge of the model layout (--model layout): leave it out, or choose that."
+            "scale is the length of an edge of a layout (--model layout): leave it out, or choose that model."
         )
     return embed(taxonomy, out=out, name=name, source=source, progress=progress, model=model, **settings)
 
@@ -107,6 +107,6 @@ def lay_out(
 def reconstruction(run: Run) -> Reconstruction:
     """How well a run's points reconstruct the facts it was trained on."""
     if not isinstance(run.model, Distance):
-        raise ConfigError(f"{run.path} is a run of {run.config.model}, and reconstruction is of poincare and lorentz.")
+        raise ConfigError(f"{run.path} is a run of {run.config.model}, but reconstruction needs poincare or lorentz.")
     points = run.model.parameters["entity"].double().cpu().numpy()
     return reconstruct(run.model.space(), points, np.unique(run.graph.train[:, [0, 2]], axis=0))

@@ -37,7 +37,7 @@ class Taxonomy:
         if not relations and graph.num_relations != 1:
             names = ", ".join(graph.relations.label(i) for i in range(min(graph.num_relations, 12)))
             raise ConfigError(
-                f"{graph.name} has {graph.num_relations} relations: say which make the hierarchy ({names})."
+                f"{graph.name} has {graph.num_relations} relations: choose those that make the hierarchy ({names})."
             )
         wanted = [graph.relations.find(name) for name in relations] or [0]
         facts = graph.facts()
@@ -80,8 +80,8 @@ class Taxonomy:
         if len(order) < len(self):
             left = next(node for node in range(len(self)) if waiting[node])
             raise DataError(
-                f"{self.relation} has a cycle, in which each node is above itself: {self._cycle(left, waiting)}. Take "
-                "one of these facts out."
+                f"{self.relation} has a cycle, in which each node is above itself: {self._cycle(left, waiting)}. "
+                "Remove one of these facts."
             )
         return order
 
@@ -117,8 +117,9 @@ class Taxonomy:
         if len(self.roots) > 1:
             some = ", ".join(self.nodes.label(root) for root in self.roots[:5])
             raise DataError(
-                f"{self.relation} has {len(self.roots):,} roots, so that it is no tree but several ({some}"
-                f"{', …' if len(self.roots) > 5 else ''}). Take the nodes of one of them, or add a node above them all."
+                f"{self.relation} has {len(self.roots):,} roots, so it is not one tree but several "
+                f"({some}{', …' if len(self.roots) > 5 else ''}). Take the nodes of one of them, or add a node above "
+                "them all."
             )
         place = {node: i for i, node in enumerate(self.order)}
         return np.array([min(above, key=place.__getitem__) if above else -1 for above in self.parents])

@@ -54,9 +54,9 @@ def layout(parents: NDArray[np.integer], scale: float = 0.0) -> NDArray[np.float
         raise ConfigError(f"the scale of a tree layout must be a positive number, or 0 for a usual one, not {scale}.")
     if scale > most:
         raise ConfigError(
-            f"a tree of depth {depth} with edges of length {scale:g} reaches {depth * scale:.4g} from the middle, and "
-            f"float64 tells points apart up to {FARTHEST:g}: choose a scale of {math.floor(most * 1e4) / 1e4:g} or "
-            "less."
+            f"a tree of depth {depth} with edges of length {scale:g} reaches {depth * scale:.4g} from the centre, but "
+            f"float64 can tell points apart only up to {FARTHEST:g}: choose a scale of "
+            f"{math.floor(most * 1e4) / 1e4:g} or less."
         )
     length = scale or min(least_scale(max(degrees)), most)
     positions = np.zeros((len(children), 2))
@@ -131,7 +131,7 @@ def _children(parents: NDArray[np.integer]) -> list[list[int]]:
         else:
             children[parent].append(node)
     if roots != 1:
-        raise DataError(f"a tree has one root, and here {roots} nodes have no parent.")
+        raise DataError(f"a tree has one root, but here {roots} nodes have no parent.")
     return children
 
 

@@ -106,8 +106,8 @@ def _questions(rows: Sequence[Row], where: Callable[[int], str], entities: Numbe
         if (head is None) == (tail is None):
             sides = "neither" if head is None else "both"
             raise DataError(
-                f"{where(number)}: a question gives a head or a tail, and this row has {sides}."
-                " Leave the place that is asked for empty, or put ? there."
+                f"{where(number)}: a question gives a head or a tail, and this row has {sides}. Leave the missing one "
+                "empty, or put ? there."
             )
     given = [head or tail or "" for head, _, tail in rows]
     asked = relations.find([relation for _, relation, _ in rows], where)

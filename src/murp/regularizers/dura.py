@@ -32,8 +32,8 @@ class DURA(Weighted):
         if model.converse is Model.converse:
             able = registry.models_that(lambda other: other.converse is not Model.converse)
             raise ConfigError(
-                f"regularizer dura needs a model whose score is a product with the transposed relation, and "
-                f"{config.model} is none. Models that are: {able}. Regularizers for any model: l2, n3."
+                f"regularizer dura needs a model whose score is a product with the transposed relation; {config.model} "
+                f"is not such a model. Use one of {able}, or a regularizer for any model: l2, n3."
             )
 
     def term(self, model: Model, batch: Batch) -> Tensor:

@@ -68,7 +68,7 @@ def _numbers(a: Vocabulary, b: Vocabulary) -> NDArray[np.int32]:
     places = pc.index_in(b.ids, value_set=a.ids)
     if len(a) != len(b) or places.null_count:
         missing = (
-            f" ({b.id(places.is_null().index(True).as_py())!r} is in the second alone)" if places.null_count else ""
+            f" ({b.id(places.is_null().index(True).as_py())!r} is only in the second)" if places.null_count else ""
         )
         raise DataError(
             f"the runs do not have the same {PLURALS[a.kind]}: {len(a):,} and {len(b):,}{missing}, so their metrics "

@@ -80,8 +80,7 @@ def read(run: Path, model: Model, weights: str) -> Index:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(f"{home} cannot be read: {error}. {again}") from error
     raise RunError(
-        f"{home} was made of other weights (epoch {about['epoch']}) than those that are asked: its answers would be "
-        f"wrong. {again}"
+        f"{home} was made from other weights (epoch {about['epoch']}), so its answers would be wrong. {again}"
     )
 
 

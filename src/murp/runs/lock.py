@@ -37,8 +37,8 @@ def locked(path: Path) -> Iterator[None]:
             raise folder.unwritable(path / folder.LOCK, error) from error
         if len(refusals) == 2:
             warnings.warn(
-                f"{path} cannot be locked ({refusals[-1]}): nothing stops a second training into it. See to it that "
-                "there is none.",
+                f"{path} cannot be locked ({refusals[-1]}): nothing stops a second training in this folder. Make sure "
+                "that there is none.",
                 stacklevel=3,
             )
         try:

@@ -63,7 +63,7 @@ def difference(path: Path, config: Config, graph: KnowledgeGraph) -> str | None:
     other = [name for name in names if stored.get(name) != asked.get(name)]
     if other:
         shown = ", ".join(
-            f"{name}: {stored.get(name, 'none')} there, {asked.get(name, 'none')} asked for" for name in other
+            f"{name}: {stored.get(name, 'none')} there, {asked.get(name, 'none')} wanted" for name in other
         )
         return f"a run with other settings ({shown})"
     known = folder.read_graph(path)

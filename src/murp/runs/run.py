@@ -395,5 +395,5 @@ def resolve_device(name: str) -> torch.device:
     if name not in ("cpu", "cuda"):
         raise ConfigError(f"device must be one of auto, cpu, cuda, not {name!r}.")
     if name == "cuda" and not torch.cuda.is_available():
-        raise MurpError("device cuda was asked for, but PyTorch sees no CUDA device here. Use --device cpu.")
+        raise MurpError("device is cuda, but PyTorch sees no CUDA device here. Use --device cpu.")
     return torch.device(name)

@@ -38,8 +38,8 @@ def refuse_other(source: Run, config: Config) -> None:
     if other:
         shown = ", ".join(f"{name}: {there.get(name, 'none')} there, {here.get(name, 'none')} here" for name in other)
         raise ConfigError(
-            f"the weights of {source.path} do not fit this run ({shown}). Give the same model and settings of it, or "
-            "start from another run."
+            f"the weights of {source.path} do not fit this run ({shown}). Give the same model and the same settings of "
+            "the model, or start from another run."
         )
 
 

@@ -44,7 +44,7 @@ def extend(
         again = command("train", "--data", "FOLDER", "--init-from", run.path)
         raise DataError(
             f"{run.path} has every entity and relation of these facts, so there is nothing to place. To train it on "
-            f"more facts, put them beside the old ones and run `{again}`."
+            f"more facts, add them to the old ones and run `{again}`."
         )
     _say(run, growth)
     model = models.from_config(run.config, graph.num_entities, graph.num_relations)

@@ -69,7 +69,7 @@ class Job:
             raise RunError(
                 f"{path / folder.LAST}: the checkpoint's state is not one of this run: its field 'chunk' cannot be "
                 f"{reprlib.repr(state.chunk)}, since an epoch has {self.sampler.chunks:,} chunks on "
-                f"{model.device.type}. A run that was interrupted on another device goes on there."
+                f"{model.device.type}. Continue a run on the device on which it was interrupted."
             )
         self.failure: NotFiniteError | None = None
         self.written: Future[None] | None = None

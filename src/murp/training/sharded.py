@@ -123,7 +123,7 @@ def evaluated(
     """
     if protocol not in PROTOCOLS:
         raise ConfigError(
-            f"protocol {protocol} ranks in one process alone. Choose {' or '.join(PROTOCOLS)}, or evaluate without "
+            f"protocol {protocol} works only in one process. Choose {' or '.join(PROTOCOLS)}, or evaluate without "
             "torchrun."
         )
     with ranks.together():
@@ -159,9 +159,9 @@ def refuse(config: Config) -> None:
     if config.engine not in ("auto", "torch"):
         reasons.append(f"engine {config.engine} moves rows as it computes; use --engine auto or torch")
     if config.tables == "host":
-        reasons.append("tables = host is of one process; ranks share the rows out, each has its own on its device")
+        reasons.append("tables = host needs one process; ranks divide the rows, each has its own on its device")
     if reasons:
-        raise ConfigError(f"a run on many ranks (or with --slices) cannot have this: {'; '.join(reasons)}.")
+        raise ConfigError(f"a run on several ranks (or with --slices) does not support this: {'; '.join(reasons)}.")
 
 
 def _agree(ranks: Ranks, config: Config, graph: KnowledgeGraph) -> None:

@@ -128,8 +128,8 @@ class Parquet:
         rows, size = self._file.metadata.num_rows, path.stat().st_size
         if rows > max(ROWS_ALWAYS, ROWS_A_BYTE * size):
             raise DataError(
-                f"{path}: says that it holds {rows:,} rows in {size:,} bytes, which no honest data does. "
-                "Get or write it again."
+                f"{path}: claims to have {rows:,} rows in {size:,} bytes, which is not plausible. Get or write it "
+                "again."
             )
         titles = self._file.schema_arrow.names
         places = choose(titles, columns, str(path))
