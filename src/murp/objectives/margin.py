@@ -1,4 +1,4 @@
-"""True triples a margin above false ones."""
+"""True triples score a margin above false ones."""
 
 from __future__ import annotations
 

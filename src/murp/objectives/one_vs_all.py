@@ -1,4 +1,4 @@
-"""Every entity as a candidate for the object of a true triple."""
+"""Every entity is a candidate for the object of a true triple."""
 
 from __future__ import annotations
 
@@ -47,6 +47,6 @@ class OneVsAll(AllEntities):
 
 
 def _mean_of_answers(true: Tensor, labels: Labels, questions: int) -> Tensor:
-    """The mean over questions of the mean over their answers, of values (L) that have their weight."""
+    """The mean over questions of the mean over their answers, for weighted values (L)."""
     counts = true.new_zeros(questions).index_add_(0, labels.rows, labels.weight.to(true.dtype))
     return (true / counts.index_select(0, labels.rows)).sum() / questions

@@ -16,9 +16,9 @@ from murp.settings import setting
 class DURA(Weighted):
     """λ (ρ(|s|² + |o|²) + (|s R|² + |o Rᵀ|²) / ρ), the mean over the batch's true triples; ρ = 1 as published.
 
-    s R is the query, which meets o; o Rᵀ is what the object becomes under the transposed relation, which meets s
-    (:meth:`Model.converse`). So the four vectors of the score ⟨s R, o⟩ = ⟨s, o Rᵀ⟩ are kept short. It is for models
-    whose score is such a product. ρ divides between the entities themselves and what relations make of them.
+    s R is the query, and o Rᵀ is the object transformed by the transposed relation (:meth:`Model.converse`). So the
+    four vectors of the score ⟨s R, o⟩ = ⟨s, o Rᵀ⟩ are kept short. It is for models whose score is such a product. ρ
+    sets the weight of the entities against that of the transformed entities.
 
     Zhang, Cai, Wang: Duality-induced regularizer for tensor factorization based knowledge graph completion,
     NeurIPS 2020.

@@ -12,7 +12,7 @@ from murp.settings import setting
 class N3(Weighted):
     """λ (Σ_j |s_j|³ + Σ_j |r_j|³ + Σ_j |o_j|³), the mean over the batch's true triples.
 
-    The factors are :meth:`Model.factors`: moduli where numbers are complex.
+    The factors are :meth:`Model.factors`: moduli if numbers are complex.
 
     Lacroix, Usunier, Obozinski: Canonical tensor decomposition for knowledge base completion, ICML 2018.
     """
