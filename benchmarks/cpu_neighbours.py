@@ -125,7 +125,7 @@ def neighbours(count: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def quota() -> Iterator[Path]:
-    """A control group of half a core; the file to write a process's number to. Raises OSError where it cannot be."""
+    """A control group of half a core; the file to write a process's number to. Raises OSError if it cannot be."""
     root = Path("/sys/fs/cgroup")
     one = (root / "cpu").is_dir()
     group = (root / "cpu" if one else root) / GROUP

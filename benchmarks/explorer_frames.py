@@ -174,7 +174,7 @@ def measured(move: Callable[[], list[list[float]]], times: int = 1) -> dict[str,
 
 
 def processor_ms() -> dict[str, float]:
-    """What the browser has used so far: the page's own thread, and all others; nothing where no system tells."""
+    """What the browser has used so far: the page's own thread, and all others; nothing if no system tells."""
     used = {"page": 0.0, "rest": 0.0}
     for process in descendants(os.getpid()):
         with contextlib.suppress(OSError, IndexError):  # it may end meanwhile

@@ -92,7 +92,7 @@ def rows(file: Path = FILE) -> list[Row]:
 
 
 def chosen(patterns: Sequence[str], everything: Sequence[Row]) -> list[Row]:
-    """The rows whose names match one of the patterns (``wn18rr-*-d40``); all where there are none."""
+    """The rows whose names match one of the patterns (``wn18rr-*-d40``); all if there are none."""
     return [row for row in everything if not patterns or any(fnmatch.fnmatch(row.name, p) for p in patterns)]
 
 

@@ -16,7 +16,7 @@ host memory is slow when it is large. It needs 34 GB of host memory, and less th
 
 ``--read`` generates the graph of benchmarks/scale_reading.py (10 million entities, 100 million facts of a known
 hierarchy) into FOLDER and codes it; what is there already is kept, and what was stopped goes on. ``--whole`` takes it
-from there, and reads it first where it is not (benchmarks/scale_whole.py): opened, trained for one epoch, evaluated
+from there, and reads it first if it is not (benchmarks/scale_whole.py): opened, trained for one epoch, evaluated
 under protocol sampled, and whether the hierarchy was learned; seconds of each part. Both say how far they are, and
 ``--out`` has what there is after each part. ``--facts 1000000 --entities 100000 --device cpu`` is a smaller one.
 """
@@ -208,7 +208,7 @@ def allocated(device: torch.device) -> int:
 
 
 def peak(device: torch.device, before: int) -> int | None:
-    """The most bytes since then, beyond those there were; None where there is no GPU."""
+    """The most bytes since then, beyond those there were; None if there is no GPU."""
     return torch.cuda.max_memory_allocated() - before if device.type == "cuda" else None
 
 

@@ -105,7 +105,7 @@ def relative(some: Numbers, level: int, draw: np.random.Generator) -> Numbers:
 
 
 def _up(some: Numbers, levels: int) -> Numbers:
-    """The ancestor so many levels up; negative where there is none."""
+    """The ancestor so many levels up; negative if there is none."""
     for _ in range(levels):
         some = np.where(some > 0, (some - 1) // BRANCHES, -1)
     return some

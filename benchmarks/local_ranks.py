@@ -35,7 +35,7 @@ def share() -> None:
 
 
 def launch(work: Callable[..., Any], size: int, *given: Any, restarts: int = 0) -> list[Any]:
-    """What ``work`` gives on each of ``size`` ranks; ChildFailedError where one failed more than ``restarts`` times."""
+    """What ``work`` gives on each of ``size`` ranks; ChildFailedError if one failed more than ``restarts`` times."""
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,

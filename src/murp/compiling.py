@@ -73,7 +73,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
 @cache
 def _folder() -> Path | None:
-    """Where compiled code is kept; None where nothing can be written.
+    """Where compiled code is kept; None if nothing can be written.
 
     The folder's name has a digest of all sources that hold kernels: Numba looks at the age of a kernel's own file, not
     at that of the kernels it calls. Compiled code is run as it is found, so a folder must be this user's alone.

@@ -41,7 +41,7 @@ class Display:
 
 
 def show(line: str, stream: TextIO | None) -> None:
-    """One line on ``stream``, at once, or nothing where that cannot be written."""
+    """One line on ``stream``, at once, or nothing if that cannot be written."""
     print(line, file=Display(stream), flush=True)
 
 

@@ -144,7 +144,7 @@ def _is_finite_number(value: float) -> bool:
 
 
 def refuse_strangers(folder: Path, error: type[MurpError]) -> None:
-    """Raise where a member of ``folder`` is no file and no folder.
+    """Raise if a member of ``folder`` is no file and no folder.
 
     A symbolic link in a folder that came from others might read any file; a pipe would be waited for.
     """
@@ -166,7 +166,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def user_cache() -> Path | None:
-    """``murp`` in $XDG_CACHE_HOME, or in ~/.cache: what can be made again; None where there is no home folder.
+    """``murp`` in $XDG_CACHE_HOME, or in ~/.cache: what can be made again; None if there is no home folder.
 
     As the XDG specification has it, a relative $XDG_CACHE_HOME does not count.
     """
@@ -181,7 +181,7 @@ def user_cache() -> Path | None:
 
 
 def private_folder(path: Path) -> bool:
-    """Make a folder for this user alone where there is none; whether it is there and nobody else may write to it.
+    """Make a folder for this user alone if there is none; whether it is there and nobody else may write to it.
 
     What is found in a cache is taken for what this user put there.
     """
@@ -209,7 +209,7 @@ def _remove_abandoned(part: Path) -> None:
 def lock(handle: int) -> None:
     """Lock an open file or folder for this process; the system ends the lock with the process.
 
-    Raises BlockingIOError where another one holds it, and another OSError where the system has no locks.
+    Raises BlockingIOError if another one holds it, and another OSError if the system has no locks.
     """
     if fcntl is None:
         raise OSError(errno.ENOSYS, "this Python was built without fcntl")
@@ -235,7 +235,7 @@ def _new_part(path: Path) -> Path:
 
 
 def flush(handle: int) -> None:
-    """Flush an open file or folder to disk, where the file system can. Raises OSError where the disk fails."""
+    """Flush an open file or folder to disk, where the file system can. Raises OSError if the disk fails."""
     try:
         os.fsync(handle)
     except OSError as error:

@@ -43,7 +43,7 @@ OPTIONS = tuple(sorted({option for picture in KINDS.values() for option in pictu
 
 
 def check(kind: Kind, options: Mapping[str, Any], runs: int) -> None:
-    """Raise where ``options`` do not go with ``kind`` or with each other, or it does not show so many runs."""
+    """Raise if ``options`` do not go with ``kind`` or with each other, or it does not show so many runs."""
     if kind not in KINDS:
         raise ConfigError(f"unknown picture {kind!r}: choose one of {', '.join(KINDS)}.")
     for option in OPTIONS:

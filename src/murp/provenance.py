@@ -75,7 +75,7 @@ def digest(contents: Iterable[bytes]) -> str:
 
 
 def commit(root: Path) -> str | None:
-    """The commit that the git checkout at ``root`` stands at; None where there is none."""
+    """The commit that the git checkout at ``root`` stands at; None if there is none."""
     try:
         own = root / ".git"
         if own.is_file():  # a worktree's says where its files are
@@ -90,7 +90,7 @@ def commit(root: Path) -> str | None:
 
 
 def clean(root: Path) -> bool | None:
-    """Whether the checkout at ``root`` differs from its commit in results and pages at most; None where git cannot say.
+    """Whether the checkout at ``root`` differs from its commit in results and pages at most; None if git cannot say.
 
     A new file that git does not ignore is a difference, too.
     """
@@ -99,7 +99,7 @@ def clean(root: Path) -> bool | None:
 
 
 def handed_in(variables: os._Environ[str] | dict[str, str]) -> tuple[str | None, bool | None]:
-    """Commit and clean as MURP_COMMIT and MURP_CLEAN say, each None where it is not set."""
+    """Commit and clean as MURP_COMMIT and MURP_CLEAN say, each None if it is not set."""
     named, tree = variables.get("MURP_COMMIT") or None, variables.get("MURP_CLEAN") or None
     if named is not None and not COMMIT.fullmatch(named):
         raise ConfigError(
@@ -116,7 +116,7 @@ def command(words: Sequence[str]) -> str:
 
 
 def git(root: Path, *words: str, given: str | None = None) -> str | None:
-    """What git prints about the checkout at ``root``; None where there is no git, or it refuses."""
+    """What git prints about the checkout at ``root``; None if there is no git, or it refuses."""
     done = git_bytes(root, *words, given=None if given is None else given.encode())
     return None if done is None else done.decode("utf-8", "replace")
 
@@ -137,7 +137,7 @@ def git_bytes(root: Path, *words: str, given: bytes | None = None) -> bytes | No
 
 
 def _branch(shared: Path, name: str) -> str:
-    """The commit of a branch, which stands in a file of its own or among others; nothing where it has none."""
+    """The commit of a branch, which stands in a file of its own or among others; nothing if it has none."""
     if (shared / name).exists():
         return _text(shared / name)
     packed = (line.partition(" ") for line in _text(shared / "packed-refs").splitlines())

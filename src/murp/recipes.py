@@ -50,7 +50,7 @@ class Recipe:
     """A named set of settings; ``about``: what they are good for.
 
     ``stored``: the results made with them, as patterns of files under results/, each of one dataset and dimension with
-    a file a seed.
+    one file per seed.
     """
 
     about: str

@@ -26,7 +26,7 @@ class Tabular:
         """Values by the name of their column."""
 
     def to_dataframe(self) -> Any:
-        """The same as a pandas data frame, a row a row."""
+        """The same as a pandas data frame, one row per row."""
         return pandas().DataFrame(dict(self.columns()))
 
     def _repr_html_(self) -> str:
@@ -67,7 +67,7 @@ def _flat(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 
 def pandas() -> Any:
-    """The package pandas; an error that names the extra where it is not installed."""
+    """The package pandas; an error that names the extra if it is not installed."""
     return need("pandas", "pandas", "a data frame")
 
 

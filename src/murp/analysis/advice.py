@@ -21,7 +21,7 @@ class Advice:
     """Sentences, and the numbers on which they rest.
 
     ``share`` of facts under hierarchical relations, how many ``relations`` these are, and their ``mean_path``,
-    weighted by facts (None where there are none).
+    weighted by facts (None if there are none).
     """
 
     share: float

@@ -64,7 +64,7 @@ def _ranks(graph: Directed) -> Numbers:
 
 
 def shortest_path(edges: Edges, source: int, target: int) -> list[int] | None:
-    """The nodes of a shortest path along the edges, both ends included; None where there is none."""
+    """The nodes of a shortest path along the edges, both ends included; None if there is none."""
     graph = Directed.of(edges)
     ends = np.array([source, target])
     first, last = np.searchsorted(graph.nodes, ends)

@@ -25,7 +25,7 @@ from murp.runs import Run
 class RelationFit:
     """One relation: its profile, the rank correlation of depth with norm, and how well it is predicted.
 
-    ``hits`` is Hits@10 over ``queries`` of the report's split; None where the split has no fact of it.
+    ``hits`` is Hits@10 over ``queries`` of the report's split; None if the split has no fact of it.
     """
 
     profile: RelationProfile

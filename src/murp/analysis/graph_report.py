@@ -27,7 +27,7 @@ class GraphReport(Tabular):
     relations: tuple[RelationProfile, ...]
     hyperbolicity: Hyperbolicity | None
     advice: Advice
-    recipe: Choice | None  # what recipe auto takes; None where one relation is looked at
+    recipe: Choice | None  # what recipe auto takes; None if one relation is looked at
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""

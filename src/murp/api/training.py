@@ -172,7 +172,7 @@ def with_settings(function: Callable[..., Any], types: type) -> None:
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=types.__annotations__[name])
         for name, (default, _) in EXPLAINED.items()
     ]
-    open_end = [p.replace(annotation=Any) for p in rest]  # settings of a part of one's own
+    open_end = [p.replace(annotation=Any) for p in rest]  # settings of a part of your own
     function.__signature__ = signature.replace(parameters=[*own, *named, *open_end])  # type: ignore[attr-defined]
     words = "\n".join(f"    {name}: {explained}" for name, (_, explained) in EXPLAINED.items())
     function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{words}\n"

@@ -50,7 +50,7 @@ def tune(
     """
     if trials < 0 or workers < 1 or (timeout is not None and not timeout > 0):
         raise ConfigError("trials must be at least 0, workers at least 1, and timeout above 0.")
-    optuna()  # told before anything is loaded, where it is not installed
+    optuna()  # told before anything is loaded, if it is not installed
     graph, fixed, _ = decided(graph, dict(settings))
     fixed = {name: value for name, value in fixed.items() if name != "data"}
     searched = Space.of(fixed, given(space or {}))

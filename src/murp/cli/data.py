@@ -44,7 +44,7 @@ def add(commands: Commands) -> None:
 
 
 def run_list(options: argparse.Namespace) -> None:
-    """One row a dataset."""
+    """One row per dataset."""
     from murp.graph.datasets import datasets
 
     known = datasets()

@@ -34,7 +34,7 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Make what is shown where it is not there yet, and serve it until Ctrl-C."""
+    """Make what is shown if it is not there yet, and serve it until Ctrl-C."""
     with fast_imports():
         import torch
 

@@ -176,7 +176,7 @@ def _command(words: list[str], output: Output) -> int:
 
 
 def _check_working_folder() -> None:
-    """Raise where it was removed: PyTorch's mathematics would end the process, with words that help nobody."""
+    """Raise if it was removed: PyTorch's mathematics would end the process, with words that help nobody."""
     try:
         os.getcwd()
     except FileNotFoundError:

@@ -56,6 +56,6 @@ class Parser(argparse.ArgumentParser):
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """A question with the closest of ``known``; empty where none is close."""
+    """A question with the closest of ``known``; empty if none is close."""
     close = difflib.get_close_matches(word, known, n=1)
     return f". Did you mean {close[0]}?" if close else ""

@@ -30,7 +30,7 @@ NAMELESS = "part"  # what a column is called in a file that has no heading in a 
 
 
 def figure(value: float | None, digits: int = 3) -> str:
-    """A metric as the literature prints it; a dash where there is none."""
+    """A metric as the literature prints it; a dash if there is none."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 

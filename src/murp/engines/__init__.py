@@ -27,7 +27,7 @@ class Fused:
 
     device: str
     package: str
-    unknown: Callable[[Task], str | None]  # what of a task it does not know; None where it knows all of it
+    unknown: Callable[[Task], str | None]  # what of a task it does not know; None if it knows all of it
     make: Callable[[Sequence[Task]], Engine]
 
 
@@ -60,7 +60,7 @@ def side_by_side(name: str, task: Task) -> bool:
 
 
 def refuse_host_tables(config: Config) -> None:
-    """Raise where a run on a GPU cannot have its entities' points in host memory."""
+    """Raise if a run on a GPU cannot have its entities' points in host memory."""
     why: str | None = None
     if config.engine not in ("auto", "triton"):
         why = f"engine {config.engine} needs its tables on the device that computes"

@@ -45,7 +45,7 @@ class Difference:
     """Two models' MRR over the same ``queries``: ``difference`` is that of A less that of B.
 
     Between ``low`` and ``high`` the true difference lies with 95 % confidence; ``p`` is how often one at least so large
-    would come where there is none. None where one fact, or equal differences that are not 0, leave nothing to judge by.
+    would come if there is none. None if one fact, or equal differences that are not 0, leave nothing to judge by.
     """
 
     mrr_a: float

@@ -19,7 +19,7 @@ HITS = (1, 3, 10)
 
 @dataclass(frozen=True)
 class Metrics:
-    """Means over ``queries`` ranks; None where there are none.
+    """Means over ``queries`` ranks; None if there are none.
 
     ``mrr`` is the mean of 1 / rank, ``mr`` the mean rank, ``hits[k]`` the share of ranks that are at most k.
     ``protocol`` names the candidates too, where these were drawn.

@@ -240,7 +240,7 @@ def count(scores: Tensor, own: Tensor, removed: Tensor) -> Tensor:
 
 
 def refuse_nan(bad: NDArray[np.bool_], subjects: Indices, relations: Indices) -> None:
-    """Raise where a query of those (Q) has a score that is NaN."""
+    """Raise if a query of those (Q) has a score that is NaN."""
     if bad.any():
         row = int(bad.argmax())
         raise NotFiniteError(

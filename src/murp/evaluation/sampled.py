@@ -151,7 +151,7 @@ def _counted(scores: Tensor, there: Tensor) -> Tensor:
 
 
 def intervals(ranks: Ranks, hits: tuple[int, ...]) -> dict[str, Interval | None]:
-    """95 % intervals of the MRR and of each Hits@k; None where one fact, or equal ones, leave nothing to judge by.
+    """95 % intervals of the MRR and of each Hits@k; None if one fact, or equal ones, leave nothing to judge by.
 
     The studentized bootstrap of :mod:`murp.evaluation.comparison`; of many facts mean ± 1.96 standard errors, which is
     what that becomes.

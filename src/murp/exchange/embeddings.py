@@ -19,7 +19,7 @@ RECIPROCAL = "_reciprocal"  # after the id of a relation: heads are predicted wi
 
 
 class Embeddings(Tabular):
-    """Vectors (n, …), a row for each of ``ids``; ``names`` are readable names, ids where there are none.
+    """Vectors (n, …), a row for each of ``ids``; ``names`` are readable names, ids if there are none.
 
     ``numpy.asarray`` gives the vectors. ``coordinates`` say which they are of a model's points.
     """

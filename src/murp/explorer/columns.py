@@ -187,7 +187,7 @@ _CATEGORIES = {"relation": _main_relations, "branch": _branches, "community": _c
 
 
 def _as_numbers(texts: list[str | None]) -> Numbers | None:
-    """The texts as numbers, NaN where there is none; None where one of them is no number."""
+    """The texts as numbers, NaN if there is none; None if one of them is no number."""
     try:
         return np.array([np.nan if text is None else float(text) for text in texts])
     except ValueError:

@@ -41,7 +41,7 @@ class PredictShortcut:
         await send({"type": "http.response.body", "body": body})
 
     def answer(self, query: bytes) -> bytes | None:
-        """What the route would answer; None where that is not plain."""
+        """What the route would answer; None if that is not plain."""
         pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
         fields = dict(pairs)
         heads = "tail" in fields

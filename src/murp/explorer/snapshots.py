@@ -180,7 +180,7 @@ class Film:
         return _read(self.path / FOLDER / dimension_file(dim)).astype(np.float64)
 
     def check(self) -> None:
-        """Raise where there is nothing to show."""
+        """Raise if there is nothing to show."""
         if not self.epochs():
             raise ConfigError(f"{self.path} has no snapshots of its training. Train with --explore to have some.")
 

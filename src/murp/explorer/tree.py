@@ -24,7 +24,7 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
-    """The relation that orders most of a graph: ``relation`` and its levels; None where none orders anything.
+    """The relation that orders most of a graph: ``relation`` and its levels; None if none orders anything.
 
     ``children`` and ``parents`` (E,) are the ends of its edges, ``rank`` (N,) the level below the top, -1 outside.
     Entities that it does not speak of join below those that another ordering relation puts them under: a continent by

@@ -10,7 +10,7 @@ entry of another graph under the right name, so that a cache beside the data, wh
 the same reason the folder of entries must belong to the user, and nobody else may write to it.
 
 An entry that is missing, damaged or cannot be written is no error: the files are parsed as if there were no cache. So
-it is where there is no home folder. Entries used last are kept, up to :data:`MOST_ENTRIES` and :data:`MOST_BYTES`.
+it is if there is no home folder. Entries used last are kept, up to :data:`MOST_ENTRIES` and :data:`MOST_BYTES`.
 ``MURP_CACHE=off`` in the environment does without the cache.
 """
 
@@ -44,7 +44,7 @@ MOST_ENTRIES, MOST_BYTES = 64, 8 << 30
 
 
 def coded(files: Sequence[Path], parse: Callable[[], KnowledgeGraph], how: str = "") -> KnowledgeGraph:
-    """What ``parse`` makes of ``files``, from the cache where it is there and put there where it is not.
+    """What ``parse`` makes of ``files``, from the cache where it is there and put there if it is not.
 
     ``how`` it is made beside their content: the seed of a split, the choice of columns.
     """
@@ -93,7 +93,7 @@ def coded_large(order: Order) -> KnowledgeGraph:
 
 
 def _key(files: Sequence[Path], how: str) -> str | None:
-    """The hash that names an entry; None where an entry is not worth it or the files cannot be read."""
+    """The hash that names an entry; None if an entry is not worth it or the files cannot be read."""
     whole = hashlib.blake2b(f"{murp.__version__} {how}".encode(), digest_size=16)
     try:
         if sum(file.stat().st_size for file in files) < LEAST_BYTES:

@@ -196,7 +196,7 @@ class Columns:
         return head, relation, tail
 
     def find(self, titles: Sequence[str], where: str) -> tuple[int, int, int] | None:
-        """The places of the three roles among ``titles``; None where nothing was said and they are not understood."""
+        """The places of the three roles among ``titles``; None if nothing was said and they are not understood."""
         if not self.chosen:
             return role_positions(titles)
         found = []
@@ -291,7 +291,7 @@ def _by_letters(words: Sequence[str]) -> tuple[int, int, int] | None:
 
 
 def _strongest(found: Sequence[tuple[Strength, Value]]) -> Value | None:
-    """The value of the lowest strength; None where there is none, or several."""
+    """The value of the lowest strength; None if there is none, or several."""
     lowest = min((strength for strength, _ in found), default=None)
     best = {value for strength, value in found if strength == lowest}
     return best.pop() if len(best) == 1 else None

@@ -124,7 +124,7 @@ def _parsed(
 
 
 def first_row(path: Path, delimiter: str) -> tuple[int, list[str]] | None:
-    """(line, fields) of the first row that is neither blank nor a comment; None where there is none.
+    """(line, fields) of the first row that is neither blank nor a comment; None if there is none.
 
     How many fields a row has is told by the first one that does not begin with #.
     """
@@ -191,7 +191,7 @@ def _is_comment(row: Sequence[str]) -> bool:
 
 
 def _fault(path: Path, columns: Sequence[str], delimiter: str, may_be_empty: Sequence[str]) -> DataError | None:
-    """The first fault of the file as an error to raise, found row by row; None where there is none."""
+    """The first fault of the file as an error to raise, found row by row; None if there is none."""
     width = len(columns)
     for number, row in rows(path, delimiter, width):
         where, shown = f"{path}, line {number}", _shown(row, delimiter)

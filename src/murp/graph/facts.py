@@ -44,7 +44,7 @@ def triples_of(heads: Sequence[str], relations: Sequence[str], tails: Sequence[s
 
 
 def names_of(names: Names) -> pa.Table | None:
-    """The table of names that were gathered one by one; None where there are none."""
+    """The table of names that were gathered one by one; None if there are none."""
     if not names:
         return None
     columns: dict[str, list[str | None]] = {"id": [*names], "name": [name for name, _ in names.values()]}

@@ -76,7 +76,7 @@ def _names(nodes: Iterable[tuple[object, Mapping[str, Any]]], where: str) -> dic
 
 
 def _relation(titles: Sequence[str], where: str) -> str | None:
-    """The attribute that is the relation by its title; an error where several are."""
+    """The attribute that is the relation by its title; an error if several are."""
     named = [title for title in titles if role_of(title) == "relation"]
     if not named:
         return None

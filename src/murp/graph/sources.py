@@ -121,7 +121,7 @@ def _read(path: Path, seed: int, columns: Columns) -> KnowledgeGraph:
 
 
 def order_of(path: Path, *, seed: int = 0, columns: Columns = EACH_BY_TITLE) -> Order | None:
-    """What is to be read in pieces where ``path`` is; None where it is of a kind that is read whole."""
+    """What is to be read in pieces where ``path`` is; None if it is of a kind that is read whole."""
     if not os.path.lexists(path):
         files = many_files.matching(str(path))
         return Order(path.parent.resolve().name, [files], columns, {}, seed, many_files=True) if files else None
@@ -228,7 +228,7 @@ def _download(known: Dataset, roots: list[Path], cache: Path | None) -> Path:
 
 
 def _count_differences(known: Dataset, graph: KnowledgeGraph) -> str:
-    """Each count that is not the registry's, in words; empty where all agree."""
+    """Each count that is not the registry's, in words; empty if all agree."""
     found = graph.counts()
     return ", ".join(
         f"{found[name]:,} {name} instead of {count:,}" for name, count in known.counts().items() if found[name] != count

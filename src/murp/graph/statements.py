@@ -146,7 +146,7 @@ class _Cut:
 
 
 def _cut(data: bytes) -> _Cut | None:
-    """The lines of ``data``, cut at their first two blanks and before `` .``; None where one has another form."""
+    """The lines of ``data``, cut at their first two blanks and before `` .``; None if one has another form."""
     text = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(text == 10)
     starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
@@ -193,7 +193,7 @@ def _right(columns: list[pa.Array], plain: bool) -> NDArray[np.bool_]:
 
 
 def _strings(data: bytes, bounds: NDArray[np.int64]) -> list[pa.Array] | None:
-    """Three arrays of strings out of their bounds, which rise from row to row; None where they are not UTF-8."""
+    """Three arrays of strings out of their bounds, which rise from row to row; None if they are not UTF-8."""
     offsets = np.append(bounds.reshape(-1), len(data))
     pieces = pa.Array.from_buffers(
         pa.large_string(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)]

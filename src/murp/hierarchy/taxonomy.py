@@ -66,7 +66,7 @@ class Taxonomy:
 
     @cached_property
     def order(self) -> list[int]:
-        """Every node after those above it; an error names a cycle where there is one."""
+        """Every node after those above it; an error names a cycle if there is one."""
         waiting = [len(above) for above in self.parents]
         children: list[list[int]] = [[] for _ in range(len(self))]
         for below, above in self.edges.tolist():

@@ -111,7 +111,7 @@ def sector_angles(parents: NDArray[np.integer]) -> NDArray[np.float64]:
 
 
 def _depths(parents: NDArray[np.integer]) -> NDArray[np.int64]:
-    """How far each node is below its root; an error where nodes are their own ancestors."""
+    """How far each node is below its root; an error if nodes are their own ancestors."""
     depths = np.where(parents < 0, 0, -1)
     level = 0
     while (found := (depths < 0) & (depths[parents] == level)).any():
@@ -136,7 +136,7 @@ def _children(parents: NDArray[np.integer]) -> list[list[int]]:
 
 
 def _depth(children: list[list[int]], root: int) -> int:
-    """The longest path down; an error where nodes hang on no path from the root, which is a cycle."""
+    """The longest path down; an error if nodes hang on no path from the root, which is a cycle."""
     level, depth, seen = [root], 0, 1
     while level := [child for node in level for child in children[node]]:
         depth += 1

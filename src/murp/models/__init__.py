@@ -1,4 +1,4 @@
-"""Models: a file each, and what they are made of. :mod:`murp.registry` has their names."""
+"""Models: one file each, and what they are made of. :mod:`murp.registry` has their names."""
 
 from __future__ import annotations
 

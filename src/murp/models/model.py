@@ -66,7 +66,7 @@ class Table:
     def draw(
         self, rows: int, dtype: torch.dtype, generator: torch.Generator, scale: float, into: Tensor | None = None
     ) -> Tensor:
-        """Initial values (rows, *shape); ``into`` zeros, where there are some to be written to.
+        """Initial values (rows, *shape); ``into`` zeros, if there are some to be written to.
 
         0, 1, identity matrices, normal with standard deviation ``scale``, uniform in (-1, 1), or normal with standard
         deviation √(2 / (a + b)), where a and b are the last two sizes (Glorot and Bengio's). In a space whose rows are
@@ -373,7 +373,7 @@ class Model(Part):
         return self.parameters[self.point].device != self.device
 
     def rows(self, role: Role, indices: Tensor | None = None) -> Rows:
-        """The rows read in ``role``, at ``indices`` of any shape; the whole tables where that is None.
+        """The rows read in ``role``, at ``indices`` of any shape; the whole tables if that is None.
 
         Shared tables have one row, and are given without that axis.
         """

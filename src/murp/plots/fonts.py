@@ -42,7 +42,7 @@ def tell_missing(figure: Figure) -> None:
 
 @cache
 def family_of(character: str) -> str | None:
-    """The first family with a glyph for the character, DejaVu Sans where it has one; None where none has.
+    """The first family with a glyph for the character, DejaVu Sans where it has one; None if none has.
 
     What is not seen (line ends, marks that only join or choose forms) needs no glyph.
     """

@@ -62,7 +62,7 @@ def discover(
 
     A fact of an entity with itself is left out unless the relation has such facts. All pairs are scored, a batch at a
     time, and only the best so far are kept. What ``types`` refuse is left out. ``known`` saves preparing the facts
-    again, ``advance`` is told how many more heads are done.
+    again, ``advance`` is called with the number of heads that were just done.
     """
     k = whole_number("k", k)
     if heads not in ("seen", "all"):
@@ -171,7 +171,7 @@ def schema(*, calibrated: bool) -> pa.Schema:
 
 
 def table_of(graph: KnowledgeGraph, found: Discoveries, calibration: Calibration | None) -> pa.Table:
-    """One row a fact."""
+    """One row per fact."""
     columns = {
         "relation": ids(graph.relations, np.full(len(found.heads), found.relation)),
         "rank": np.arange(1, len(found.heads) + 1),

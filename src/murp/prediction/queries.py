@@ -163,7 +163,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
 
 
 def place(path: Path, number: int) -> str:
-    """Where a row stands: its line or, where there are no lines, its row."""
+    """Where a row stands: its line or, if there are no lines, its row."""
     return f"{path}, {'row' if path.suffix.lower() == '.parquet' else 'line'} {number}"
 
 

@@ -131,7 +131,7 @@ def ids(vocabulary: Vocabulary, indices: Indices) -> pa.Array:
 
 
 def names(vocabulary: Vocabulary, indices: Indices) -> pa.Array:
-    """Readable names, ids where there are none."""
+    """Readable names, ids if there are none."""
     own = ids(vocabulary, indices)
     return own if vocabulary.names is None else pc.coalesce(vocabulary.names.take(pa.array(indices)), own)
 
@@ -185,7 +185,7 @@ def writing(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None
 
 
 def json_lines(table: pa.Table) -> bytes:
-    """The rows as JSON objects, a line each, in UTF-8. Columns are strings and finite numbers, either may be null."""
+    """The rows as JSON objects, one line each, in UTF-8. Columns are strings and finite numbers, either may be null."""
     pieces: list[pa.Array | pa.Scalar] = []
     for name, column in zip(table.column_names, table.columns, strict=True):
         pieces += [_text(f"{', ' if pieces else '{'}{json.dumps(name)}: "), _json_values(column)]

@@ -142,7 +142,7 @@ def recover(path: Path) -> None:
 
 
 def read(path: Path) -> Contents:
-    """Tables and state of the checkpoint at ``path`` and no other; raises DamagedError where it is not whole."""
+    """Tables and state of the checkpoint at ``path`` and no other; raises DamagedError if it is not whole."""
     if path.suffix != SHARDS:
         return tensor_file.read(path)
     from murp.runs import shards  # what it stands on takes a second to import
@@ -171,7 +171,7 @@ def _about(path: Path) -> tuple[dict[str, list[int]], dict[str, Any]]:
 
 
 def _verified(path: Path) -> dict[str, Any]:
-    """The state of the checkpoint at ``path`` and no other; raises DamagedError where it is not whole."""
+    """The state of the checkpoint at ``path`` and no other; raises DamagedError if it is not whole."""
     if path.suffix != SHARDS:
         return verify(path)
     from murp.runs import shards
@@ -180,7 +180,7 @@ def _verified(path: Path) -> dict[str, Any]:
 
 
 def _newest(path: Path, read: Callable[[Path], tuple[Any, dict[str, Any]]]) -> tuple[Path, Any]:
-    """The newest whole checkpoint, and what ``read`` makes of it; says so where that is not the one at ``path``."""
+    """The newest whole checkpoint, and what ``read`` makes of it; says so if that is not the one at ``path``."""
     for _ in range(LOOKS):
         try:
             return path, read(path)

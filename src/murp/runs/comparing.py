@@ -41,7 +41,7 @@ def compare(
 
 
 def comparable(a: KnowledgeGraph, b: KnowledgeGraph, split: Split) -> tuple[Order, Order]:
-    """The orders that bring the facts of ``split`` of both graphs in line; an error where ranks do not compare."""
+    """The orders that bring the facts of ``split`` of both graphs in line; an error if ranks do not compare."""
     entities, relations = _numbers(a.entities, b.entities), _numbers(a.relations, b.relations)
 
     def as_a(triples: Triples) -> Triples:

@@ -63,7 +63,7 @@ def write(run: Path, index: Index, weights: str, epoch: int) -> Path:
 
 
 def read(run: Path, model: Model, weights: str) -> Index:
-    """The index of a run for these ``weights``; a RunError where there is none, or one of others."""
+    """The index of a run for these ``weights``; a RunError if there is none, or one of others."""
     home = run / INDEX
     again = f"Run `{command('index', run)}`."
     if not home.is_dir():

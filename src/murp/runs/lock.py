@@ -20,7 +20,7 @@ _held: dict[Path, int] = {}
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Refuse where another process trains into the run folder ``path``; meanwhile refuse all others.
+    """Refuse if another process trains into the run folder ``path``; meanwhile refuse all others.
 
     Both the folder and a file in it are locked. The file can be removed, and then would stop nobody; network file
     systems have no locks on folders. The system keeps the locks and ends them with the process, however that ends: what
@@ -58,7 +58,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def check_held(path: Path) -> None:
-    """Raise where another folder has taken the place of the run folder at ``path`` that this process has locked.
+    """Raise if another folder has taken the place of the run folder at ``path`` that this process has locked.
 
     What is written there would mix with another run. A folder that is the same but for its number, as some network file
     systems have it, is known by this process's number in its lock file.
@@ -91,7 +91,7 @@ def _lock(path: Path, handle: int) -> list[str]:
 
 
 def _process(path: Path) -> str:
-    """The number of the process that trains, as the lock file says it; empty where that is lost."""
+    """The number of the process that trains, as the lock file says it; empty if that is lost."""
     try:
         with (path / folder.LOCK).open(errors="replace") as file:
             text = file.read(20).strip()

@@ -10,7 +10,7 @@ SHOWN = 8
 
 
 def runs_near(path: Path) -> str:
-    """A sentence with the run folders in ``path``, or beside it where it is no folder; empty where there are none.
+    """A sentence with the run folders in ``path``, or beside it where it is no folder; empty if there are none.
 
     One whose name is close to that of ``path`` stands for all of them.
     """

@@ -47,7 +47,7 @@ def numbered(name: str) -> Iterator[Path]:
 
 def run_name(config: Config) -> str:
     """``wordnet-mini-murp-d40-seed0``."""
-    model = config.model.replace(":", ".")  # of a class of one's own; not every system takes a colon
+    model = config.model.replace(":", ".")  # of a class of your own; not every system takes a colon
     return f"{data_name(config)}-{model}-d{config.dim}-seed{config.seed}"
 
 

@@ -16,7 +16,7 @@ CLIENTS = 10_000  # whose rate is kept; of more, those that have asked least of 
 
 
 def read_keys(path: Path) -> frozenset[bytes]:
-    """The digests of the keys in a file: one a line; empty lines and those that begin with # do not count."""
+    """The digests of the keys in a file: one per line; empty lines and those that begin with # do not count."""
     if (why := not_a_file(path)) is not None:
         raise ConfigError(f"{path} {why}. --keys names a file with an API key a line.")
     try:

@@ -30,7 +30,7 @@ class Carried:
 
 
 def refuse_other(source: Run, config: Config) -> None:
-    """Raise where the numbers of ``source`` would mean something else in a model of these settings."""
+    """Raise if the numbers of ``source`` would mean something else in a model of these settings."""
     there, here = (
         {"model": one.model, "dtype": one.dtype, **one.settings_of("model")} for one in (source.config, config)
     )
@@ -63,7 +63,7 @@ def carry(source: Run, model: Model, graph: KnowledgeGraph) -> Carried:
 def carry_optimizer(source: Run, model: Model, graph: KnowledgeGraph) -> dict[str, Tensor]:
     """The optimizer's tables in the newest checkpoint of ``source`` for the rows of ``model``; what is new begins at 0.
 
-    Empty where that checkpoint cannot be read or has no such tables: an imported run, and every run by SGD.
+    Empty if that checkpoint cannot be read or has no such tables: an imported run, and every run by SGD.
     """
     try:
         stored, _ = checkpoint.load(source.path / folder.LAST)
@@ -99,6 +99,6 @@ def _copy(values: Tensor, own: Tensor, rows: Tensor) -> None:
 
 
 def _rows(ours: Vocabulary, theirs: Vocabulary) -> Indices:
-    """The number in ``theirs`` of each thing of ``ours``; -1 where it is not there."""
+    """The number in ``theirs`` of each thing of ``ours``; -1 if it is not there."""
     found = pc.fill_null(pc.index_in(ours.ids, value_set=theirs.ids), -1)
     return np.array(found.cast(pa.int64()).to_numpy(False))

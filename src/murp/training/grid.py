@@ -91,7 +91,7 @@ def try_all(
 
 
 def _check_one_graph(settings: Sequence[dict[str, Any]]) -> None:
-    """Raise where settings say different things of the data: it is read once."""
+    """Raise if settings say different things of the data: it is read once."""
     for name in ("data", "data_dir", "split_seed", "columns", "no_header"):
         if len({chosen.get(name) for chosen in settings}) > 1:
             raise ConfigError(f"a sweep has one graph: give {name} one value, and each graph a sweep of its own.")
@@ -189,7 +189,7 @@ def _train_together(jobs: Sequence[Job], graph: KnowledgeGraph, progress: Silent
 
 
 def _go_on(path: Path, config: Config, graph: KnowledgeGraph, progress: Silent) -> Run | MurpError:
-    """A run that stands in its folder already, trained to its end where it is not; one that diverged does so again."""
+    """A run that stands in its folder already, trained to its end if it is not; one that diverged does so again."""
     last = path / folder.LAST
     try:
         state = checked(checkpoint.state_of(last), config, last, path / folder.CONFIG)

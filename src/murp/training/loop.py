@@ -186,7 +186,7 @@ def _settle(jobs: Sequence[Job], work: Work, began: float, progress: Silent) -> 
 
 
 def _finish_epoch(job: Job, lr: float, known: KnownFacts | None, disk: ThreadPoolExecutor) -> dict[str, Any] | None:
-    """Count the epoch, validate where that is due, and note the line for metrics.jsonl, which is returned.
+    """Count the epoch, validate if that is due, and note the line for metrics.jsonl, which is returned.
 
     A job that has failed has none.
     """
@@ -207,7 +207,7 @@ def _finish_epoch(job: Job, lr: float, known: KnownFacts | None, disk: ThreadPoo
 
 
 def _write_metrics(job: Job) -> None:
-    """What has been noted since the last time; raises where another folder has taken the place of the job's."""
+    """What has been noted since the last time; raises if another folder has taken the place of the job's."""
     if not job.ranks.first:
         return
     check_held(job.path)

@@ -69,7 +69,7 @@ def place(
 ) -> None:
     """Train the rows of new entities and relations of ``model``, which has the trained rows already, and no other.
 
-    ``advance`` is told of every epoch that is done.
+    ``advance`` is called after every epoch.
     """
     fresh = Fresh.of(growth, model.device)
     kept = {table.name: model.parameters[table.name].clone() for table in model.tables if not table.trained}

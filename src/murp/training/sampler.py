@@ -20,7 +20,7 @@ OBJECTS_A_CHUNK, COORDINATES_A_CHUNK = 2**23, 2**27
 
 
 def fewer_steps(batch_size: int, negatives: int, dim: int, device: torch.device) -> int | None:
-    """How many steps a new run has in a chunk where that is fewer than ``STEPS_A_CHUNK``; None where it is not."""
+    """How many steps a new run has in a chunk where that is fewer than ``STEPS_A_CHUNK``; None if it is not."""
     objects = batch_size * (1 + negatives)
     fitting = max(1, min(OBJECTS_A_CHUNK // objects, COORDINATES_A_CHUNK // (objects * dim)))
     return fitting if device.type == "cpu" and fitting < STEPS_A_CHUNK["cpu"] else None
@@ -105,7 +105,7 @@ class Sampler:
 
     @property
     def chunks(self) -> int:
-        """Chunks an epoch: the full batches, then the smaller last batch where there is one."""
+        """Chunks an epoch: the full batches, then the smaller last batch if there is one."""
         full, rest = divmod(len(self.triples), self.batch_size)
         return math.ceil(full / self.steps_a_chunk) + (rest > 0)
 

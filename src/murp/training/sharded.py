@@ -142,7 +142,7 @@ def evaluated(
 
 
 def refuse(config: Config) -> None:
-    """Raise where a run cannot be cut into slices, with all that stands against it."""
+    """Raise if a run cannot be cut into slices, with all that stands against it."""
     parts = config.parts
     reasons = []
     if not parts["objective"].sampled:

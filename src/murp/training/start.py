@@ -168,7 +168,7 @@ def changed(stored: Config, changes: dict[str, Any]) -> Config:
 
 
 def check_changes(path: Path, stored: Config, config: Config, state: State, changes: dict[str, Any]) -> None:
-    """Raise where a run that stands at ``state`` cannot be continued with the settings that have changed."""
+    """Raise if a run that stands at ``state`` cannot be continued with the settings that have changed."""
     if config.epochs != stored.epochs and config.epochs < state.epoch:
         raise ConfigError(f"{path} was already trained for {state.epoch} epochs; {config.epochs} would be fewer.")
     if config != stored and stopped_early(config, state):
@@ -215,7 +215,7 @@ def ended_early(path: Path, config: Config, state: State, **changes: int) -> str
 def decided(
     graph: KnowledgeGraph | str | os.PathLike[str], settings: dict[str, Any]
 ) -> tuple[KnowledgeGraph | str | os.PathLike[str], dict[str, Any], str | None]:
-    """What to train on and with, recipe ``auto`` replaced by what it decides, and why; None where there is no such.
+    """What to train on and with, recipe ``auto`` replaced by what it decides, and why; None if there is no such.
 
     A graph that had to be loaded for that is handed on.
     """
@@ -238,7 +238,7 @@ def decided(
 
 
 def check_reading(graph: KnowledgeGraph | str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
-    """Raise where ``settings`` say that a graph that is there already be read otherwise: a run would record that."""
+    """Raise if ``settings`` say that a graph that is there already be read otherwise: a run would record that."""
     if not isinstance(graph, KnowledgeGraph):
         return
     own = {"split_seed": graph.split_seed, "columns": str(graph.columns), "no_header": not graph.columns.header}
@@ -280,7 +280,7 @@ def configure(
 
 
 def check_usable(graph: KnowledgeGraph, config: Config) -> None:
-    """Raise where training would fail later for a reason that can be told now."""
+    """Raise if training would fail later for a reason that can be told now."""
     if len(graph.train) == 0:
         raise MurpError(f"{graph.name} has no training triples.")
     if config.validate_every and len(graph.valid) == 0:

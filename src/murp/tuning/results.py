@@ -1,4 +1,4 @@
-"""The results of a search: a row a trial."""
+"""The results of a search: one row per trial."""
 
 from __future__ import annotations
 

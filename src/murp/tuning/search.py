@@ -75,7 +75,7 @@ def _work(task: Task, graph: KnowledgeGraph, tickets: Iterator[int | None], work
 
 
 def _tell(study: Any, number: int) -> None:
-    """A line about a trial that has ended. Raise where trials fail, and none has done anything else."""
+    """A line about a trial that has ended. Raise if trials fail, and none has done anything else."""
     trials = study.get_trials(deepcopy=False)
     one, states = trials[number], optuna().trial.TrialState
     done = [trial for trial in trials if trial.state == states.COMPLETE]

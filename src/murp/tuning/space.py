@@ -160,7 +160,7 @@ class Space:
         return {name: value for name, value in self.fixed.items() if name in known or name == "recipe"}
 
     def check(self, parts: Mapping[str, Any]) -> None:
-        """Raise where runs with these parts are refused at either end of what is searched."""
+        """Raise if runs with these parts are refused at either end of what is searched."""
         spans = self.spans(parts)
         for end in (0, -1):
             ends = {

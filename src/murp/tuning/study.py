@@ -29,14 +29,14 @@ DRAWN = 6  # trials before TPE proposes any; the first of them has the defaults
 
 
 def optuna() -> Any:
-    """The package Optuna, which says nothing by itself; an error that names the extra where it is not installed."""
+    """The package Optuna, which says nothing by itself; an error that names the extra if it is not installed."""
     package = need("optuna", "tune", "tuning")
     package.logging.set_verbosity(package.logging.ERROR)
     return package
 
 
 def check_place(storage: Path) -> None:
-    """Raise where there can be no storage of this name."""
+    """Raise if there can be no storage of this name."""
     if (why := not_text(str(storage))) is not None:
         raise ConfigError(f"{str(storage)!r} cannot be a storage: the name {why}. Choose another --storage.")
     if not storage.name or storage.is_dir():
@@ -77,7 +77,7 @@ def about(graph: KnowledgeGraph, data: str, space: Space, epochs: int) -> dict[s
 
 
 def opened(storage: Path, *, seed: int, first_rung: int = 1, make: bool = False) -> Any:
-    """The study in a file, with its sampler and its pruner; ``make``: a new one where there is none."""
+    """The study in a file, with its sampler and its pruner; ``make``: a new one if there is none."""
     package = optuna()
     check_place(storage)
     if not make and not storage.exists():
@@ -117,7 +117,7 @@ def _database_error() -> type[Exception]:
 
 
 def check_same(study: Any, storage: Path, what: dict[str, Any]) -> None:
-    """Write into a new study what it is a search of; raise where one that has begun is a search of something else."""
+    """Write into a new study what it is a search of; raise if one that has begun is a search of something else."""
     there = study.user_attrs.get(ABOUT)
     if there is None:
         study.set_user_attr(ABOUT, what)
@@ -138,7 +138,7 @@ def _flat(what: dict[str, Any]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def alone(storage: Path) -> Iterator[None]:
-    """Refuse where another process searches into this storage; the system ends the lock with the process."""
+    """Refuse if another process searches into this storage; the system ends the lock with the process."""
     check_place(storage)
     try:
         storage.parent.mkdir(parents=True, exist_ok=True)

@@ -24,7 +24,7 @@ class TimeOverError(Exception):
 
 
 class Reported(Silent):
-    """Tells a trial of every validation, and stops the training where it is not worth going on or time is over."""
+    """Tells a trial of every validation, and stops the training if it is not worth going on or time is over."""
 
     def __init__(self, trial: Any, ends: float | None) -> None:
         self.trial, self.ends = trial, ends
@@ -71,7 +71,7 @@ def run_trial(
     common: dict[str, Any],
     ends: float | None,
 ) -> None:
-    """Train one trial, or go on with it, and tell the study the result; raises where time is over.
+    """Train one trial, or go on with it, and tell the study the result; raises if time is over.
 
     A training that diverges is as bad as can be, and the search learns that. One that cannot be done at all, for want
     of memory for one, has failed; the search goes on.

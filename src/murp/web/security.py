@@ -69,7 +69,7 @@ def allowed(header: str, bound: str) -> bool:
 
 
 def _name(header: str) -> str | None:
-    """The host of ``host``, ``host:port`` or ``[v6]:port`` in small letters; None where it is neither."""
+    """The host of ``host``, ``host:port`` or ``[v6]:port`` in small letters; None if it is neither."""
     host, port = header.lower(), ""
     if host.startswith("["):
         host, bracket, port = host[1:].partition("]")
