@@ -1,4 +1,4 @@
-"""Starting and continuing a run whose rows lie on many ranks.
+"""Start and continue a run whose rows are divided among many ranks.
 
 torchrun --standalone --nproc-per-node 4 -m murp train --data WN18RR --engine torch --out runs/many
 """
@@ -78,7 +78,7 @@ def go_on(path: Path, changes: dict[str, Any], ranks: Ranks, progress: Silent) -
 
 
 def _restored(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks) -> tuple[State, Job, ShardedEngine]:
-    """A model with this rank's rows of the newest checkpoint, and all that its training goes on with."""
+    """A model with this rank's rows of the newest checkpoint, and the state of its training."""
     last = path / folder.LAST
     with ranks.together():
         model = _empty(config, graph, ranks)
@@ -98,7 +98,7 @@ def _restored(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks) -
 
 
 def opened(path: Path, config: Config, graph: KnowledgeGraph) -> Run:
-    """The run, whose weights are read, as a whole, when they are first asked for."""
+    """The run; its weights are read when they are first used."""
     name = folder.BEST if checkpoint.exists(path / folder.BEST) else folder.LAST
     state = checked(checkpoint.state_of(path / name), config, path / name, path / folder.CONFIG)
 
@@ -117,7 +117,7 @@ def evaluated(
     device: str,
     memory: int | None,
 ) -> tuple[Run, Report]:
-    """A run of many ranks, evaluated by them: each has the rows of its share and no others.
+    """Evaluate a run on many ranks; each loads only its own rows.
 
     ``memory`` bounds the bytes of the scores on each.
     """

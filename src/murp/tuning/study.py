@@ -1,4 +1,4 @@
-"""The file that keeps a search: one search at a time works on it, and the next goes on where it stopped."""
+"""The file that stores a search: only one search at a time uses it, and the next one continues where it stopped."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def check_place(storage: Path) -> None:
 
 
 def beside(storage: Path, ending: str) -> Path:
-    """What belongs to a storage and stands beside it: ``tune.db`` → ``tune.db.runs``."""
+    """A file or folder that belongs to a storage and is beside it: ``tune.db`` → ``tune.db.runs``."""
     return storage.with_name(f"{storage.name}.{ending}")
 
 
@@ -59,7 +59,7 @@ def run_of(storage: Path, number: int) -> Path:
 
 
 def about(graph: KnowledgeGraph, data: str, space: Space, epochs: int) -> dict[str, Any]:
-    """What a search is a search of: another with the same is the same search. Test is no part of it."""
+    """What identifies a search: two searches with the same description are the same. Test is not part of it."""
     digest = hashlib.sha256()
     for part in (graph.train, graph.valid):
         digest.update(part.tobytes())
@@ -117,7 +117,7 @@ def _database_error() -> type[Exception]:
 
 
 def check_same(study: Any, storage: Path, what: dict[str, Any]) -> None:
-    """Write into a new study what it is a search of; raise if one that has begun is a search of something else."""
+    """Write the description of the search into a new study; raise if an existing study has another one."""
     there = study.user_attrs.get(ABOUT)
     if there is None:
         study.set_user_attr(ABOUT, what)
@@ -138,7 +138,7 @@ def _flat(what: dict[str, Any]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def alone(storage: Path) -> Iterator[None]:
-    """Refuse if another process searches into this storage; the system ends the lock with the process."""
+    """Raise if another process uses this storage; the lock ends with the process."""
     check_place(storage)
     try:
         storage.parent.mkdir(parents=True, exist_ok=True)
@@ -159,7 +159,7 @@ def alone(storage: Path) -> Iterator[None]:
 
 
 def interrupted(study: Any) -> list[Any]:
-    """The trials that were begun and have no end, in order. While :func:`alone`, nobody works on them."""
+    """The interrupted trials, in order. Within :func:`alone`, no other process works on them."""
     package = optuna()
     states = (package.trial.TrialState.RUNNING,)
     return list(study.get_trials(deepcopy=False, states=states))
