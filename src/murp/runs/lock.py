@@ -22,9 +22,9 @@ _held: dict[Path, int] = {}
 def locked(path: Path) -> Iterator[None]:
     """Refuse if another process trains into the run folder ``path``; meanwhile refuse all others.
 
-    Both the folder and a file in it are locked. The file can be removed, and then would stop nobody; network file
-    systems have no locks on folders. The system keeps the locks and ends them with the process, however that ends: what
-    the file says is for the message alone. Files that a killed training left half-written are removed.
+    Both the folder and a file in it are locked: the file could be removed, and network file systems have no locks on
+    folders. The system releases the locks when the process ends, for any reason. The content of the file is only for
+    the message. Half-written files of a killed training are removed.
     """
     folder.check(path)
     with contextlib.ExitStack() as handles:
@@ -60,8 +60,8 @@ def locked(path: Path) -> Iterator[None]:
 def check_held(path: Path) -> None:
     """Raise if another folder has taken the place of the run folder at ``path`` that this process has locked.
 
-    What is written there would mix with another run. A folder that is the same but for its number, as some network file
-    systems have it, is known by this process's number in its lock file.
+    Otherwise two runs would mix. On some network file systems the same folder gets another inode number; then it is
+    recognised by this process's id in its lock file.
     """
     if path not in _held:
         return

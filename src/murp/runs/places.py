@@ -1,4 +1,4 @@
-"""Where a run goes that was given no folder, and whether a folder holds the run that is asked for."""
+"""The folder of a run if none is given, and whether a folder has the wanted run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def free_place(config: Config) -> Path:
 
 
 def own_place(config: Config, graph: KnowledgeGraph) -> Path:
-    """The same, or the folder of such a name that holds this very run: asking again gives the same folder."""
+    """The same, or the folder of that name that already has this run: the same call gives the same folder."""
     return first_fitting(run_name(config), lambda path: difference(path, config, graph) is None)
 
 

@@ -2,9 +2,9 @@
 
     last.shards/0000-of-0004.safetensors, 0001-of-0004.safetensors, …
 
-torch.distributed.checkpoint plans who writes what and who reads what, on any number of ranks; here is where it is
-written to. Each file has the rows of its rank, their checksum, the state of training, and what it is a part of. So a
-file that is missing, damaged or of another save is noticed. No pickle is involved.
+torch.distributed.checkpoint plans which rank writes and reads what, on any number of ranks; this module has the files.
+Each file has the rows of its rank, their checksum, the state of training, and which save it belongs to. So a file that
+is missing, damaged or from another save is noticed. No pickle is used.
 """
 
 from __future__ import annotations

@@ -92,8 +92,8 @@ def verify(path: Path) -> dict[str, Any]:
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Tables and state of a checkpoint that is whole; raises DamagedError if it is not.
 
-    All comes from one open file, and none of it stays mapped: whoever puts another file in its place meanwhile does no
-    harm. (The safetensors library opens a file twice, by its name.)
+    Everything is read from one open file, and nothing stays mapped, so replacing the file meanwhile does no harm. (The
+    safetensors library opens a file twice, by its name.)
     """
     with _opened(path) as file:
         metadata, places = _contents(file)
@@ -107,7 +107,7 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def mapped(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tables that are mapped into memory and not read, and the state; in seconds, whatever the size.
+    """Tables that are mapped into memory and not read, and the state; takes seconds for any size.
 
     Where everything stands is checked, and the state; the tables' checksum is not, which needs all of them (see
     :func:`verify`). Pages are copied where they are written to. A checkpoint in its place is never changed, only
