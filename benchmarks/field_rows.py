@@ -1,4 +1,4 @@
-"""The rows of docs/field.md: read from field.toml, with their settings, their command and what they should take."""
+"""The rows of docs/field.md: read from field.toml, with their settings, their command and their expected time."""
 
 from __future__ import annotations
 

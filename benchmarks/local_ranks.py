@@ -1,6 +1,6 @@
 """Ranks on this machine, started by torchrun's own launcher; forked, so that none has to import PyTorch.
 
-The launcher finds a free port, watches the ranks and, where one fails, ends all and starts them again.
+The launcher finds a free port, watches the ranks and, if one fails, ends all and starts them again.
 """
 
 from __future__ import annotations

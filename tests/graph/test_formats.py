@@ -156,7 +156,7 @@ def test_three_files_of_rdf_share_their_prefixes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("x.nt", "<a:a> <a:b> <a:c> .\n<a:aaaaaaa> <a:bbbb> .\n", r"line 2, column 22: The object .* Mend it"),
+        ("x.nt", "<a:a> <a:b> <a:c> .\n<a:aaaaaaa> <a:bbbb> .\n", r"line 2, column 22: The object .* Fix it"),
         ("x.ttl", "@prefix a: <http://a/> .\na:b a:c a:d .\na:b a:c d:e .\n", r"line 3, column \d+: The prefix d:"),
         ("x.rdf", "<rdf:RDF>", r"x\.rdf: Unknown prefix rdf"),
         ("x.jsonld", '{"@context": "https://example.org/context", "a": 1}', r"jsonld: its context lies elsewhere"),

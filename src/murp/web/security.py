@@ -1,4 +1,4 @@
-"""Who may ask, and what a browser may do with the answer.
+"""Which requests are accepted, and what a browser may do with the answer.
 
 A page of another site must not read a run through the user's browser: answers carry no permission for other
 origins, and on loopback only names of this machine are answered, so that a foreign name made to point here (DNS
