@@ -1,4 +1,4 @@
-"""``murp analyze``: the hierarchies of a dataset, or what a run made of them."""
+"""``murp analyze``: the hierarchies of a dataset, or how a run represents them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Hand over to one of the three analyses."""
+    """Run one of the three analyses."""
     if (options.source is None) == (options.run_folder is None):
         raise ConfigError("give either DATA or --run RUN: what is to be analysed.")
     if options.source is not None:
@@ -168,7 +168,7 @@ def _print_fits(options: argparse.Namespace, report: EmbeddingReport) -> None:
 
 
 def _verdict(options: argparse.Namespace) -> str:
-    """The heading of the last column, which in a terminal explains itself."""
+    """The heading of the last column; empty in the format text."""
     return "" if options.format == "text" else "hierarchical"
 
 

@@ -1,4 +1,4 @@
-"""``murp compare``: whether the difference between two runs is one."""
+"""``murp compare``: test whether two runs differ."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Rank, compare, and print one table and what it says, or one JSON object."""
+    """Rank, compare, and print one table with a verdict, or one JSON object."""
     if len(options.path) != 2:
         raise ConfigError(
             f"compare takes two runs, not {len(options.path)}. `murp evaluate` prints several side by side."

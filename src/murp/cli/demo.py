@@ -1,4 +1,4 @@
-"""``murp demo``: something to show within a minute, in the browser."""
+"""``murp demo``: a demonstration in the browser within a minute."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Make what is shown if it is not there yet, and serve it until Ctrl-C."""
+    """Make the demonstration if it does not exist yet, and serve it until Ctrl-C."""
     with fast_imports():
         import torch
 
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _make(options: argparse.Namespace, path: Path, model: str, port: int) -> int:
-    """Train or lay out into a new folder; the port that was used."""
+    """Train or lay out into a new folder. Returns the port that was used."""
     from murp.graph import KnowledgeGraph
 
     graph = KnowledgeGraph.load("wordnet-mini")

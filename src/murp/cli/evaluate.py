@@ -1,4 +1,4 @@
-"""``murp evaluate``, ``calibrate`` and ``classify``: how good a run is, and what its probabilities are worth."""
+"""``murp evaluate``, ``calibrate`` and ``classify``: how good a run and its probabilities are."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def add_evaluate(commands: Commands) -> None:
 
 
 def add_ranking(command: argparse.ArgumentParser, *, sampled: bool = False) -> None:
-    """What is ranked, and how; ``sampled``: also among candidates that are drawn."""
+    """Options for ranking; ``sampled``: also offer protocol ``sampled``."""
     command.add_argument("--split", choices=("test", "valid", "train"), default="test", help="default: test")
     command.add_argument(
         "--protocol",
@@ -97,7 +97,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
 
 
 def _evaluated_by(ranks: Ranks, options: argparse.Namespace) -> tuple[list[Run], list[Report]]:
-    """By all ranks, each with its share of the rows; torchrun evaluates one run."""
+    """Evaluate on all ranks, each with its own rows; torchrun evaluates one run."""
     from murp.api.run import Run
     from murp.training.sharded import evaluated
 
@@ -174,7 +174,7 @@ def described(run: Run) -> str:
 
 
 def about(options: argparse.Namespace, report: Report | None = None) -> dict[str, str]:
-    """What metrics are of: split and protocol, with the candidates where these were drawn."""
+    """Split and protocol of metrics, with the number of candidates if they were sampled."""
     return {"split": options.split, "protocol": options.protocol if report is None else report.overall.protocol}
 
 
@@ -214,7 +214,7 @@ def add_calibrate(commands: Commands) -> None:
 
 
 def run_calibrate(options: argparse.Namespace) -> None:
-    """Fit, judge, write ``calibration.json`` into the run folder, and print what it is worth."""
+    """Fit and check a calibration, write ``calibration.json`` into the run folder, and print its quality."""
     with fast_imports():
         from murp.prediction.calibration import CONDITION, SHOWN
         from murp.runs import folder

@@ -230,7 +230,7 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def explain(parser: Parser, name: str = "") -> None:
-    """Give a parser and all its commands their places in the manual."""
+    """Add the texts of the manual to a parser and all its commands."""
     sentence, examples = MANUAL[name]
     parser.explain(sentence, examples)
     for action in parser._actions:

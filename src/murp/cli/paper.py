@@ -85,7 +85,7 @@ def run_config(options: argparse.Namespace) -> None:
 
 
 def _say(line: str) -> None:
-    """Experiments go on, be it read or not."""
+    """Print a message; experiments continue even if it cannot be written."""
     show(line, sys.stdout)
 
 

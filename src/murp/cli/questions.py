@@ -310,7 +310,7 @@ def add_index(commands: Commands) -> None:
 
 
 def run_index(options: argparse.Namespace) -> None:
-    """Make the index, and say what it is worth."""
+    """Make the index, and print its recall."""
     with fast_imports():
         from murp.display import aside
         from murp.runs import folder

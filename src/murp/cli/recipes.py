@@ -1,4 +1,4 @@
-"""``murp recipes``: settings that go together, by name."""
+"""``murp recipes``: named sets of settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands share: arguments that several take, tables and numbers as text, a bar, and sooner imports."""
+"""Code that the commands share: common arguments, tables and numbers as text, a progress bar, and faster imports."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def figure(value: float | None, digits: int = 3) -> str:
 
 
 def add_output(command: argparse.ArgumentParser, json: str = "one JSON object") -> None:
-    """How a command that prints a table is to print it: ``--json``, with these words, or ``--format``."""
+    """Options for the output of a command that prints a table: ``--json``, with this help, or ``--format``."""
     output = command.add_mutually_exclusive_group()
     output.add_argument("--json", action="store_true", help=json)
     output.add_argument(
@@ -91,7 +91,7 @@ def positive(*, zero: bool = False) -> Callable[[str], float]:
 
 
 def add_run(command: argparse.ArgumentParser, *, several: bool = False) -> None:
-    """The arguments every command on a run folder shares; where it takes several, ``path`` is a list."""
+    """The arguments of every command on a run folder; with ``several``, ``path`` is a list."""
     command.add_argument(
         "path", metavar="RUN", nargs="+" if several else None, help="run folder that `murp train` made"
     )
@@ -169,7 +169,8 @@ def data_dir(options: argparse.Namespace) -> Path | None:
 
 @contextlib.contextmanager
 def bar(total: int, what: str) -> Iterator[Callable[[int], None]]:
-    """Yield what is told how many more of ``total`` are done; silent where standard error is no terminal."""
+    """Yield a function that adds to the number of ``total`` that are done; silent if standard error is not a
+    terminal."""
     if not watched():
         yield lambda done: None
         return

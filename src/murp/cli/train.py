@@ -52,7 +52,7 @@ def settings(command: argparse.ArgumentParser, words: Sequence[str]) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Train and say where the result is and what to do with it."""
+    """Train, and print where the result is and what to do next."""
     given = given_settings(options)
     if options.resume is not None:
         _refuse_settings(options, given)
@@ -108,7 +108,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _explore(result: Run, port: int) -> None:
-    """Show what was trained, at the address that showed the training, until Ctrl-C."""
+    """Show the finished run at the same address as the training, until Ctrl-C."""
     import torch
 
     from murp.explorer.collection import Collection
@@ -124,7 +124,7 @@ def _explore(result: Run, port: int) -> None:
 
 
 def _why(result: Run) -> str:
-    """How a run ended that has nothing left to do, and how it goes on."""
+    """How a finished run ended, and how to continue it."""
     from murp.runs import checkpoint, folder
     from murp.runs.settings import checked
     from murp.training.loop import stopped_early

@@ -1,7 +1,7 @@
-"""The routes. They look names up and bound what is asked; :mod:`murp.explorer.answers` computes.
+"""The routes. They look names up and limit requests; :mod:`murp.explorer.answers` computes the answers.
 
-A handler is a coroutine that does its millisecond of work in place: a thread pool would cost more than the work.
-What takes longer, the metrics of a run and the search for what a misspelt name was meant to be, runs in a thread.
+A handler is a coroutine that does its millisecond of work directly: a thread pool would cost more than the work. Slower
+work, the metrics of a run and suggestions for misspelt names, runs in a thread.
 """
 
 from __future__ import annotations

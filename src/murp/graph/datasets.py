@@ -1,4 +1,4 @@
-"""The datasets known by name: where they come from, whose they are, and what they should hold.
+"""The named datasets: origin, licence, and expected counts.
 
 To add one: a :class:`Dataset` in :data:`REGISTRY`. Its folder's name is its name.
 """
@@ -19,10 +19,10 @@ from murp.rows import Rows
 class Dataset:
     """One entry of the registry.
 
-    ``base_url`` is the folder to download train.txt, valid.txt and test.txt from, None if there is none;
-    ``sha256`` is by file name, for the files as the origin publishes them; ``sha256_of_rows`` for those of which
-    only the rows are known, in whatever order. What is downloaded must have one or the other. A local copy may
-    differ in bytes (line ends, row order): it is judged by its counts.
+    ``base_url`` is the folder to download train.txt, valid.txt and test.txt from, None if there is none; ``sha256`` is
+    by file name, for the files as the origin publishes them; ``sha256_of_rows`` for those of which only the rows are
+    known, in whatever order. A downloaded file must match one of the two. A local copy may differ in bytes (line ends,
+    row order): only its counts are checked.
     """
 
     name: str

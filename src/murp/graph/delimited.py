@@ -1,9 +1,9 @@
-"""Rows separated by tabs or commas into columns of strings, by a columnar reader.
+"""Read rows separated by tabs or commas into columns of strings, with a columnar reader.
 
-Tab-separated files are not quoted: a ``"`` is an ordinary character. Comma-separated files are quoted
-as RFC 4180 says. Line ends may be LF, CRLF or CR, the last one may be missing, a UTF-8 byte-order mark
-and blank lines are passed over. So are comments: lines that begin with # and have not as many fields as the others (a
-line that has them is a row like any other). Rows are walked one by one only to explain what is wrong with a file.
+Tab-separated files are not quoted: a ``"`` is an ordinary character. Comma-separated files are quoted as RFC 4180 says.
+Line ends may be LF, CRLF or CR, the last one may be missing, a UTF-8 byte-order mark and blank lines are ignored. So
+are comments: lines that begin with # and whose number of fields differs from the other lines. Rows are read one by one
+only to explain what is wrong with a file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read_columns(
 ) -> pa.Table:
     """All rows of ``path`` as large_string ``columns``, of which only those ``kept`` are made, if that is given.
 
-    A DataError names the line that does not fit. ``comments``, where given, gets the comments that were passed over.
+    A DataError names the line that does not fit. ``comments``, if given, collects the ignored comments.
     """
     kept = columns if kept is None else kept
 

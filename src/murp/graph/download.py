@@ -1,4 +1,4 @@
-"""Fetching a dataset from its public origin: over https, checked, whole or not at all."""
+"""Download a dataset from its public origin: over https, checked, completely or not at all."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def download(dataset: Dataset, folder: Path, check: Callable[[Path], None], *, f
     """Make ``folder`` with the dataset's three files.
 
     Every file is checked by the SHA-256 that the registry has of it, or of its rows, before anything reads it; then
-    ``check`` looks at the finished temporary folder and raises if it is not what it should be. Whatever fails,
+    ``check`` looks at the finished temporary folder and raises if it is not what it should be. If anything fails,
     nothing is left behind.
     """
     with new_folder(folder, DataError) as part:

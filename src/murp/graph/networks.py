@@ -1,4 +1,4 @@
-"""Facts out of nodes and edges: GraphML files and graphs of NetworkX."""
+"""Facts from nodes and edges: GraphML files and NetworkX graphs."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def network_facts(
     name: str,
     relation: str | None = None,
 ) -> Facts:
-    """A fact an edge; the attribute ``relation``, or one with a known title, is its relation, else all have ``edge``.
+    """One fact per edge. The relation is the attribute ``relation``, or one with a known title; otherwise ``edge``.
 
-    An attribute of nodes such as name or label is their name. Edges without direction are stated one way.
+    A node attribute such as name or label is the name. An undirected edge becomes one fact, in one direction.
     """
     titles = list(dict.fromkeys(title for _, _, attributes in edges for title in attributes))
     chosen = relation if relation is not None else _relation(titles, where)
@@ -60,7 +60,7 @@ def network_facts(
 def _names(nodes: Iterable[tuple[object, Mapping[str, Any]]], where: str) -> dict[str, tuple[str | None, str | None]]:
     """The names of nodes by id.
 
-    Two nodes of one id would become one, and are refused: in NetworkX the number 1 and the text '1' are two.
+    Two nodes with the same id are refused: in NetworkX the number 1 and the text '1' are two nodes.
     """
     seen: dict[str, object] = {}
     known: dict[str, tuple[str | None, str | None]] = {}

@@ -1,4 +1,4 @@
-"""From what the user says (a dataset's name, a folder, a file) to a graph.
+"""Find and load a graph from a dataset's name, a folder or a file.
 
 A folder holds train, valid and test, all three, each in any of :mod:`murp.graph.formats`, or is one that
 ``KnowledgeGraph.save``, Hugging Face's ``datasets`` or Neo4j wrote; a single file is split by
@@ -51,8 +51,8 @@ def load(
 ) -> KnowledgeGraph:
     """The graph ``source`` names; ``seed`` matters only for a single file, which is split by it.
 
-    A registered name comes before a folder of that name in the working directory: write ``./UMLS`` for the
-    folder. Where a dataset's counts are not the registry's, a warning says so.
+    A registered name comes before a folder of that name in the working directory: write ``./UMLS`` for the folder. If
+    the counts of a dataset differ from the registry, a warning says so.
     """
     path = locate(source, data_dir=data_dir)
     known = find_dataset(source) if isinstance(source, str) else None
@@ -67,10 +67,10 @@ def load(
 
 
 def locate(source: str | os.PathLike[str], *, data_dir: Path | None = None) -> Path:
-    """The folder or file ``source`` stands for; a registered dataset found nowhere is downloaded.
+    """The folder or file of ``source``; a registered dataset that is not found is downloaded.
 
-    Looked for in ``data_dir``, then in the folder the environment variable MURP_DATA names, then in the
-    user's cache. A path that is not registered may be relative to the working directory or the first two.
+    It is searched in ``data_dir``, then in the folder of the environment variable MURP_DATA, then in the user's cache.
+    A path that is not registered may be relative to the working directory or the first two.
     """
     if isinstance(source, str) and (known := find_dataset(source)) is not None:
         return _locate_dataset(known, data_dir)
@@ -102,7 +102,7 @@ def _close(path: Path) -> Path | None:
 
 
 def read(path: Path, *, seed: int = 0, columns: Columns = EACH_BY_TITLE) -> KnowledgeGraph:
-    """The graph of a folder, or of one file split by ``seed``; from :mod:`murp.graph.cache` where it is there."""
+    """The graph of a folder, or of one file split with ``seed``; from :mod:`murp.graph.cache` if it is there."""
     try:
         graph = _read(path, seed, columns)
     except OSError as error:
@@ -327,7 +327,7 @@ def _index(name: str, parts: list[Facts], files: dict[str, Path]) -> KnowledgeGr
 
 
 def _warn(path: Path, findings: Sequence[Finding]) -> None:
-    """Say what was changed or left out, and where: a file of the folder, or all that was read."""
+    """Warn about what was changed or left out, and where: a file of the folder, or everything."""
     folder = path if path.is_dir() else path.parent
     for finding in findings:
         file = os.path.join(folder, finding.where) if "." in finding.where else path

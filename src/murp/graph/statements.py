@@ -1,8 +1,8 @@
 """RDF statements as columns: subjects, predicates, objects, a block at a time.
 
-Lines of N-Triples as they are usually written (``<s> <p> <o> .``) are cut where their blanks are, all lines of a block
-at once. Whatever else there is, pyoxigraph parses and writes in that form. IRIs stand without their brackets, blank
-nodes as ``_:name``, literals as N-Triples writes them, in quotation marks.
+Lines of N-Triples in the usual form (``<s> <p> <o> .``) are cut at their spaces, all lines of a block at once.
+pyoxigraph parses everything else and writes it in that form. IRIs have no brackets, blank nodes as ``_:name``, literals
+as N-Triples writes them, in quotation marks.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FORMATS = {
 
 @dataclass
 class Source:
-    """A stream of RDF, where it comes from, and what is learned of it on the way."""
+    """A stream of RDF, its origin, and what is found while reading it."""
 
     stream: Any
     form: str
