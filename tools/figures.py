@@ -1,4 +1,4 @@
-"""Write the figures of README.md from the stored results; with --check, only say whether they are up to date.
+"""Write the numbers of README.md from the stored results; with --check, only say whether they are up to date.
 
     python tools/figures.py
     python tools/figures.py --quickstart runs/quickstart   # first store what `make quickstart` reached
@@ -96,7 +96,7 @@ def quickstart() -> str:
 
 
 def store_quickstart(path: str) -> None:
-    """Keep settings, environment and test figures of a quickstart run, and its picture."""
+    """Store settings, environment and test metrics of a quickstart run, and its picture."""
 
     import murp
     from murp.plots.disk import draw
@@ -146,8 +146,8 @@ def filled(page: str) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if a figure is out of date")
-    parser.add_argument("--quickstart", metavar="RUN", help="first store the figures and the picture of this run")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if a number is out of date")
+    parser.add_argument("--quickstart", metavar="RUN", help="first store the metrics and the picture of this run")
     options = parser.parse_args()
     if options.quickstart:
         store_quickstart(options.quickstart)
