@@ -30,7 +30,7 @@ def set_fonts(text: Text) -> None:
 
 
 def tell_missing(figure: Figure) -> None:
-    """One warning where characters are missing, however many they are."""
+    """One warning if characters are missing, however many."""
     count = sum(MISSING in text.get_text() for text in figure.findobj(Text))
     if count:
         warnings.warn(
