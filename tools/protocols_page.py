@@ -92,7 +92,7 @@ def page() -> str:
     """The whole page; where nothing was measured, who does what alone."""
     results = found()
     weights = [one for result in results.values() for one in every(result["figures"])]
-    parts = []
+    parts: list[str] = []
     if weights:
         trainings = [training for result in results.values() for training in result["figures"]["trainings"]]
         parts += [*same_weights(weights), *ties(weights), *leak(trainings)]
