@@ -1,4 +1,5 @@
-"""What models share whose entities are tangent vectors at the origin of a ball, its curvature learned by relation."""
+"""Base of models whose entities are tangent vectors at the origin of a ball with a learned curvature for each
+relation."""
 
 from __future__ import annotations
 
