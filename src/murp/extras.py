@@ -1,4 +1,4 @@
-"""Packages that are needed for some things only: the error says which extra brings them."""
+"""Optional packages: the error says which extra installs them."""
 
 from __future__ import annotations
 

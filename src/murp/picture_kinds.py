@@ -1,4 +1,4 @@
-"""Which pictures of runs there are, and what each can be told: known without drawing anything.
+"""The kinds of pictures of runs and their options; known without drawing anything.
 
 A picture is drawn by a function that takes the runs and those options of its kind that were given, by name.
 """
@@ -18,7 +18,8 @@ Projection = Literal["distances", "paper"]
 
 @dataclass(frozen=True)
 class Picture:
-    """What draws it (module:function), in words what it shows, the options it heeds, and whether it shows many runs."""
+    """The function that draws it (module:function), a description, its options, and whether it can show several
+    runs."""
 
     place: str
     shows: str
@@ -43,7 +44,7 @@ OPTIONS = tuple(sorted({option for picture in KINDS.values() for option in pictu
 
 
 def check(kind: Kind, options: Mapping[str, Any], runs: int) -> None:
-    """Raise if ``options`` do not go with ``kind`` or with each other, or it does not show so many runs."""
+    """Raise if ``options`` do not fit ``kind`` or each other, or if it cannot show so many runs."""
     if kind not in KINDS:
         raise ConfigError(f"unknown picture {kind!r}: choose one of {', '.join(KINDS)}.")
     for option in OPTIONS:

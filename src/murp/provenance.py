@@ -1,13 +1,13 @@
 """Which code made a result: its version, its commit, whether the tree was clean, a digest of the code, when and how.
 
-The commit is read from git's own files, so that git need not be installed. Only whether the tree was clean is asked of
-git. Where the code lies outside a checkout (an installed package, a copy of the tree on another machine), both can be
-handed in:
+The commit is read from git's own files, so that git need not be installed. git is only used to check whether the tree
+was clean. If the code is outside a checkout (an installed package, a copy of the tree on another machine), both can be
+given:
 
     MURP_COMMIT=$(git rev-parse HEAD) MURP_CLEAN=1 murp paper run table1
 
-What is not known is None. The digest of the code is always there: :mod:`murp.paper.history` finds its commit, and
-notices a commit that was handed in wrongly.
+Unknown values are None. The digest of the code is always known: :mod:`murp.paper.history` finds its commit, and notices
+a wrong commit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ COMMIT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def code() -> dict[str, Any]:
-    """What every stored result says of the code that made it.
+    """The description of the code that every stored result has.
 
     ``murp`` the version; ``commit``; ``clean``, whether nothing but results and pages differs from that commit;
     ``source``, the digest of the package; ``date``; ``command``.
@@ -48,7 +48,7 @@ def code() -> dict[str, Any]:
 def identity() -> dict[str, Any]:
     """Commit, clean and source, looked up once.
 
-    Whatever takes long asks at its start: someone may edit or commit while it runs.
+    Long work calls this at its start: someone may edit or commit while it runs.
     """
     found = commit(ROOT)
     handed, handed_clean = handed_in(os.environ)

@@ -1,7 +1,7 @@
-"""What is tabular in Python: a table in a notebook, a data frame on request.
+"""Tabular results: a table in a notebook, a data frame on request.
 
-A class that derives from :class:`Tabular` says its columns; the rest follows. pandas is optional: it is imported when a
-data frame is asked for.
+A class that derives from :class:`Tabular` defines its columns; the rest follows. pandas is optional: it is imported
+when a data frame is made.
 """
 
 from __future__ import annotations

@@ -51,5 +51,5 @@ def room(shape: Sequence[int], dtype: torch.dtype) -> Tensor:
 
 
 def pinned(values: Tensor) -> Tensor:
-    """``values`` in memory that a GPU reads and writes: a copy, if they are not there already."""
+    """``values`` in memory that a GPU reads and writes; copied if they are not there already."""
     return values if values.is_pinned() else room(values.shape, values.dtype).copy_(values)

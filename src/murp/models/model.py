@@ -66,7 +66,7 @@ class Table:
     def draw(
         self, rows: int, dtype: torch.dtype, generator: torch.Generator, scale: float, into: Tensor | None = None
     ) -> Tensor:
-        """Initial values (rows, *shape); ``into`` zeros, if there are some to be written to.
+        """Initial values (rows, *shape); written into the zeros ``into``, if given.
 
         0, 1, identity matrices, normal with standard deviation ``scale``, uniform in (-1, 1), or normal with standard
         deviation √(2 / (a + b)), where a and b are the last two sizes (Glorot and Bengio's). In a space whose rows are
