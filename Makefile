@@ -1,21 +1,21 @@
-# make quickstart   install murp alone into .venv, train MuRP on the bundled graph, ask it, draw: 2 to 4 minutes in all
+# make quickstart   install only murp into .venv, train MuRP on the bundled graph, predict and draw: 2 to 4 minutes
 # make site         build the documentation into site/; make site-serve: show it while you write
-# make test         install the developers' tools too, then lint, type-check and run every test, the numeric ones again
-#                   under several choices of instructions
+# make test         also install the developers' tools, then lint, type-check and run every test, the numeric tests again
+#                   with several sets of processor instructions
 # make bench        measure on the CPU into results/ (MURP_DATA names the folder with WN18RR); make bench-gpu: on a GPU
-# make figures      write the figures of README.md and of the pages under docs/ from results/
-# make audit        ask about every pinned package: withdrawn, behind, known vulnerabilities (needs the network)
+# make figures      write the numbers in README.md and the pages under docs/ from results/
+# make audit        check every pinned package: withdrawn, outdated, known vulnerabilities (needs the network)
 
 PYTHON ?= python3
 BIN := .venv/bin
 RUN := runs/quickstart
-# Some containers forbid Python to keep what it has compiled: every process of the tests would compile everything again.
+# Some containers switch Python's bytecode cache off: then every test process would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# PyTorch for CPUs takes 0.7 GB, that for NVIDIA's GPUs several. `make quickstart TORCH_INDEX=URL` takes PyTorch from
-# another package index, such as the one with builds for CPUs that PyTorch's installation page names.
+# PyTorch for CPUs needs 0.7 GB, PyTorch for NVIDIA's GPUs several. `make quickstart TORCH_INDEX=URL` takes PyTorch from
+# another package index, such as the one with CPU builds on PyTorch's installation page.
 TORCH_INDEX ?=
-# Python compiles what it imports when it first does: less to wait for, and less to keep, than all of it now.
+# Python compiles a module when it is first imported, which is faster and smaller than compiling everything now.
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
 .PHONY: quickstart site site-serve test lint types imports unit instructions bench bench-gpu figures audit clean
@@ -37,7 +37,7 @@ endif
 	$(INSTALL) -e '.[dev,tensorboard]'
 	touch $@
 
-# A run that was interrupted is continued.
+# An interrupted run is continued.
 $(RUN)/finished: | .venv/installed
 	if test -d $(RUN); then $(BIN)/murp train --resume $(RUN); \
 	else $(BIN)/murp train --data wordnet-mini --model murp --dim 40 --epochs 60 --out $(RUN); fi
@@ -53,7 +53,7 @@ quickstart: $(RUN)/finished
 	@echo "      train on your own facts   $(BIN)/murp train --data my-facts.tsv --out runs/mine"
 	@echo "      see every option          $(BIN)/murp train --help"
 
-# Two at a time, begun in this order: the types, which take one core half a minute, are checked beside the tests.
+# Two jobs at a time, in this order: the type check, half a minute on one core, runs beside the tests.
 test: .venv/tools
 	$(MAKE) --no-print-directory --jobs=2 lint types imports unit instructions
 
@@ -67,12 +67,12 @@ types: .venv/tools
 imports: .venv/tools
 	$(BIN)/lint-imports
 
-# Two processes more than there are cores: a fifth of the time of a test is waiting, for a page, a child, a connection.
+# Two processes more than cores: tests wait for a fifth of their time, for a page, a child process or a connection.
 unit: .venv/tools
 	$(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(len(os.sched_getaffinity(0)) + 2 if hasattr(os, "sched_getaffinity") else "auto")') --dist worksteal
 
-# The numeric tests once more under other choices of instructions: as if on other processors. After unit under make -j
-# too, since both use all cores.
+# The numeric tests once more with other sets of instructions, as on other processors. Always after unit, since both use
+# all cores.
 instructions: .venv/tools | unit
 	$(BIN)/python reliability/instructions.py
 
@@ -107,15 +107,15 @@ figures: .venv/tools
 	$(BIN)/python tools/guides.py
 	$(BIN)/murp paper report
 
-# Without warnings: a dead link, or a page that the navigation does not name, stops it. NO_MKDOCS_2_WARNING silences
-# the theme's advertisement of its successor.
+# A warning is an error: a dead link, or a page that is not in the navigation. NO_MKDOCS_2_WARNING silences the theme's
+# advertisement of its successor.
 site: .venv/tools
 	NO_MKDOCS_2_WARNING=1 PYTHONPATH=src $(BIN)/python -m mkdocs build --strict
 
 site-serve: .venv/tools
 	NO_MKDOCS_2_WARNING=1 PYTHONPATH=src $(BIN)/python -m mkdocs serve
 
-# The tools have a folder of their own: what they need is no part of what is audited.
+# The audit tools have their own environment: their dependencies are not audited.
 audit: .venv/tools
 	test -x .venv-audit/bin/pip-audit || \
 		{ $(PYTHON) -m venv .venv-audit && .venv-audit/bin/pip install --quiet --upgrade pip pip-audit; }

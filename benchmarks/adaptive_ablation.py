@@ -1,10 +1,11 @@
-"""The cell of table 2 that lies furthest below the paper's, MuRE with transformed norms, under adaptive optimizers.
+"""MuRE with transformed norms, the cell of table 2 furthest below the paper's value, with adaptive optimizers.
 
     MURP_DATA=… python benchmarks/adaptive_ablation.py --device cuda --out results/paper/adaptive.json
 
-Its score is 2⟨x, y⟩, a product without bound: SGD at rates that suit distances diverges, and slower ones are slow to
-leave the origin. Each optimizer is tried with several rates and initial values, one seed each, as long as the paper's
-runs; the best on valid (MRR, protocol standard) has three seeds on test. The report shows the result below table 2.
+Its score is the unbounded product 2⟨x, y⟩: SGD diverges at learning rates that suit distances, and leaves the origin
+slowly at lower rates. Each optimizer is tried with several rates and initial values, one seed each, for as many epochs
+as the paper's runs. The best on valid (MRR, protocol standard) is evaluated on test with three seeds. The report shows
+the result below table 2.
 """
 
 from __future__ import annotations

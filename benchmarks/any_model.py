@@ -1,13 +1,13 @@
-"""Steps of models and objectives beyond the paper's, against plain PyTorch of the same mathematics.
+"""Steps of models and objectives beyond the paper's, compared with the same mathematics in plain PyTorch.
 
     MURP_DATA=… python benchmarks/any_model.py --out results/cpu_any_model.json
     MURP_DATA=… python benchmarks/any_model.py --device cuda --out results/gpu_any_model.json
 
 Two steps: rotation, stretch and translation on a ball of learned curvature with self-adversarial negatives and Adam
-(WN18RR), and a matrix for each relation, all entities as candidates, Adagrad and DURA (FB15k-237). On a processor also
-what bounds the second: the scores of all entities alone, which are one product of the queries with all of them, and the
-scores with their gradients, for which no method needs fewer than three. And a step with Adam and with row-wise Adagrad
-at few and at ten million entities, with the memory it takes. What is compared takes turns.
+(WN18RR), and a matrix for each relation, all entities as candidates, Adagrad and DURA (FB15k-237). On a CPU it also
+measures what limits the second step: the scores of all entities alone (one product of the queries with all entities),
+and the scores with their gradients (at least three products). It also measures a step with Adam and with row-wise
+Adagrad for few and for ten million entities, and its memory. All cases run in turns.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Asking a server many questions over a few connections that stay open, at little cost of its own.
+"""A cheap client that sends a server many questions over a few open connections.
 
-Asker and server share the machine's cores, so that whatever the asker spends is missing to the server: requests are
-bytes before the clock starts, an answer is told complete by its length, and only a sample of answers is read.
+Client and server share the machine's cores, so the client must use little time: requests are encoded before the
+measurement, an answer is complete when its length is reached, and only a sample of answers is parsed.
 """
 
 from __future__ import annotations

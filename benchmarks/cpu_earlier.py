@@ -1,10 +1,10 @@
-"""Filtered evaluation of a test set by this code, against that of an earlier commit.
+"""Filtered evaluation of a test set with this code and with an earlier commit.
 
     MURP_DATA=… python benchmarks/cpu_earlier.py --commit 535de4f --out results/cpu_earlier.json
 
-Both take turns in processes of their own, since one process cannot hold two versions. The earlier code is checked out
-into a temporary folder. What counts is the ratio: of the time on the clock, and of the processors' time, which a busy
-neighbour disturbs less.
+Both run in turns in their own processes, since one process cannot load two versions. The earlier code is checked out
+into a temporary folder. The result is the ratio of the wall times, and of the processor times, which other busy
+processes disturb less.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Filtered evaluation of a test set on the CPU, against ranking one query at a time as a textbook does.
+"""Filtered evaluation of a test set on the CPU, compared with ranking one query at a time as in a textbook.
 
     MURP_DATA=… python benchmarks/cpu_evaluation.py --out results/cpu_evaluation.json
 
-Both take turns. The textbook ranks some queries, and its time is scaled to all.
+Both run in turns. The textbook version ranks some queries, and its time is scaled to all queries.
 """
 
 from __future__ import annotations

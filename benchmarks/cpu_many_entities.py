@@ -1,9 +1,9 @@
-"""A training step on the CPU by the number of entities, and the memory training takes beside the parameters.
+"""A training step on the CPU for different numbers of entities, and the memory of training beside the parameters.
 
     python benchmarks/cpu_many_entities.py --out results/cpu_many_entities.json
 
-Random triples, MuRP. Steps of all sizes take turns in one process. For its memory every size is trained in a
-process of its own, whose peak less that of a process with hardly any entities is what the entities cost.
+Random triples, MuRP. Steps of all sizes run in turns in one process. To measure memory, every size is trained in its
+own process; the memory of the entities is its peak minus the peak of a process with hardly any entities.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Training and evaluation beside busy neighbours, and under a quota of half a core: default threads against one.
+"""Training and evaluation beside other busy processes, and with a quota of half a core: default threads against one.
 
     MURP_DATA=… python benchmarks/cpu_neighbours.py --out results/cpu_neighbours.json
 
-A neighbour is a process that never rests. Beside 0, 1, 2 and 4 of them, and under the quota, default threads and one
-thread take turns in one process; what counts is the ratio. The quota needs the right to make a control group (version 1
-or 2); without it that part is left out and named.
+A neighbour is a process with a busy loop. Beside 0, 1, 2 and 4 of them, and with the quota, default threads and one
+thread run in turns in one process; the result is the ratio. The quota needs permission to make a control group (version
+1 or 2); without it that part is left out, and the result says so.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def neighbours(count: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def quota() -> Iterator[Path]:
-    """A control group of half a core; the file to write a process's number to. Raises OSError where it cannot be."""
+    """A control group of half a core; the file to write a process's number to. Raises OSError if it cannot be."""
     root = Path("/sys/fs/cgroup")
     one = (root / "cpu").is_dir()
     group = (root / "cpu" if one else root) / GROUP

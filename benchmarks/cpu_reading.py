@@ -2,10 +2,10 @@
 
     python benchmarks/cpu_reading.py --out results/cpu_reading.json
 
-Makes random triples (a million entities, a hundred relations) in a temporary folder and loads them in fresh
-processes: reading, numbering and splitting; the same and keeping the coded graph; reading the coded graph. A million
-of them once more in each of several formats, read without the cache, with the processor's seconds beside the clock's.
-For Turtle also what pyoxigraph alone takes to parse it and to write it as lines, which is what murp takes from it.
+Makes random triples (a million entities, a hundred relations) in a temporary folder and loads them in new processes:
+reading, numbering and splitting; the same with writing the cache; reading the cache. A million of them are also read in
+each of several formats without the cache, with processor time beside wall time. For Turtle it also measures pyoxigraph
+alone, parsing the file and writing it as lines, which is the part that murp uses.
 """
 
 from __future__ import annotations

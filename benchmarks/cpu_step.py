@@ -2,8 +2,8 @@
 
     MURP_DATA=… python benchmarks/cpu_step.py --out results/cpu_step.json
 
-All take turns on the same batches. The textbook and geoopt are MuRP; PyKEEN has MuRE only. What is not installed
-is left out and named.
+All run in turns on the same batches. The textbook and geoopt are MuRP; PyKEEN has only MuRE. Libraries that are not
+installed are left out, and the result names them.
 """
 
 from __future__ import annotations

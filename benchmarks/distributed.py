@@ -1,23 +1,23 @@
-"""Many processes on one machine against one: the same losses and MRR, the work of each, the bytes between them.
+"""Many processes on one machine compared with one: losses and MRR, the work of each process, the bytes between them.
 
     python benchmarks/distributed.py --out results/distributed_cpu.json
     python benchmarks/distributed.py --negatives shared --out results/distributed_shared_cpu.json
 
-Every case is a process of its own, or several started by torchrun (gloo), and does the same steps of the same training:
+Every case is one process, or several started by torchrun (gloo), and does the same steps of the same training:
 
     plain         one process, the engine torch on two threads
     1, 2, 4       so many ranks, batches cut into 4 slices; and 2 ranks with 2 slices, to be compared with plain
     1 beside 1    the case 1 twice at the same time, which do not know of each other: what it costs that the other core
                   is busy, and shares caches and memory; ranks pay that too
 
-Cases take turns. On a machine with two cores, quiet. Work is processor time of a rank; with 4 ranks on two cores the
-wall clock says nothing. Bytes are counted where tensors are handed to torch.distributed, computed from the batches
-alone (distinct remote rows × row bytes × 2 plus their numbers), and measured at the loopback device, which sees the
-traffic of every process of the machine.
+Cases run in turns, on a quiet machine with two cores. Work is the processor time of a rank; with 4 ranks on two cores
+the wall time means nothing. Bytes are counted when tensors are given to torch.distributed, computed from the batches
+(distinct remote rows × row bytes × 2 plus their numbers), and measured at the loopback device, which sees the traffic
+of all processes of the machine.
 
-There are two settings. Where every triple has negatives of its own a slice reads nearly all entities of this graph, so
-that as many rows travel as there can be. Where a batch shares its negatives, as large graphs are usually trained, few
-rows travel and there is much to compute with each.
+There are two settings. If every triple has its own negatives, a slice needs nearly all entities of this graph, so the
+largest possible number of rows is sent. If a batch shares its negatives, as is usual for large graphs, few rows are
+sent and much is computed with each.
 """
 
 from __future__ import annotations

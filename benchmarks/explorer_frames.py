@@ -4,18 +4,18 @@
     python benchmarks/explorer_frames.py --entities 1000000 --out results/explorer_million.json
 
 A headless Chromium without a GPU shows the page of ``murp explore``, at one and at two device pixels a CSS pixel,
-without edges and with those of the relation that has most. The browser's own clock is switched off: a frame begins
-when the one before is done, so that the time between two is what a frame costs, the page's JavaScript and the
-browser's own painting and compositing together. ``script`` is the part of the page's JavaScript.
+without edges and with those of the relation that has most. The browser's frame clock is switched off: a frame begins
+when the one before is done, so the time between two frames is the cost of a frame: the page's JavaScript plus the
+browser's painting and compositing. ``script`` is the time of the page's JavaScript.
 
-``processor_ms`` is what a frame costs in processor time (Linux only), which other programs on the machine hardly
-change: on the page's own thread, where script and painting take turns, and in the rest of the browser, which composites
-beside it.
+``processor_ms`` is the processor time of a frame (Linux only), which other programs hardly change: on the page's own
+thread, which runs script and painting, and in the rest of the browser, which composites.
 
-A drag is a pointer going round, a move a frame; zooming is a wheel turned in and out again; recentring is everything
-from the choice of an entity to the page at rest, asking the server included. ``first_view_s`` is the time from the
-address to the first view at rest, the server warm. The trained run matters: how far its edges reach is what they cost.
-With --entities, random weights on a tree of so many entities: whether a graph of that size can be used at all.
+A drag moves the pointer in a circle, one move per frame; zooming turns the wheel in and out again; recentring is
+everything from choosing an entity until the page is at rest, including the request to the server. ``first_view_s`` is
+the time from the address to the first view at rest, the server warm. A trained run is needed, since the cost of edges
+depends on their length. With --entities, random weights on a tree with so many entities are used, to see whether a
+graph of that size can be used at all.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def measured(move: Callable[[], list[list[float]]], times: int = 1) -> dict[str,
 
 
 def processor_ms() -> dict[str, float]:
-    """What the browser has used so far: the page's own thread, and all others; nothing where no system tells."""
+    """What the browser has used so far: the page's own thread, and all others; nothing if no system tells."""
     used = {"page": 0.0, "rest": 0.0}
     for process in descendants(os.getpid()):
         with contextlib.suppress(OSError, IndexError):  # it may end meanwhile

@@ -2,9 +2,9 @@
 
     MURP_DATA=… python benchmarks/explorer_load.py --out results/explorer_load.json
 
-`murp explore` runs as a process of its own. `/api/predict` is asked random questions, no two the same, over 16
-connections: at 1,000 a second for a minute, then as fast as they are answered. Every answer is asked of a graph of
-the size of WN18RR as well, one at a time. Weights are random: what they are does not change what an answer costs.
+`murp explore` runs in its own process. Random questions, no two the same, are sent to `/api/predict` over 16
+connections: at 1,000 per second for a minute, then as fast as they are answered. Every kind of request is also sent one
+at a time, with a graph of the size of WN18RR. Weights are random: they do not change the cost of an answer.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What it costs a training to be watched: processor seconds with and without snapshots and the server that shows them.
+"""The cost of watching a training: processor seconds with and without snapshots and the server that shows them.
 
     python benchmarks/explorer_watched.py --out results/explorer_watched.json
 
-Both train the same run to the same bits, in turns. ``share`` is what the recorder itself counts: the part of the
-training's time that it spent on snapshots. ``memory_mb`` is what the process holds at a quarter of the way and at the
-end of the last watched training, while the page is asked for its newest picture after every tenth epoch.
+Both train the same run, bit for bit, in turns. ``share`` is the share of the training time that the recorder spent on
+snapshots. ``memory_mb`` is the memory of the process after a quarter and at the end of the last watched training, while
+the newest picture is requested after every tenth epoch.
 """
 
 from __future__ import annotations

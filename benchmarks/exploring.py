@@ -1,4 +1,4 @@
-"""An explorer in a process of its own, for whoever measures or pictures its page."""
+"""An explorer in its own process, for measurements and screenshots."""
 
 from __future__ import annotations
 

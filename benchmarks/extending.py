@@ -1,20 +1,19 @@
-"""New entities without training again: how good they are placed, and how long it takes.
+"""New entities without training again: how good the result is, and how long it takes.
 
     MURP_DATA=… python benchmarks/extending.py --device cuda --data WN18RR FB15k-237 --out results/gpu_extending.json
 
-Of a graph's entities a share (5 %) is held out: a run is trained without any fact that mentions them, and extended by
-their facts of train. Another run is trained on all of train. Both rank the facts of valid and of test that mention a
+A share of the entities (5 %) is held out: one run is trained without any fact that mentions them, and then extended
+with their training facts. Another run is trained on all of train. Both rank the facts of valid and test that mention a
 held-out entity, among the same entities and filtered by the same facts (protocol standard). Facts of valid and test
-with entities that train does not have are dropped before, so that all runs know the same entities. An entity whose
-every fact mentions a held-out one is new to the extended run as well.
+with entities that train does not have are dropped first, so that all runs have the same entities. An entity is also new
+to the extended run if all its facts mention a held-out entity.
 
 A third run starts from the extended one and trains everything for 1 % of the epochs (``murp train --init-from``).
 
-Seconds of the whole training are those that its run states, validation included; seconds of the extension are those of
-its placing, from the trained model to the last step. The extension is made twice, and the second one counts: the first
-compiles kernels, which a toy graph does for the trainings. With ``--processor`` the extension is also timed on the
-processor, against what an epoch takes there times the epochs. What was tried while the method was made was judged on
-valid.
+The time of the whole training is the time in its run folder, with validation. The time of the extension is the time of
+placing, from the trained model to the last step. The extension is made twice and the second one is measured, since the
+first one compiles kernels (for the trainings, a toy graph does this). With ``--processor`` the extension is also
+measured on the CPU, against the time of an epoch times the epochs. During development, variants were compared on valid.
 """
 
 from __future__ import annotations

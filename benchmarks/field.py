@@ -1,17 +1,18 @@
-"""Train the rows of docs/field.md, one JSON a row and seed: every model on every dataset, under one protocol.
+"""Train the rows of docs/field.md, one JSON file for each row and seed: every model on every dataset, under one
+protocol.
 
     MURP_DATA=… python benchmarks/field.py --plan                                  # what there is, what is stored
     MURP_DATA=… python benchmarks/field.py --only 'wn18rr-*-d40' --device cuda --jobs 8
     MURP_DATA=… python benchmarks/field.py --only '*-best-*' --seeds 3 --device cuda      # alone: times that count
     MURP_DATA=… python benchmarks/field.py --only '*-d40' --epoch-times 2 --device cpu    # what an epoch takes here
 
-The rows stand in field.toml. What is stored with the same settings is not trained again. The checkpoint is the one with
-the best MRR on valid; the test set is evaluated once, under both protocols. On a GPU a run of one epoch comes first, so
-that compiling is not counted; its seconds are stored apart. Each training is a process of its own, ``--jobs`` of them
-side by side. On a GPU they start and compile side by side and train in turns: a GPU that several processes share takes
-longer for all than for one after another. With NVIDIA's multi-process service running it does not: ``--share`` trains
-side by side too, and each result says how many there were. A training that is stopped by Ctrl-C, by ``--timeout`` or
-by ``--budget`` goes on where it was when the same command comes again, as long as its folder under ``--runs`` is there.
+The rows are in field.toml. Runs that are stored with the same settings are not trained again. The checkpoint is the one
+with the best MRR on valid; the test set is evaluated once, under both protocols. On a GPU, a run of one epoch comes
+first, so that compiling is not counted; its time is stored separately. Each training has its own process, ``--jobs`` at
+a time. On a GPU they start and compile at the same time but train in turns: several processes that share a GPU take
+longer than one after another. With NVIDIA's multi-process service this is not so: ``--share`` also trains at the same
+time, and each result stores how many there were. If a training is stopped by Ctrl-C, ``--timeout`` or ``--budget``, the
+same command continues it, as long as its folder under ``--runs`` exists.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rows of docs/field.md: read from field.toml, with their settings, their command and what they should take."""
+"""The rows of docs/field.md: read from field.toml, with their settings, their command and their expected time."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def rows(file: Path = FILE) -> list[Row]:
 
 
 def chosen(patterns: Sequence[str], everything: Sequence[Row]) -> list[Row]:
-    """The rows whose names match one of the patterns (``wn18rr-*-d40``); all where there are none."""
+    """The rows whose names match one of the patterns (``wn18rr-*-d40``); all if there are none."""
     return [row for row in everything if not patterns or any(fnmatch.fnmatch(row.name, p) for p in patterns)]
 
 

@@ -1,8 +1,8 @@
 """MuRP as one builds it with geoopt: its parameters on its ball, its Riemannian SGD, our score.
 
-The score is murp's own, so that only what the optimiser does is compared. Dense: autograd leaves a gradient for the
-whole tables, and ``RiemannianSGD`` moves every row. Sparse: lookups leave sparse gradients, and
-``SparseRiemannianSGD`` moves the rows that were touched.
+The score is murp's own, so that only the optimisers are compared. Dense: autograd computes gradients of whole tables,
+and ``RiemannianSGD`` updates every row. Sparse: lookups have sparse gradients, and ``SparseRiemannianSGD`` updates only
+the rows that were used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What murp reaches on a GPU: whole runs with their quality, steps, evaluation, many entities.
+"""murp on a GPU: whole runs with their quality, steps, evaluation, many entities.
 
     MURP_DATA=… python benchmarks/gpu.py --out results
 

@@ -6,17 +6,17 @@
     python benchmarks/gpu_scale.py --whole FOLDER --out results/gpu_scale_whole.json
 
 The first measures a step of MuRP by the engine triton on random triples: with 41 thousand, 10 million and 100 million
-entities on the GPU, and with 41 thousand and 200 million in host memory (``tables = host``) beside the same on the
-GPU. All tables are there at once and take turns. Tables are filled on the GPU, block by block, since the CPU's normal
-generator would take minutes. Of each case: seconds a step and how many of them are the gradient kernel's, peak memory
-on the GPU, and the bytes that cross the bus beside what the bus copies in a second.
+entities on the GPU, and with 41 thousand and 200 million in host memory (``tables = host``) beside the same on the GPU.
+All tables are in memory at once, and the cases run in turns. Tables are filled on the GPU, block by block, since the
+CPU's normal generator would take minutes. For each case it measures the time of a step and of its gradient kernel, the
+peak memory on the GPU, the bytes that cross the bus, and the speed of the bus.
 
-``--rows`` reads random rows alone, by how much memory they are spread over (benchmarks/host_rows.py): why a table in
-host memory is slow when it is large. It needs 34 GB of host memory, and less than a minute.
+``--rows`` only reads random rows, spread over more or less memory (benchmarks/host_rows.py). This shows why a large
+table in host memory is slow. It needs 34 GB of host memory, and less than a minute.
 
 ``--read`` generates the graph of benchmarks/scale_reading.py (10 million entities, 100 million facts of a known
 hierarchy) into FOLDER and codes it; what is there already is kept, and what was stopped goes on. ``--whole`` takes it
-from there, and reads it first where it is not (benchmarks/scale_whole.py): opened, trained for one epoch, evaluated
+from there, and reads it first if it is not (benchmarks/scale_whole.py): opened, trained for one epoch, evaluated
 under protocol sampled, and whether the hierarchy was learned; seconds of each part. Both say how far they are, and
 ``--out`` has what there is after each part. ``--facts 1000000 --entities 100000 --device cpu`` is a smaller one.
 """
@@ -208,7 +208,7 @@ def allocated(device: torch.device) -> int:
 
 
 def peak(device: torch.device, before: int) -> int | None:
-    """The most bytes since then, beyond those there were; None where there is no GPU."""
+    """The most bytes since then, beyond those there were; None if there is no GPU."""
     return torch.cuda.max_memory_allocated() - before if device.type == "cuda" else None
 
 

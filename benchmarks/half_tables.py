@@ -1,10 +1,10 @@
-"""What half-precision tables would do to quality: MRR of trainings whose entities are rounded after every step.
+"""The effect of half-precision tables on quality: MRR of trainings whose entities are rounded after every step.
 
     python benchmarks/half_tables.py --out results/half_tables.json
 
-The entities' table is kept in float32 and rounded to what another format can hold after every step, so that a step
-reads and writes what a table of that format would have, and computes in float32. ``at random`` rounds up or down with
-the chances that make the mean right. MRR on valid and test, protocol standard, after the last epoch, by seed.
+The entity table is kept in float32 and rounded to the values of another format after every step. So a step reads and
+writes the same values as with a table of that format, and computes in float32. ``at random`` is stochastic rounding: up
+or down at random, right on average. MRR on valid and test, protocol standard, after the last epoch, by seed.
 """
 
 from __future__ import annotations

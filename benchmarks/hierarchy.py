@@ -5,9 +5,9 @@
         --out results/hierarchy_poincare.json
 
 The nouns are those of the database that ``tools/wordnet.py`` reads (82,115 with 743,241 pairs of the closure, as in the
-papers). Each dimension is trained with the settings below and reconstructed, before training and after it. Murp and
-gensim take turns on the same pairs with 10 negatives: with 50, gensim had not done 20,000 pairs after ten minutes. It
-runs on one core, and is left out where it is not installed. ``--only speed`` or ``--only quality`` does one part.
+papers). Each dimension is trained with the settings below and reconstructed, before training and after it. murp and
+gensim run in turns on the same pairs with 10 negatives: with 50, gensim had not done 20,000 pairs after ten minutes. It
+runs on one core, and is left out if it is not installed. ``--only speed`` or ``--only quality`` does one part.
 """
 
 from __future__ import annotations

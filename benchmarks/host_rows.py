@@ -1,9 +1,9 @@
-"""Random rows by the size of the table that they lie in: what a step with its table in host memory has to wait for.
+"""Reading random rows for different table sizes: what a step with its table in host memory waits for.
 
-A kernel that does nothing but read rows of 160 bytes, as many as a step reads, at random places among the first rows of
-a table: of all of them, or of fewer. The bytes that are read are always the same. What differs is how many addresses
-the GPU and the bus have to translate. The table lies on the GPU, in host memory with pages of 2 MB, or in host memory
-with pages of 4 KB. Part of benchmarks/gpu_scale.py (``--rows``).
+A kernel only reads rows of 160 bytes, as many as a step reads, at random places in the first part of a table. It always
+reads the same number of bytes. Only the size of that part changes, and with it the number of different addresses that
+the GPU and the bus must translate. The table lies on the GPU, in host memory with pages of 2 MB, or in host memory with
+pages of 4 KB. Part of benchmarks/gpu_scale.py (``--rows``).
 """
 
 from __future__ import annotations

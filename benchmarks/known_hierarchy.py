@@ -1,12 +1,12 @@
-"""Whether a model has learned the tree of benchmarks/scale_reading.py, which nobody told it: only facts were seen.
+"""Whether a model has learned the tree of benchmarks/scale_reading.py from facts alone.
 
-Entity i > 0 has the parent ⌊(i - 1) / 8⌋. Three things are looked at, none of which a model knows by chance:
+Entity i > 0 has the parent ⌊(i - 1) / 8⌋. Three things are measured, none of which a model gets by chance:
 
 - Relatives. For entities drawn at random, another of the same level whose nearest common ancestor is 1, 2, 3 … levels
-  up. The closer the kin, the nearer its point should be.
-- Order. Whether a parent is nearer to the origin than its child, as in a drawing of a tree. It is told, and no part of
-  the verdict: entities with many facts may as well move outwards.
-- Parents. Of the facts ``part_of`` in test, the rank of the parent among the candidates.
+  up. The closer the relative, the nearer its point should be.
+- Order. Whether a parent is nearer to the origin than its child, as in a drawing of a tree. It is reported but
+  not part of the verdict: entities with many facts may also move outwards.
+- Parents. For the facts ``part_of`` in test, the rank of the parent among the candidates.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def relative(some: Numbers, level: int, draw: np.random.Generator) -> Numbers:
 
 
 def _up(some: Numbers, levels: int) -> Numbers:
-    """The ancestor so many levels up; negative where there is none."""
+    """The ancestor so many levels up; negative if there is none."""
     for _ in range(levels):
         some = np.where(some > 0, (some - 1) // BRANCHES, -1)
     return some

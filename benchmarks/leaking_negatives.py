@@ -1,6 +1,6 @@
-"""Negatives that know facts of valid and test, as other systems' have: only to measure what that is worth.
+"""Negatives that use facts of valid and test, as in some other systems: only to measure the effect.
 
-No name of murp's registry leads here, and without facts that a harness hands over these negatives refuse to be used.
+They are not in murp's registry, and raise an error unless a script gives them these facts.
 """
 
 from __future__ import annotations

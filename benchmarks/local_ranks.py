@@ -1,6 +1,6 @@
 """Ranks on this machine, started by torchrun's own launcher; forked, so that none has to import PyTorch.
 
-The launcher finds a free port, watches the ranks and, where one fails, ends all and starts them again.
+The launcher finds a free port, watches the ranks and, if one fails, ends all and starts them again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def share() -> None:
 
 
 def launch(work: Callable[..., Any], size: int, *given: Any, restarts: int = 0) -> list[Any]:
-    """What ``work`` gives on each of ``size`` ranks; ChildFailedError where one failed more than ``restarts`` times."""
+    """What ``work`` gives on each of ``size`` ranks; ChildFailedError if one failed more than ``restarts`` times."""
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,

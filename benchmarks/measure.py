@@ -1,9 +1,9 @@
-"""How the benchmarks measure, and how they write down what they found.
+"""How the benchmarks measure, and how they store results.
 
-Work is warmed up, repeated, and told by the median, the least and the most. Things to be compared take turns, so
-that a busy neighbour slows all of them: ratios count, not seconds. A result is one JSON object: ``what`` was
-measured, its ``settings``, the ``figures``, and everything of :func:`murp.runs.stamp.stamp`: the code that made it and
-the ``machine``.
+Work is warmed up, repeated, and reported as median, minimum and maximum. Cases that are compared run in turns, so that
+other busy processes slow all of them: use ratios, not seconds. A result is one JSON object: ``what`` was measured, its
+``settings``, the ``figures``, and everything of :func:`murp.runs.stamp.stamp`: the code that made it and the
+``machine``.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python benchmarks/plots.py --out results/cpu_plots.json
 
-Every measurement is a fresh process. Weights are random, spread over the ball as trained ones are: what they are does
-not change what a picture costs.
+Every measurement is a new process. Weights are random, spread over the ball like trained ones: they do not change the
+cost of a picture.
 """
 
 from __future__ import annotations

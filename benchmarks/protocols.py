@@ -1,13 +1,14 @@
-"""What protocols are worth: the same weights ranked in other ways, and the same training with negatives that know more.
+"""The effect of protocols: the same weights ranked in other ways, and the same training with negatives that use more
+facts.
 
     MURP_DATA=… python benchmarks/protocols.py --device cuda --data WN18RR --out results/protocols_wn18rr.json
     python benchmarks/protocols.py --runs runs/a runs/b --out results/protocols_runs.json
 
 Each training is done three times: with negatives that are any entities, with negatives that are checked against the
-facts of train, and with negatives that are checked against train, valid and test. The checkpoint is that of the best
-MRR on valid (protocol standard). Every run's test facts are then ranked under ``standard`` and with one thing changed
-at a time: the subject taken out of its ranking, facts with entities that train does not have dropped, ties in the
-model's favour and against it; and with all that is in its favour together.
+facts of train, and with negatives that are checked against train, valid and test. The checkpoint is the one with the
+best MRR on valid (protocol standard). Every run's test facts are then ranked under ``standard`` and with one change at
+a time: the subject removed from its ranking, facts with entities that train does not have dropped, ties in the model's
+favour and against it; and with all favourable changes together.
 """
 
 from __future__ import annotations

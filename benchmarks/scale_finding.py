@@ -1,12 +1,12 @@
-"""The best ten of ten million entities, exactly and by an index: milliseconds a question, and recall.
+"""The ten best of ten million entities, exact and with an index: milliseconds per question, and recall.
 
     python benchmarks/scale_finding.py --out results/scale_finding.json
 
-Generates the weights of a MuRP run (d=40, seeded) on the tree of benchmarks/scale_reading.py: entity i lies near its
-parent ⌊(i - 1) / 8⌋ in the tangent space at the origin, at a distance that shrinks from level to level, so that cells
-are as clear or as blurred as ``--spread`` says; relations stretch and translate by random amounts; biases are normal.
-Written as a run folder, it is opened in fresh processes: how long until the first answer with mapped weights, what a
-question takes in batches of exact answers, one by one by the index, and what share of the exact best ten the index
+Generates the weights of a MuRP run (d=40, seeded) on the tree of benchmarks/scale_reading.py: entity i is near its
+parent ⌊(i - 1) / 8⌋ in the tangent space at the origin, at a distance that shrinks from level to level, and
+``--spread`` sets how clear the cells are; relations stretch and translate by random amounts; biases are normal. The run
+folder is opened in new processes, which measure the time to the first answer with mapped weights, the time of a
+question in batches of exact answers and one by one with the index, and the share of the exact ten best that the index
 finds. The nearest entities are measured in the same way. ``--entities 1000000`` is a tenth of it.
 """
 

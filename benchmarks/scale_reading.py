@@ -1,13 +1,12 @@
-"""Reading a graph past memory: seconds and peak memory of numbering, dividing and writing a hundred million facts.
+"""Reading a graph larger than memory: time and peak memory of numbering, splitting and writing a hundred million facts.
 
     python benchmarks/scale_reading.py --out results/scale_reading.json
 
-Generates a graph with a known hierarchy (seeded): entity i > 0 has the parent ⌊(i - 1) / 8⌋, a fact of ``part_of``;
-the other facts are of 99 relations between an entity and one of its relatives, which is found by going up some levels
-and down again at random. It is written as Parquet in ``--files`` files, or as one .tsv with ``--text``, and coded in a
-fresh process by `murp data convert --format graph`, then opened in another. Peak memory is
-what the process had at most, and apart from that what was its own and not mapped from files (Linux tells both).
-``--facts 10000000 --entities 1000000`` is a tenth of it.
+Generates a graph with a known hierarchy (seeded): entity i > 0 has the parent ⌊(i - 1) / 8⌋, a fact of ``part_of``; the
+other facts are of 99 relations between an entity and one of its relatives, which is found by going up some levels and
+down again at random. It is written as Parquet in ``--files`` files, or as one .tsv with ``--text``, and coded in a
+fresh process by `murp data convert --format graph`, then opened in another. Peak memory is measured with and without
+memory that is mapped from files (Linux reports both). ``--facts 10000000 --entities 1000000`` is a tenth of it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A whole run at scale: a generated graph with a known hierarchy is read, trained for an epoch and evaluated.
 
-Part of benchmarks/gpu_scale.py (``--read`` and ``--whole``). It takes minutes, so it says what it is doing, and what it
-has found is in the result at once: one that was cut off has ``finished`` false and the parts before.
+Part of benchmarks/gpu_scale.py (``--read`` and ``--whole``). It takes minutes, so it prints what it is doing and stores
+each part at once: a run that was cut off has ``finished`` false and the parts before.
 """
 
 from __future__ import annotations

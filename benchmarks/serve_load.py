@@ -1,11 +1,11 @@
-"""``murp serve`` under load, with a run that is replaced meanwhile.
+"""``murp serve`` under load, while its run is replaced.
 
     python benchmarks/serve_load.py --out results/serve_load.json
 
-`murp serve` runs as a process of its own, and is asked random questions, no two the same, over 16 connections: one
-question a request at 1,000 requests a second for a minute; then the same for half as long while the run folder is
-replaced again and again, and no request may fail; then batches of a hundred questions as fast as they are answered.
-Weights are random: what they are does not change what an answer costs.
+`murp serve` runs in its own process and gets random questions, no two the same, over 16 connections: one question per
+request at 1,000 requests per second for a minute; then the same for half as long while the run folder is replaced again
+and again, and no request may fail; then batches of a hundred questions as fast as they are answered. Weights are
+random: they do not change the cost of an answer.
 """
 
 from __future__ import annotations

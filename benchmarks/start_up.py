@@ -2,9 +2,9 @@
 
     MURP_DATA=… python benchmarks/start_up.py --out results/cpu_start_up.json
 
-Every measurement is a fresh process. A start of ``murp train`` ends with its first step, imports, reading the
-data and making the run folder included. The first start, which parses and compiles, is not counted: the caches
-it leaves are what the second start is about.
+Every measurement is a new process. A start of ``murp train`` ends with its first step, and includes imports, reading
+the data and making the run folder. The first start, which parses and compiles, is not counted: the second start uses
+its caches.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The textbook step and evaluation: what a direct reading of the paper gives, and our yardstick.
+"""The textbook step and evaluation: a direct implementation of the paper, to compare with.
 
-Dense float64: every candidate is a row of its own of batch × (1 + k) × d, distances go through
-Möbius addition and artanh, autograd leaves a gradient for the whole tables, Riemannian SGD moves all
-of their rows, and evaluation scores and sorts one query at a time.
+Dense float64: every candidate has its own row in batch × (1 + k) × d, distances use Möbius addition and artanh,
+autograd computes gradients of whole tables, Riemannian SGD updates all rows, and evaluation scores and sorts one query
+at a time.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""How long training takes until it is as good as a target: the published recipe against others, in one run.
+"""How long training takes to reach a target quality: the published recipe and others, in one run.
 
     MURP_DATA=… python benchmarks/time_to_quality.py --out results/cpu_time_to_quality.json
     MURP_DATA=… python benchmarks/time_to_quality.py --device cuda --seeds 3 --out results/gpu_time_to_quality.json
     MURP_DATA=… python benchmarks/time_to_quality.py --device cuda --seeds 3 --data FB15k-237 --only matrices \
         --out results/gpu_time_to_quality_fb15k-237.json
 
-A recipe is trained to its end, validated now and then, and timed without validation, after a run of one epoch that
-compiles. Two times count: of the whole training, with the MRR on test of its best validation's weights; and until the
-first validation that reaches the target (MRR on valid). The protocol is standard.
+A recipe is trained to its end, with some validations, and timed without validation, after a run of one epoch that
+compiles. Two times are stored: the time of the whole training, with the MRR on test of the weights of the best
+validation; and the time to the first validation that reaches the target (MRR on valid). The protocol is standard.
 """
 
 from __future__ import annotations

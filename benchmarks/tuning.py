@@ -2,10 +2,10 @@
 
     MURP_DATA=… python benchmarks/tuning.py --data NELL-995-h100 --seconds 600 --out results/tuning_nell.json
 
-One run with the default settings says how long a run takes; of the grids below the largest that fits into ``--seconds``
-is trained by ``murp.sweep``, each run to its end, and timed. Then ``murp.tune`` starts from the defaults and has as
-long as the grid took. Both train the same model with as many epochs, on the same machine, one after the other. Neither
-looks at test.
+One run with the default settings measures the time of a run. ``murp.sweep`` trains the largest of the grids below that
+fits into ``--seconds``, each run to its end, and its time is measured. Then ``murp.tune`` starts from the defaults and
+gets the same time. Both train the same model with the same number of epochs, on the same machine, one after the other.
+Neither uses test.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def test_a_graph_that_is_there_is_not_read_otherwise(
 ) -> None:
     """The run folder would say that it was, and could not be repeated."""
     for ask in (murp.train, murp.sweep):
-        with pytest.raises(ConfigError, match=f"{next(iter(settings))} says how data is read"):
+        with pytest.raises(ConfigError, match=f"{next(iter(settings))} sets how data is read"):
             ask(small_tree, out=tmp_path / "run", epochs=1, **settings)
     assert not list(tmp_path.iterdir())
 

@@ -90,7 +90,7 @@ def test_embeddings_in_other_coordinates_and_of_relations(run: murp.Run) -> None
     moved = run.embeddings("translation")
     assert moved.ids == ["parent", "next", "parent_reciprocal", "next_reciprocal"]
     assert moved.vectors.shape == (4, 3)
-    with pytest.raises(ConfigError, match="table 'entities' is none of this model's: choose one of entity, "):
+    with pytest.raises(ConfigError, match="this model has no table 'entities': choose one of entity, "):
         run.embeddings("entities")
     with pytest.raises(ConfigError, match="coordinates must be one of poincare, lorentz, tangent, not 'x'"):
         run.embeddings(coordinates="x")  # type: ignore[arg-type]
@@ -340,7 +340,7 @@ def test_one_hierarchy_is_embedded_and_reconstructed(here: Path) -> None:
     assert run.reconstruct().nodes == 39
     with pytest.raises(ConfigError, match="a layout is not trained, and has two dimensions: leave out --dim"):
         murp.embed("tree.tsv", model="layout", dim=3, out="other")
-    with pytest.raises(ConfigError, match="leave it out, or choose that"):
+    with pytest.raises(ConfigError, match="leave it out, or choose that model"):
         murp.embed("tree.tsv", scale=2.0, out="other")
     assert not Path("other").exists()
 

@@ -14,7 +14,7 @@ GPU = "gpu_"  # how the names of results begin that need one
 NOT_MEASURED = "not measured"
 ABOUT = (
     "A bar is a limit that the project set before it measured. It is met only if every processor in its row meets it. "
-    "Values are medians where there are repeats; the whole runs and the frames were measured once."
+    "Values are medians if a measurement was repeated; the whole runs and the frames were measured once."
 )
 
 
@@ -148,7 +148,12 @@ def _any_model(where: str, steps: tuple[Bar, ...], ratio: float) -> tuple[Bar, .
     return (
         *steps,
         Bar("step with Adam at 10 million entities against 41 thousand", name, _state("adam", "ratio"), ratio),
-        Bar("step with row-wise Adagrad, the same", name, _state("row-adagrad", "ratio"), ratio),
+        Bar(
+            "step with row-wise Adagrad at 10 million entities against 41 thousand",
+            name,
+            _state("row-adagrad", "ratio"),
+            ratio,
+        ),
         Bar("memory with Adam against the parameters", name, _state("adam", "memory"), 3.1),
         Bar("memory with row-wise Adagrad against the parameters", name, _state("row-adagrad", "memory"), 1.1),
     )
@@ -226,7 +231,7 @@ BARS = (
     Bar("MuRP d=200, WN18RR, 500 epochs, training", "gpu_wn18rr-murp-d200", _of("training_seconds"), 18, "s"),
     Bar("MuRP d=40, FB15k-237, 500 epochs, training", "gpu_fb15k-237-murp-d40", _of("training_seconds"), 26, "s"),
     Bar("WN18RR test evaluation, d=40", "gpu_evaluation", _of("seconds", "murp", "median"), 0.03, "s"),
-    Bar("sixteen runs side by side against sixteen times one, in all", "gpu_sweep", _of("wall_ratio"), 0.25),
+    Bar("sixteen runs side by side against sixteen times one run, total time", "gpu_sweep", _of("wall_ratio"), 0.25),
     Bar("step at 10 million entities against 41 thousand", "gpu_many_entities", _of("ratio"), 1.3),
     Bar(
         "peak memory at 10 million entities against the parameters",
@@ -290,7 +295,7 @@ BARS = (
     ),
     Bar("step at 10 million entities against 41 thousand", "cpu_many_entities", _of("ratio"), 2),
     Bar(
-        "peak memory at 10 million entities less a constant against the parameters",
+        "peak memory (without a constant part) at 10 million entities against the parameters",
         "cpu_many_entities",
         lambda figures: _largest(figures, "peak_less_constant_over_parameters"),
         1.3,
@@ -311,7 +316,7 @@ BARS = (
         "s",
     ),
     Bar(
-        "the explorer's disk, a frame while it is dragged or zoomed, 95 of 100 in the slowest case",
+        "the explorer's disk, a frame while dragging or zooming, 95th percentile in the slowest case",
         "explorer_frames",
         lambda figures: (
             max(
@@ -336,14 +341,14 @@ BARS = (
     ),
     Bar("a hundred million facts read, numbered, split", "scale_reading", _of("coding", "seconds"), 300, "s"),
     Bar(
-        "the best ten of ten million entities, exactly, a question of a batch",
+        "ten best of ten million entities, exact, for each question of a batch",
         "scale_finding",
         lambda figures: float(figures["exact"]["ms"]) / 1e3,
         0.15,
         "s",
     ),
     Bar(
-        "the best ten of ten million entities, by the index, a question",
+        "ten best of ten million entities, with the index, for each question",
         "scale_finding",
         lambda figures: float(figures["approximate"]["ms"]) / 1e3,
         0.005,
@@ -356,16 +361,21 @@ BARS = (
         -0.95,
         "share",
     ),
-    Bar("a training that is watched in the browser", "explorer_watched", _of("watched_over_plain"), 1.03),
     Bar(
-        "wait for an answer over HTTP at 1,000 questions a second, 99 of 100",
+        "a training while it is watched in the browser, against one that is not",
+        "explorer_watched",
+        _of("watched_over_plain"),
+        1.03,
+    ),
+    Bar(
+        "wait for an answer over HTTP at 1,000 questions a second, 99th percentile",
         "serve_load",
         lambda figures: float(figures["paced"]["wait_ms"]["p99"]) / 1e3,
         0.05,
         "s",
     ),
     Bar(
-        "work of one of 4 ranks, in quarters of the work of one",
+        "work of each of 4 ranks, in quarters of the work of one process",
         "distributed_cpu",
         _of("compared", "work of a rank at 4, in quarters of one"),
         1.15,
@@ -377,13 +387,13 @@ BARS = (
         1.0,
     ),
     Bar(
-        "work of one of 4 ranks where a batch shares its negatives, the same",
+        "work of each of 4 ranks, in quarters of the work of one process, negatives shared by the batch",
         "distributed_shared_cpu",
         _of("compared", "work of a rank at 4, in quarters of one"),
         1.15,
     ),
     Bar(
-        "2 ranks on 2 cores where a batch shares its negatives, the same",
+        "2 ranks on 2 cores against one process on 2 threads, negatives shared by the batch",
         "distributed_shared_cpu",
         _of("compared", "two ranks, in times of one process on two threads"),
         1.0,
@@ -395,16 +405,17 @@ WHY = (
     (
         "whole trainings to a good model",
         ("gpu_time_to_quality", "gpu_time_to_quality_fb15k-237", "cpu_time_to_quality"),
-        "A training that takes seconds lets you try ten ideas where you tried one. The MRR beside it makes sure that "
-        "speed is not bought with quality: .464 is what the paper's recipe reaches on WN18RR under this protocol, and "
-        ".340 is more than it reaches on FB15k-237.",
+        "If a training takes seconds, you can try ten ideas instead of one. The limit for MRR makes sure that speed "
+        "does not cost quality: the paper's recipe reaches .464 on WN18RR under this protocol, and less than .340 on "
+        "FB15k-237.",
     ),
     (
         "steps of other models",
         ("gpu_any_model", "cpu_any_model"),
-        "A step that is not much faster than plain PyTorch would not pay for its code. Adam keeps two numbers for each "
-        "parameter, so three times the parameters is the least memory it can take; row-wise Adagrad keeps one number a "
-        "row. A step reads only the rows of its batch, so the number of entities should hardly matter.",
+        "Our code is only worth having if a step is much faster than in plain PyTorch. Adam keeps two numbers for "
+        "each parameter, so it needs at least three times the memory of the parameters. Row-wise Adagrad keeps one "
+        "number for each row. A step reads only the rows of its batch, so the number of entities should hardly "
+        "matter.",
     ),
     (
         "500 epochs as the paper trains",
@@ -414,50 +425,54 @@ WHY = (
     (
         "evaluation",
         ("gpu_evaluation", "cpu_evaluation", "cpu_earlier"),
-        "Training validates itself often. An evaluation should cost less than the epoch before it. The comparison with "
-        "an earlier commit makes sure that exact ties did not make it slow.",
+        "Training often stops to validate. An evaluation should take less time than the epoch before it. The "
+        "comparison with an earlier commit makes sure that exact ties did not make evaluation slow.",
     ),
-    ("many runs at once", ("gpu_sweep",), "One small run leaves most of a GPU idle. Sixteen must cost at most four."),
+    (
+        "many runs at once",
+        ("gpu_sweep",),
+        "One small run leaves most of a GPU idle. Sixteen runs together may take at most as long as four in sequence.",
+    ),
     (
         "many entities",
         ("gpu_many_entities", "cpu_many_entities", "gpu_scale", "gpu_scale_whole", "scale_reading", "scale_finding"),
         "A step reads only the rows of its batch. Ten million entities may cost cache misses, but not more work. On a "
-        "GPU the memory may hold the parameters and as much again; on a CPU hardly more than the parameters. Rows in "
-        "host memory cross the bus once there and once back, which takes 40 µs at its full speed. A whole run at scale "
-        "should take minutes, so that settings can be tried on it.",
+        "GPU, training may need twice the memory of the parameters; on a CPU hardly more than the parameters. Rows in "
+        "host memory cross the bus once in each direction, which takes 40 µs at full speed. A whole run at scale "
+        "should take minutes, so that one can try settings on it.",
     ),
     (
         "a step on the CPU",
         ("cpu_step",),
-        "The textbook step updates every entity in float64. An update of the batch's rows alone, in float32, should be "
+        "The textbook step updates every entity in float64. An update of only the batch's rows, in float32, should be "
         "tens of times faster.",
     ),
     (
         "busy machines",
         ("cpu_neighbours",),
         "Threads that wait for each other can make a program slower than one thread, on a busy machine or under a "
-        "quota. A fifth is as much as we allow.",
+        "quota. We allow one fifth more time.",
     ),
     (
         "one hierarchy",
         ("cpu_hierarchy",),
-        "gensim is what people use for these embeddings. It runs on one core; ours has two.",
+        "gensim is the usual library for these embeddings. It uses one core; murp uses two.",
     ),
     (
         "new entities",
         ("gpu_extending",),
-        "Who adds an entity does not want to train again. A tenth of the MRR is as much as one gives for that.",
+        "Users who add an entity do not want to train again. They may accept a loss of one tenth of the MRR.",
     ),
     (
         "many processes",
         ("distributed_cpu", "distributed_shared_cpu"),
-        "Ranks are worth starting if they share the work out and add little to it.",
+        "Ranks are useful if they divide the work and add little to it.",
     ),
     (
         "what a user waits for",
         ("cpu_start_up", "cpu_plots", "explorer_frames", "explorer_watched", "serve_load", "cpu_reading"),
         "Below 0.4 seconds an answer feels immediate, and beyond a few seconds people do something else. A picture "
-        "moves smoothly at 60 frames a second, one every 16 ms. Half a minute is a wait that people accept for a large "
-        "file. To watch a training must not be a reason to wait longer for it.",
+        "moves smoothly at 60 frames a second, one every 16 ms. People accept half a minute for a large file. "
+        "Watching a training should not make it slower.",
     ),
 )

@@ -23,9 +23,10 @@ def hierarchies() -> list[str]:
     parts = []
     if rows:
         note = (
-            f"{what} For each noun all others are ranked by distance, its ancestors against the rest; mean rank and "
-            "MAP (mean average precision) as in Nickel and Kiela 2017, table 1, whose values are beside ours. "
-            "Training begins with points in the sectors of the tree; their values stand there as well."
+            f"{what} For each noun, all others are ranked by distance, and its ancestors should come first. Mean rank "
+            "and MAP (mean average precision) are as in table 1 of Nickel and Kiela 2017; the table shows their values "
+            "beside ours. Training starts with points in the sectors of the tree; the table also shows the values of "
+            "these points."
         )
         head = ["", "MAP", "mean rank", "published MAP", "published mean rank", "MAP before training"]
         parts += [note, table([*head, "mean rank before training", "training"], rows), *sorted(set(machines))]
@@ -46,10 +47,10 @@ def extensions() -> list[str]:
         return []
     rows = [_extension(one) for one in stored["figures"]]
     note = (
-        "Of the entities 5 % were held out. A run that was trained without them and extended by their facts of train "
-        "is compared with a run that was trained on everything, on the facts of test about these entities (MRR, "
-        "protocol `standard`). Seconds of the extension are those of placing the new entities. On the processor a "
-        "whole training is an epoch's time times the epochs."
+        "5 % of the entities were held out. One run was trained without them and then extended with their training "
+        "facts. The other run was trained on all facts. The table compares their MRR (protocol `standard`) on the test "
+        "facts about these entities. The time of an extension is the time to place the new entities. On a CPU, the "
+        "time of a whole training is the time of one epoch times the number of epochs."
     )
     head = ["", "extended, MRR", "whole training, MRR", "share", "on other facts: extended, whole", "extension"]
     head += ["whole training", "share of the time", "share of the time on a processor"]
@@ -84,8 +85,8 @@ def searches() -> list[str]:
     if not rows:
         return []
     note = (
-        "MRR on valid, protocol `standard`, of one run with the defaults, of the best run of a grid (`murp sweep`) and "
-        "of the best trial of `murp tune`, which had as long as the grid took."
+        "MRR on valid, protocol `standard`, of one run with the default settings, of the best run of a grid (`murp "
+        "sweep`), and of the best trial of `murp tune` in the same time as the grid."
     )
     return ["## Tuning against a grid", note, table(["", "defaults", "grid", "murp tune"], rows), *machines]
 
@@ -101,9 +102,9 @@ def half_precision() -> list[str]:
     ]
     settings = stored["settings"]
     note = (
-        f"{settings['data']}, d={settings['dim']}, {settings['epochs']} epochs: the entities' table is rounded to the "
-        "format after every step, and steps compute in float32. `at random` rounds up or down with the chances that "
-        "make the mean right."
+        f"{settings['data']}, d={settings['dim']}, {settings['epochs']} epochs: the entity table is rounded to the "
+        "format after every step, and steps compute in float32. `at random` is stochastic rounding: up or down at "
+        "random, right on average."
     )
     head = ["", "MRR on valid (standard), each seed", "on test"]
     return ["## Tables of half precision", note, table(head, rows), machine(stored)]

@@ -17,17 +17,17 @@ def rows_by_table_size() -> list[str]:
     spans = dict.fromkeys(span for place in places.values() for span in place["seconds_by_rows"])
     rows = [[size(int(span) * each), *(_taken(place, span) for place in places.values())] for span in spans]
     note = (
-        "**Why the large table in host memory misses its bar.** A kernel that only reads: as many rows as a step, "
-        f"{figures['rows']:,} of {each} bytes ({size(figures['rows'] * each)}), at random places of the first part of "
-        "a table. It always reads the same number of bytes. Only the size of that part changes, and with it how many "
-        "addresses have to be translated on their way over the bus."
+        "**Why the large table in host memory misses its bar.** A test kernel only reads rows: as many as a step "
+        f"reads, {figures['rows']:,} of {each} bytes ({size(figures['rows'] * each)}), at random places in the first "
+        "part of a table. It always reads the same number of bytes. Only the size of that part changes, and with it "
+        "the number of different addresses that must be translated for the bus."
     )
     pages = [
         f"{place['bytes_in_large_pages'] / place['table_bytes']:.0%} of the table {name} were in pages of 2 MB"
         for name, place in places.items()
         if place["bytes_in_large_pages"] is not None and name.startswith("in host")
     ]
-    told = [f"The system says: {'; '.join(pages)}."] if pages else []
+    told = [f"According to the system: {'; '.join(pages)}."] if pages else []
     return [note, table(["rows are spread over", *places], rows), *told, machine(stored)]
 
 
@@ -55,7 +55,7 @@ def whole_run_at_scale() -> list[str]:
         f"{settings['optimizer']}, batch {settings['batch_size']}, {settings['negatives']} negatives, one epoch. The "
         "paper's recipe, plain SGD, ranked like chance after one epoch, in trials on smaller graphs."
     )
-    cut = [] if figures["finished"] else ["**This run was cut off:** what is missing here was not reached."]
+    cut = [] if figures["finished"] else ["**This run was cut off:** the missing parts were not reached."]
     return ["## A whole run at scale", note, *cut, table(["part", "time"], rows), *_learned(figures), machine(stored)]
 
 

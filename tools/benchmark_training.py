@@ -129,8 +129,8 @@ def gpu_steps() -> list[str]:
 
 def _about_quality() -> str:
     return (
-        f"{QUALITY}: on the test set of WN18RR, protocol `standard`; the link leads to the stored run. Where no run is "
-        "stored, the tests alone show that the engine computes the same step as `torch`."
+        f"{QUALITY}: on the test set of WN18RR, protocol `standard`; the link leads to the stored run. If no run is "
+        "stored, only the tests show that the engine computes the same step as `torch`."
     )
 
 
@@ -160,7 +160,7 @@ def sweeps() -> list[str]:
     found = [value for value in figures["valid_mrr_standard"].values() if value is not None]
     text = (
         f"Medians of {len(walls)} repeats. Side by side, the runs take {times(figures['wall_ratio'])} of the time of "
-        f"{figures['runs']} runs one after another; by the step alone it is {times(figures['step_ratio'])}. "
+        f"{figures['runs']} runs in sequence; counting only the steps, it is {times(figures['step_ratio'])}. "
         f"{_profile()}Their MRR on valid, protocol `standard`, is {decimals(min(found))} to {decimals(max(found))}."
     )
     return ["## Many runs on one GPU", table(["", "in all", "a step"], rows), text, machine(stored)]

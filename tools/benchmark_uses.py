@@ -28,8 +28,8 @@ def evaluations() -> list[str]:
     if not rows:
         return []
     note = (
-        "Scaled: a few queries of the test set were measured, in turn with the others, and the time was multiplied up "
-        "to all queries in both directions."
+        "Scaled: a few queries of the test set were measured, in turns with the other cases, and the time was "
+        "extrapolated to all queries in both directions."
     )
     return ["## Filtered evaluation of the WN18RR test set", table(["d=40", "both directions"], rows), note, *machines]
 
@@ -51,10 +51,10 @@ def any_model() -> list[str]:
             if bound := found.get("bounds"):
                 whole, one = (time(bound[name]["median"]) for name in ("scores and gradients", "scores"))
                 bounds.append(
-                    f"What bounds *{step}* on the CPU: of a step, {whole} are the scores of all entities and their "
-                    f"gradients. The scores alone, one product and its softmax, take {one}. No method needs fewer than "
-                    "three products (the scores, and a gradient for each side). Ours makes four: on two cores, keeping "
-                    "the scores took longer than making them again."
+                    f"What limits *{step}* on the CPU: the scores of all entities and their gradients take {whole} of "
+                    f"a step. The scores alone, one product and its softmax, take {one}. Every method needs at least "
+                    "three products (the scores, and a gradient for each side). Ours computes four: on two cores, "
+                    "storing the scores took longer than computing them again."
                 )
         for optimizer, found in stored["figures"].get("state", {}).items():
             for count, one in found["by"].items():
@@ -66,8 +66,8 @@ def any_model() -> list[str]:
     note = (
         "The first table compares a step of the engine torch (on the GPU compiled and replayed from graphs) with a "
         "step of plain PyTorch: the same mathematics, dense gradients, PyTorch's own optimizer. The second table is "
-        "MuRE, batch 128, 50 negatives. murp is imported before PyTorch, as the command line does it: PyTorch reads at "
-        "its import whether to use large pages and how its threads wait, and murp sets both."
+        "MuRE, batch 128, 50 negatives. murp is imported before PyTorch, as on the command line: when PyTorch is "
+        "imported, it reads whether to use large pages and how its threads wait, and murp sets both."
     )
     head = ["d=40, float32", "ours", "plain PyTorch", "ours is faster"]
     return [
@@ -103,8 +103,8 @@ def time_to_quality() -> list[str]:
     if not rows:
         return []
     note = (
-        "Seconds of training alone, without validation and without compiling; the mean over seeds. The checkpoint with "
-        "the best MRR on valid is evaluated. `published` is MuRP with the paper's settings."
+        "Training time in seconds without validation and compiling; mean over seeds. The checkpoint with the best MRR "
+        "on valid is evaluated. `published` is MuRP with the paper's settings."
     )
     head = [
         "recipe",
@@ -136,7 +136,7 @@ def earlier() -> list[str]:
     commits = " and ".join(dict.fromkeys(each["earlier"] for each in settings))
     note = (
         f"The test set of {settings[0]['data']}, d={settings[0]['dim']}, both directions, float32: this code and that "
-        f"of commit {commits}, which used the matrix products of PyTorch, took turns, each in its own process. "
+        f"of commit {commits} ran in turns, each in its own process. The earlier code used PyTorch's matrix products. "
         "Processor time is the sum over all threads."
     )
     head = ["", "earlier", "now", "now against earlier, by the median"]
@@ -159,9 +159,9 @@ def neighbours() -> list[str]:
         for case, values in stored["figures"]["seconds"].items()
     ]
     note = (
-        "MuRP d=40 on WN18RR: some training steps by the engine numba, fewer by torch, and the evaluation of the test "
-        "set. `beside 2` means beside two processes that never rest; `under half a core` means under a quota. Default "
-        "threads and one thread took turns, each in its own process."
+        "MuRP d=40 on WN18RR: some training steps with the engine numba, fewer with torch, and the evaluation of the "
+        "test set. `beside 2` means that two other processes run busy loops; `under half a core` means with a CPU "
+        "quota. Default threads and one thread ran in turns, each in its own process."
     )
     left_out = [f"Left out: {what}: {why}." for what, why in stored["figures"]["left_out"].items()]
     head = ["", "default threads", "one thread", "default against one"]
@@ -185,7 +185,7 @@ def many_entities() -> list[str]:
     note = (
         "MuRP d=40, random triples, float32. The last column is the peak memory of training, divided by the bytes of "
         "the parameters. On the CPU, the memory of a process with hardly any entities is subtracted first. With few "
-        "entities the value says little."
+        "entities the value means little."
     )
     head = ["", "entities", "a step", "parameters", "peak"]
     return ["## Many entities", note, table(head, rows), *machines]
@@ -224,8 +224,8 @@ def start_up() -> list[str]:
         return []
     rows = [[f"`{name}`" if " -" in name else name, spread(v)] for name, v in stored["figures"]["seconds"].items()]
     note = (
-        "Measured from the start of the process. The first step is that of a second start on WN18RR, with imports and "
-        "without compiling."
+        "Measured from the start of the process. `first step` is the first step of a second start on WN18RR, with "
+        "imports and without compiling."
     )
     return ["## Start", note, table(["", "seconds"], rows), machine(stored)]
 
@@ -281,11 +281,11 @@ def frames() -> list[str]:
         f"The page of a trained run, {settings['data']}, {settings['points']:,} points, {settings['edges']:,} edges of "
         f"{settings['relation']}, in a window of {window} CSS pixels, at one and two device pixels each; "
         f"{settings['browser']}, so the CPU paints as well. Times are from one frame to the next, with the browser's "
-        "clock off; `recentre` includes asking the server. While the picture moves, a slow machine leaves out edges "
-        "far from the middle and the second device pixel. At rest everything is drawn."
+        "clock off; `recentre` includes a request to the server. While the picture moves, a slow machine does not draw "
+        "edges far from the centre, and draws at one device pixel. At rest everything is drawn."
     )
     if first := stored["figures"].get("first_view_s"):
-        note += f" The first view is there after {min(first.values()):.1f} to {max(first.values()):.1f} s."
+        note += f" The first view appears after {min(first.values()):.1f} to {max(first.values()):.1f} s."
     head = ["", "", "frames", "a frame, median", "95 of 100", "of the median, the page's script"]
     head += ["processor time of the page's thread", "of the rest of the browser"]
     parts = ["## The explorer's disk in motion", note, table(head, rows), machine(stored)]
@@ -297,7 +297,7 @@ def frames() -> list[str]:
         ]
         first = many["figures"]["first_view_s"].values()
         parts += [
-            f"The same with {many['settings']['points']:,} points; the first view is there after {min(first):.1f} to "
+            f"The same with {many['settings']['points']:,} points; the first view appears after {min(first):.1f} to "
             f"{max(first):.1f} s.",
             table(head, rows),
             machine(many),
@@ -315,8 +315,9 @@ def watching() -> list[str]:
     begun, ended = figures["memory_mb"]
     note = (
         f"MuRP d={settings['dim']} on {settings['data']}, {settings['epochs']} epochs, with and without `--explore`, "
-        f"in turns, trained to the same bits. Watched takes {times(figures['watched_over_plain'])} times the processor "
-        f"time. The process has {begun:,.0f} MiB at a quarter of the way and {ended:,.0f} MiB at the end."
+        "in turns; both give the same weights, bit for bit. A watched training takes "
+        f"{times(figures['watched_over_plain'])} times the processor time. The process uses {begun:,.0f} MiB after a "
+        f"quarter of the training and {ended:,.0f} MiB at the end."
     )
     return ["## A training that is watched", note, table(["", "processor seconds"], rows), machine(stored)]
 
@@ -343,8 +344,9 @@ def serving() -> list[str]:
     ]
     memory = stored["figures"]["paced"]["memory_mib"]
     note = (
-        "Random questions, no two the same, over several connections; the server and who asks share the machine. "
-        f"In the first minute the server's memory goes from {memory['before']:,.0f} to {memory['after']:,.0f} MiB."
+        "Random questions, no two the same, over several connections. The client runs on the same machine as the "
+        f"server. In the first minute the server's memory goes from {memory['before']:,.0f} to {memory['after']:,.0f} "
+        "MiB."
     )
     head = ["", "requests", "errors", "questions a second", "wait, median", "99 of 100", "longest"]
     return ["## Questions over HTTP", note, table(head, rows), machine(stored)]
@@ -389,22 +391,22 @@ def ranks_of(stored: Result | None) -> list[str]:
     )
     note = (
         f"{settings['model']} d={settings['dim']} on {settings['data']}, batch {settings['batch_size']:,}, "
-        f"{settings['negatives']} negatives{' shared by the batch' if shared else ''}, gloo on one machine. "
-        f"Losses and MRR of 1, 2 and 4 ranks are {'the same bit for bit' if same else 'NOT the same'}. Work is "
-        "processor time of a rank, in user and system; the kernel's copies between the processes are part of it. "
-        f"One of 4 ranks has {work:.2f} quarters of the work of one; 2 ranks with 2 slices take {wall:.2f} of the time "
-        "of one process on two threads."
+        f"{settings['negatives']} negatives{' shared by the batch' if shared else ''}, gloo on one machine. Losses and "
+        f"MRR of 1, 2 and 4 ranks are {'the same bit for bit' if same else 'NOT the same'}. Work is the processor time "
+        "of a rank (user and system), including the kernel's copies between processes. Each of 4 ranks does "
+        f"{work:.2f} quarters of the work of one process; 2 ranks with 2 slices take {wall:.2f} of the time of one "
+        "process on two threads."
     )
     beside = compared.get("work of a rank at 4, in quarters of one beside another")
     if beside is not None:
         note += (
-            " Against a process whose neighbour is busy with the same, and takes its share of caches and memory, it is "
+            " Compared with a process that shares caches and memory with a second, identical process, it is "
             f"{beside:.2f} quarters."
         )
     if not shared:
         note += (
-            " A slice of so large a batch names nearly every entity of this graph, so that each rank fetches nearly "
-            "the whole table in every step."
+            " A slice of such a large batch needs nearly every entity of this graph, so each rank fetches nearly the "
+            "whole table in every step."
         )
     head = ["", "a step", "work of a rank", "bytes a step", "bytes computed"]
     return [note, table(head, rows), machine(stored)]

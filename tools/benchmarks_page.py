@@ -41,16 +41,16 @@ HEADLINE = (
 )
 ORIGINS = (
     "**Where the values come from.** `python tools/benchmarks_page.py` makes this page from the files under "
-    "[results/](../results/). `make bench` measures on a CPU (two cores are enough), `make bench-gpu` on a GPU; what "
-    "takes long or needs other files has a script of its own under [benchmarks/](../benchmarks/). A result names the "
-    "command that made it (`command` in its file). `gpu_profile.json` was copied by hand from Nsight Compute. "
-    "[results/intel/](../results/intel/) has the same CPU benchmarks on an Intel processor; the bars and the "
+    "[results/](../results/). `make bench` measures on a CPU (two cores are enough), `make bench-gpu` on a GPU. "
+    "Benchmarks that take long or need other files have their own scripts under [benchmarks/](../benchmarks/). Each "
+    "result file names the command that made it (`command`). `gpu_profile.json` was copied by hand from Nsight "
+    "Compute. [results/intel/](../results/intel/) has the same CPU benchmarks on an Intel processor; the bars and the "
     "comparison with an earlier commit show both processors."
 )
 READING = (
-    "**How to read the tables.** A time with brackets is the median of several repeats; the brackets hold the least "
-    "and the most. A time without brackets was measured once, unless the text says otherwise. What one table compares "
-    "was measured in turns in one run; only whole runs, and CPU against GPU, were measured apart. "
+    "**How to read the tables.** A time with brackets is the median of several repeats; the brackets show the minimum "
+    "and the maximum. A time without brackets was measured once, unless the text says otherwise. The values that one "
+    "table compares were measured in turns in one run. Only whole runs, and CPU against GPU, were measured separately. "
     "[PREDICTIONS.md](../benchmarks/PREDICTIONS.md) says what we expected of the engines before we measured."
 )
 SECTIONS = (

@@ -23,6 +23,7 @@ import origins
 from benchmark_results import time
 from field_rows import Row, rows, same
 from murp.paper import history
+from murp.paper.contents import contents
 from murp.paper.experiments import published
 from murp.tables import MISSING, table
 
@@ -49,14 +50,16 @@ def page(folder: Path = RESULTS) -> str:
     """The whole page."""
     everything = rows()
     found = {row.name: stored(row, folder) for row in everything}
-    parts = [
+    opening = [
         "# The field, measured",
-        "Every model of this package on the usual datasets, trained here and ranked under one protocol. Made by "
-        "`python tools/field_page.py` from what `benchmarks/field.py` stored in results/field/.",
-        f"Metrics on test, protocol `{PROTOCOL}`, means over the seeds (± their standard deviation where there are "
-        "several); the checkpoint is the one with the best MRR on valid. Training is what one run took, validation "
-        "included, compiling apart. On a processor it is what an epoch takes times the epochs, validation apart.",
+        "Every model of this package on the usual datasets, trained by us and evaluated under one protocol. `python "
+        "tools/field_page.py` makes this page from the results of `benchmarks/field.py` in results/field/.",
+        f"Metrics on test, protocol `{PROTOCOL}`, means over the seeds (± their standard deviation if there are "
+        "several). The checkpoint is the one with the best MRR on valid. `training, GPU` is the time of one run with "
+        "validation, without compiling. `training, processor` is the time of one epoch times the number of epochs, "
+        "without validation.",
     ]
+    parts: list[str] = []
     for data, dim in dict.fromkeys((row.data, row.dim) for row in everything):
         parts += section(data, dim, [row for row in everything if (row.data, row.dim) == (data, dim)], found, folder)
     parts += [*judged(everything, found), *sources()]
@@ -64,7 +67,9 @@ def page(folder: Path = RESULTS) -> str:
     missing = [row.name for row in everything if not found[row.name]]
     if missing:
         parts += ["## Not measured yet", f"{len(missing)} of {len(everything)} rows: {', '.join(missing)}."]
-    return "\n\n".join([*parts, *origins.section(all_found, folder)]) + "\n"
+    parts += origins.section(all_found, folder)
+    titles = [part.removeprefix("## ") for part in parts if part.startswith("## ")]
+    return "\n\n".join([*opening, contents(titles), *parts]) + "\n"
 
 
 def section(data: str, dim: int, those: Sequence[Row], found: Mapping[str, Values], folder: Path) -> list[str]:
@@ -78,7 +83,7 @@ def section(data: str, dim: int, those: Sequence[Row], found: Mapping[str, Value
     return [
         f"## {data}, d = {dim}",
         table(HEADER, lines, right=(*range(1, 9), 10, 11, 12), format="markdown"),
-        f"Each is one command, and `murp evaluate` after it:\n\n```sh\n{commands}\n```",
+        f"The command for each row; evaluate the run with `murp evaluate`:\n\n```sh\n{commands}\n```",
     ]
 
 
@@ -163,10 +168,10 @@ def judged(everything: Sequence[Row], found: Mapping[str, Values]) -> list[str]:
     if not lines:
         return []
     return [
-        "## What `--recipe auto` takes",
-        f"Judged on valid, protocol `{PROTOCOL}`, d = 40; the test sets of these graphs decided nothing. `murp "
-        "recipes` has the rule.",
-        table(["data", "recipe", "MRR on valid", "seeds", "auto takes it"], lines, right=(2, 3), format="markdown"),
+        "## What `--recipe auto` chooses",
+        f"MRR on valid, protocol `{PROTOCOL}`, d = 40. The test sets of these graphs were not used for this choice. "
+        "`murp recipes` prints the rule.",
+        table(["data", "recipe", "MRR on valid", "seeds", "chosen by auto"], lines, right=(2, 3), format="markdown"),
     ]
 
 

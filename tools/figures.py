@@ -1,4 +1,4 @@
-"""Write the figures of README.md from the stored results; with --check, only say whether they are up to date.
+"""Write the numbers of README.md from the stored results; with --check, only say whether they are up to date.
 
     python tools/figures.py
     python tools/figures.py --quickstart runs/quickstart   # first store what `make quickstart` reached
@@ -69,18 +69,17 @@ def cpu() -> str:
     (step, evaluation, reading), made = (each["figures"] for each in stored), code(*stored)
     machine, parsed, ranked = stored[0]["machine"], reading["parsed"], evaluation["seconds"]["murp"]
     triples = sum(reading["graph"][split] for split in ("train", "valid", "test"))
-    fair = [f"{step['times_faster']['numba against geoopt, sparse']:.0f} times less than geoopt's with sparse rows"]
+    fair = [f"{step['times_faster']['numba against geoopt, sparse']:.0f} times faster than geoopt with sparse rows"]
     if "numba against pykeen" in step["times_faster"]:
-        fair.append(f"MuRE's {step['times_faster']['numba against pykeen']:.0f} times less than PyKEEN's")
+        fair.append(f"MuRE is {step['times_faster']['numba against pykeen']:.0f} times faster than PyKEEN's")
     return (
         f"On {machine['cores']} cores ({machine['device']}) an epoch of MuRP d=40 on WN18RR takes "
-        f"{step['epoch_seconds']['murp, numba']:.1f} s, {step['times_faster']['numba against textbook']:.0f} times "
-        f"less than a textbook dense float64 step and {', '.join(fair)}, all measured in the same run. The filtered "
-        "evaluation of its test set "
-        f"takes {ranked['median']:.2f} s, {evaluation['times_faster']:.0f} times less than one query at a time. "
-        f"Reading, numbering and splitting {triples:,} triples takes {parsed['seconds']['median']:.0f} s and "
-        f"{parsed['peak_bytes'] / 2**30:.1f} GiB ({made}). Everything that was measured, on the GPU too: "
-        "[docs/benchmarks.md](docs/benchmarks.md)."
+        f"{step['epoch_seconds']['murp, numba']:.1f} s. It is {step['times_faster']['numba against textbook']:.0f} "
+        f"times faster than with a textbook dense float64 step and {'; '.join(fair)} (all measured in the same run). "
+        f"The filtered evaluation of the test set takes {ranked['median']:.2f} s, {evaluation['times_faster']:.0f} "
+        f"times faster than one query at a time. Reading, numbering and splitting {triples:,} triples takes "
+        f"{parsed['seconds']['median']:.0f} s and {parsed['peak_bytes'] / 2**30:.1f} GiB ({made}). "
+        "[docs/benchmarks.md](docs/benchmarks.md) has all measurements, also on the GPU."
     )
 
 
@@ -89,15 +88,15 @@ def quickstart() -> str:
     stored = result("quickstart")
     test, config = stored["test"], stored["config"]
     return (
-        f"*Asia's parts as asia sees them: `make quickstart`, {config['model']} d={config['dim']}, {config['epochs']} "
-        f"epochs, seed {config['seed']}; test MRR {decimals(test['mrr'])}, H@10 {decimals(test['hits@10'])}, "
-        f"protocol {test['protocol']}; {code(stored)}. A point's distance from the centre is its true hyperbolic "
-        "distance.*"
+        f"*The parts of Asia, with Asia in the centre: `make quickstart`, {config['model']} d={config['dim']}, "
+        f"{config['epochs']} epochs, seed {config['seed']}; test MRR {decimals(test['mrr'])}, H@10 "
+        f"{decimals(test['hits@10'])}, protocol {test['protocol']}; {code(stored)}. A point's distance from the centre "
+        "is its true hyperbolic distance.*"
     )
 
 
 def store_quickstart(path: str) -> None:
-    """Keep settings, environment and test figures of a quickstart run, and its picture."""
+    """Store settings, environment and test metrics of a quickstart run, and its picture."""
 
     import murp
     from murp.plots.disk import draw
@@ -147,8 +146,8 @@ def filled(page: str) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if a figure is out of date")
-    parser.add_argument("--quickstart", metavar="RUN", help="first store the figures and the picture of this run")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if a number is out of date")
+    parser.add_argument("--quickstart", metavar="RUN", help="first store the metrics and the picture of this run")
     options = parser.parse_args()
     if options.quickstart:
         store_quickstart(options.quickstart)

@@ -228,7 +228,7 @@ def _made(stored: dict[str, Any]) -> str:
     here = stored["machine"]
     how = f"murp {here['murp']}, torch {here['torch']}, {here['device']}, {here['cores']} cores, {stored['date'][:10]}"
     how += f", {origins.said(stored, STORED.parent)}"
-    return f"*Every output and picture on this page came from running it: {how}.*"
+    return f"*All outputs and pictures on this page come from running it: {how}.*"
 
 
 def _unfenced(output: str) -> str:

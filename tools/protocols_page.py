@@ -18,6 +18,7 @@ from typing import Any
 import benchmark_results as stored
 import origins
 from benchmark_results import PROTOCOLS, machine, table
+from murp.paper.contents import contents
 from murp.paper.evidence import counted, decimals, signed
 
 UNCHECKED, TRAIN, ALL = "any entity", "checked against train", "checked against train, valid and test"
@@ -32,19 +33,20 @@ HEADS = {"all in favour": "out, dropped and in favour together"}
 LEAST = 0.0005  # of a difference that shows in three digits
 
 INTRODUCTION = (
-    "The same weights have many test metrics, one for each protocol. Here each choice is changed alone, on the same "
-    "weights or in the same training. All values are MRR on test, filtered. `standard` is the protocol of this "
-    "library: all entities are candidates, the subject too, ties count half, no fact is dropped. Made by `python "
-    "tools/protocols_page.py` from `results/protocols_….json`, which `python benchmarks/protocols.py` writes."
+    "The same weights have different test metrics under different protocols. This page changes one choice of the "
+    "protocol at a time, with the same weights or the same training. All values are filtered MRR on test. `standard` "
+    "is the protocol of this library: all entities are candidates, including the subject; tied entities get their "
+    "mean rank; no fact is dropped. `python tools/protocols_page.py` makes this page from `results/protocols_….json`, "
+    "which `python benchmarks/protocols.py` writes."
 )
 OTHERS = (
-    ("the subject taken out of its ranking", "the code of MuRP's authors [1], HyboNet [2], UltraE [3]"),
-    ("negatives checked against train, valid and test", "HyboNet [2] with `--real_neg`, which its script for WN18RR "
-     "gives; UltraE [3] with the same option; LorentzKG [4] has that option on by default"),
-    ("facts with unseen entities dropped", "PyKEEN 1.11 [5], which numbers the entities of train alone"),
+    ("the subject removed from its ranking", "the code of MuRP's authors [1], HyboNet [2], UltraE [3]"),
+    ("negatives checked against train, valid and test", "HyboNet [2] with `--real_neg`, as in its script for "
+     "WN18RR; UltraE [3] with the same option; LorentzKG [4] by default"),
+    ("facts with unseen entities dropped", "PyKEEN 1.11 [5], which numbers only the entities of train"),
     ("ties against the model", "HyboNet [2], UltraE [3], KGEmb [6]"),
-    ("ties as a sort leaves them", "the code of MuRP's authors [1]"),
-    ("ties counted half", "PyKEEN [5] by default (\"realistic\"), and this library"),
+    ("ties in the order that a sort gives", "the code of MuRP's authors [1]"),
+    ("tied entities get their mean rank", "PyKEEN [5] by default (\"realistic\"), and this library"),
 )  # fmt: skip
 SOURCES = (
     "[1] ibalazevic/multirelational-poincare 1c64d94, `main.py`; [2] chenweize1998/fully-hyperbolic-nn 1d3cb8c, "
@@ -90,16 +92,18 @@ def page() -> str:
     """The whole page; where nothing was measured, who does what alone."""
     results = found()
     weights = [one for result in results.values() for one in every(result["figures"])]
-    parts = ["# What protocols are worth", INTRODUCTION]
+    parts: list[str] = []
     if weights:
         trainings = [training for result in results.values() for training in result["figures"]["trainings"]]
         parts += [*same_weights(weights), *ties(weights), *leak(trainings)]
     else:
         parts.append("Nothing was measured yet.")
-    parts += ["## Who does what", "Read in the code of each:", table(["what", "who"], map(list, OTHERS)), SOURCES]
+    parts += ["## Who does what", "From the code of each system:", table(["what", "who"], map(list, OTHERS)), SOURCES]
     if weights:
         parts += ["## How it was made", *settings(weights), *(machine(dict(result)) for result in results.values())]
-    return "\n\n".join([*parts, *origins.section(results, stored.RESULTS)]) + "\n"
+    parts += origins.section(results, stored.RESULTS)
+    titles = [part.removeprefix("## ") for part in parts if part.startswith("## ")]
+    return "\n\n".join(["# What protocols change", INTRODUCTION, contents(titles), *parts]) + "\n"
 
 
 def every(figures: dict[str, Any]) -> list[Weights]:
@@ -122,7 +126,7 @@ def same_weights(weights: list[Weights]) -> Iterator[str]:
         for one in weights
     ]
     yield table(["weights", "graph", "`standard`", *(HEADS.get(effect, effect) for effect in EFFECTS)], rows)
-    yield "In brackets the difference from `standard`. " + " ".join(
+    yield "Brackets show the difference from `standard`. " + " ".join(
         f"{words} {changes([one.change(effect) for one in weights])}." for effect, words in EFFECTS.items()
     )
     yield " ".join(unseen(weights))
@@ -150,7 +154,7 @@ def unseen(weights: list[Weights]) -> Iterator[str]:
         if dropped:
             yield (
                 f"{data}: {dropped:,} of {facts:,} test facts ({dropped / facts:.1%}) have an entity that train does "
-                f"not have; {counts['unseen']['entities']:,} entities are then no candidates either."
+                f"not have; {counts['unseen']['entities']:,} entities are then not candidates either."
             )
         else:
             yield f"{data}: train has every entity of the {facts:,} test facts, so nothing is dropped."
@@ -160,8 +164,8 @@ def ties(weights: list[Weights]) -> Iterator[str]:
     """How often there are ties, and what they are worth, also in half precision."""
     yield "## Ties"
     yield (
-        "A query is tied where another candidate has the target's score. Beside the scores as they are the same scores "
-        "rounded to bfloat16, as an evaluation in half precision has them."
+        "A query is tied if another candidate has the same score as the right answer. The table also shows the scores "
+        "rounded to bfloat16, as in an evaluation in half precision."
     )
     kinds = ("ties in favour", "standard", "ties against")
     rows = []
@@ -189,10 +193,11 @@ def leak(trainings: list[dict[str, Any]]) -> Iterator[str]:
     yield "## Negatives that know the test facts"
     yield (
         "Negatives are entities drawn at random. Some of them make true facts. A check against the facts of train "
-        "draws these again. A check against valid and test too tells the training something of the test set: of all "
-        "entities that train does not name as answers, the answers of the test set alone are never called false. In "
-        "this library no training can do so; the harness hands the facts over by itself. The values are MRR under "
-        "`standard`; the worth is the third of them less the second, under `standard` and with the subject out."
+        "replaces these negatives. A check that also uses valid and test leaks the test set into training: among all "
+        "entities that are not answers in train, only the answers of the test set are never used as negatives. This "
+        "library does not allow that; the benchmark script adds these facts itself. The values are MRR under "
+        "`standard`. The effect of the leak is the third value minus the second, under `standard` and with the "
+        "subject out."
     )
     rows, said = [], []
     for training in trainings:
@@ -203,7 +208,7 @@ def leak(trainings: list[dict[str, Any]]) -> Iterator[str]:
         rows.append([training["name"], training["data"], str(seeds), *figures, *map(signed, worth)])
         said.append(worth_in_words(name, kinds))
         said.append(gained(name, kinds))
-    yield table(["training", "graph", "seeds", UNCHECKED, TRAIN, ALL, "worth", "worth, subject out"], rows)
+    yield table(["training", "graph", "seeds", UNCHECKED, TRAIN, ALL, "effect", "effect, subject out"], rows)
     yield " ".join(said)
 
 
@@ -228,8 +233,9 @@ def gained(name: str, kinds: dict[str, Weights]) -> str:
     """The whole way from the honest value to the most that can be printed."""
     honest, most = kinds[TRAIN].mrr("standard"), kinds[ALL].mrr("all in favour")
     return (
-        f"With these negatives, the subject out, unseen facts dropped and ties in favour {name} has {decimals(most)}, "
-        f"where negatives checked against train alone and `standard` give {decimals(honest)}: {signed(most - honest)}."
+        f"With these negatives, the subject out, unseen facts dropped and ties in favour, {name} has an MRR of "
+        f"{decimals(most)}. With negatives checked only against train, and `standard`, it has {decimals(honest)}: a "
+        f"difference of {signed(most - honest)}."
     )
 
 

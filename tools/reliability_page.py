@@ -49,9 +49,9 @@ def page() -> str:
         "What murp promises, how each promise is tested, and what happened. The table has one line for each; the "
         "sections below have the details.",
         table(["promise", "what happened"], [[titled(name, promise), happened(name)] for name, promise in all_of_them]),
-        "`python tools/reliability_page.py` makes this page from what the scripts under "
-        "[reliability/](../reliability/) stored in [results/](../results/). The last section says "
-        "[where the results come from](#where-the-results-come-from).",
+        "`python tools/reliability_page.py` makes this page from the results of the scripts under "
+        "[reliability/](../reliability/) in [results/](../results/). The last section shows [where the results come "
+        "from](#where-the-results-come-from).",
     ]
     missing = []
     for name, promise in all_of_them:

@@ -90,12 +90,12 @@ BUS, NETWORK, ETHERNET, HBM, CACHE, HOST, MESSAGE, PRICE, EPOCHS = CONSTANTS = (
     Constant("memory of a GPU", 4.8e12, "4.8 TB/s, 141 GB", MEMORY),
     Constant("second cache of a GPU", 50e6, "50 MB", None, "a table that fits into it is read faster"),
     Constant("host memory to a GPU (PCIe 5, 16 lanes), each way", 64e9, "64 GB/s", PCIE,
-             "128 GB/s both ways; the formula takes what was measured for large copies instead"),
+             "128 GB/s both ways; the formula uses the measured speed of large copies instead"),
     Constant("start of a message to one other GPU", 2e-6, "2 µs", LATENCY,
-             "1 µs in a machine, 2 µs in a rack, 5 µs between racks; a blog, no vendor names a number"),
+             "1 µs in a machine, 2 µs in a rack, 5 µs between racks; from a blog; no vendor publishes a number"),
     Constant("price of an H200", 5.408, "5.41 $ an hour", PRICES,
              "Ohio, end of 2024, 8 GPUs reserved as a block; seen in a copy of that page"),
-    Constant("epochs of a whole run", 10, "10", None, "on so large graphs others train for about as many"),
+    Constant("epochs of a whole run", 10, "10", None, "others train for about as many on graphs of this size"),
 )  # fmt: skip
 
 
@@ -119,7 +119,7 @@ SIZES = (
     ("Freebase86m", FREEBASE, f"{DGL_KE}"),
     ("WikiKG90Mv2, from Wikidata", WIKIKG90M, f"{OGB}"),
     ("Wikidata, as planned for", GRAPHS["Wikidata"],
-     f"more than 100 million items ({WIKIDATA}); facts: **assumption**, as many for an entity as in WikiKG90Mv2"),
+     f"more than 100 million items ({WIKIDATA}); facts: **assumption**, as many per entity as in WikiKG90Mv2"),
 )  # fmt: skip
 
 
@@ -144,7 +144,7 @@ PUBLISHED = (
     Published("Freebase", "Dist-KGE, ComplEx d=128", "2 machines with 4 GPUs each", 8, DIST_KGE, epoch=591.6,
               remark="252 GB sent an epoch"),
     Published("Freebase", "Marius, d=100", "1 V100, partitions on disk", 1, MARIUS, epoch=774.0,
-              remark="noted by us from the paper, not checked again"),
+              remark="taken from the paper, not checked again"),
     Published("Freebase", "DGL-KE, TransE", "8 V100", 8, DGL_KE, run=4767.0),
     Published("Freebase", "DGL-KE, ComplEx", "8 V100", 8, DGL_KE, run=8356.0),
     Published("Freebase", "DGL-KE, ComplEx", "4 machines of 48 cores", 0, DGL_KE, run=2293.0),

@@ -111,26 +111,26 @@ def said() -> str:
     """What follows from the table."""
     on_gpu = [one.error for one in steps_on_one_gpu() if "host memory" not in one.what]
     parts = [
-        "An error below 0 says that the plan is too hopeful. Steps on one GPU, with tables of any size, are predicted "
-        f"to {max(map(abs, on_gpu)):.0%}."
+        "An error below 0 means that the plan is too optimistic. For steps on one GPU, with tables of any size, the "
+        f"error is at most {max(map(abs, on_gpu)):.0%}."
     ]
     in_host = [one for one in steps_on_one_gpu() if "host memory" in one.what]
     if in_host:
         parts.append(
-            "A large table in host memory is not: the formula counts bytes, and what takes the time there is the "
-            "translation of addresses."
+            "A large table in host memory is much slower than predicted: the formula counts bytes, but the "
+            "translation of addresses takes most of the time."
         )
     if work_of_ranks():
         parts.append(
-            f"Ranks do more work than their share, up to {worst():.2f} times: each sorts and indexes as well, and they "
-            f"share the caches of one machine.{beside()} If this holds for GPUs, *computing* and *starting kernels* "
-            "take so many times as long."
+            f"Ranks do more work than their share, up to {worst():.2f} times, because each also sorts and indexes, and "
+            f"they share the caches of one machine.{beside()} If this is true for GPUs too, *computing* and *starting "
+            "kernels* take that many times as long."
         )
     if bytes_of_ranks():
         parts.append(f"Bytes are predicted to {max(abs(one.error) for one in bytes_of_ranks()):.1%}.")
     parts.append(
         "Not measured at all: the operations of many ranks on GPUs, which are not compiled, and messages over NVLink "
-        "and InfiniBand. The kernel whose time the plan takes is that of one GPU alone."
+        "and InfiniBand. The plan uses the kernel time of a single GPU."
     )
     return " ".join(parts)
 

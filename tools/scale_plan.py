@@ -164,38 +164,40 @@ def text() -> str:
     kernel = time(seconds_of_kernel(DIM, GRAPHS["Freebase"].entities))
     held = {name: size(2 * 20 * graph.facts) for name, graph in GRAPHS.items()}
     parts = [
-        f"MuRP, d={DIM}, float32, {BATCH:,} triples a GPU in a step, {NEGATIVES} negatives each; {MACHINE} GPUs in a "
+        f"MuRP, d={DIM}, float32, {BATCH:,} triples per GPU and step, {NEGATIVES} negatives each; {MACHINE} GPUs per "
         "machine.",
         f"**Measured** on one {many['machine']['device']}: {kernel} for 128 triples on a table of many entities "
-        "(`results/gpu_step.json`, between d=40 and d=200; `results/gpu_many_entities.json`), and "
-        f"{time(small)} for a small step of the engine torch, which is the time to start its kernels "
-        f"({stored.code(many)}). **No run of many GPUs is measured.** What is taken from others, or assumed:",
+        f"(`results/gpu_step.json`, between d=40 and d=200; `results/gpu_many_entities.json`), and {time(small)} for "
+        f"a small step of the engine torch, which is the time to start its kernels ({stored.code(many)}). **No run on "
+        "many GPUs was measured.** These values come from others, or are assumptions:",
         table(["what", "value", "source"], (one.cells() for one in CONSTANTS)),
         "The graphs:",
         sizes_table(),
         "### A step",
-        "One step of one GPU. *Hidden* are messages that travel while the step before computes; *drawing* is that "
-        "every rank draws the negatives of all. The step is the sum of its terms, less what is hidden.",
+        "One step of one GPU. *Hidden* is the time of messages that are sent while the step before computes. "
+        "*Drawing* is the time to draw negatives, since every rank draws the negatives of all ranks. The time of a "
+        "step is the sum of the terms minus the hidden part.",
         steps_table(),
-        f"What bounds a step, the largest term of it: {bounds()}. Gradients of relations go from every slice to every "
-        "rank, so that they can be added in a fixed order; relations are taken to be equally frequent here, which is "
-        "the worst case. A sum along a ring would send a small part of that, and give up the order. A batch of "
-        f"{GPUS[-1]} times {BATCH:,} triples names more entities than these graphs have, so that no row can travel "
-        "early, and it is far larger than those that are known to learn well. Each rank also holds every triple: "
+        f"The largest term of a step is: {bounds()}. Gradients of relations go from every slice to every rank, so "
+        "that they can be added in a fixed order. The plan assumes that all relations are equally frequent, which is "
+        "the worst case. A ring all-reduce would send a small part of that, but not keep the order. A batch of "
+        f"{GPUS[-1]} times {BATCH:,} triples names more entities than these graphs have, so no row can be sent early. "
+        "It is also far larger than batches that are known to learn well. Each rank also stores every triple: "
         f"{held['Freebase']} for Freebase, {held['Wikidata']} for Wikidata. Over plain Ethernet an epoch of Freebase "
         f"takes {Plan(GRAPHS['Freebase'], GPUS[1], ETHERNET).epoch:,.0f} s on {GPUS[1]} GPUs, and "
         f"{Plan(GRAPHS['Freebase'], GPUS[0]).epoch:,.0f} s on {GPUS[0]} in one machine.",
-        "### What it costs on Freebase and Wikidata, beside what others have published",
-        "Other models, dimensions and GPUs; theirs are measured, ours are planned. An epoch of ours has every fact "
-        "and its reciprocal. Quality is not compared.",
+        "### Costs on Freebase and Wikidata, beside published ones",
+        "The models, dimensions and GPUs differ. Their times are measured, ours are planned. Our epoch has every "
+        "fact and its reciprocal. Quality is not compared.",
         costs_table(),
-        f"One H200 holds these tables ({' and '.join(size(g.entities * row_bytes(DIM)[0]) for g in GRAPHS.values())} "
-        "of its 141), and its fused kernel takes the fewest GPU-hours. Many GPUs are for tables that one cannot hold, "
-        "and for who cannot wait. That kernel is the paper's SGD, which learns slowly: in trials on small graphs of "
-        "`benchmarks/gpu_scale.py` one epoch of it ranked like chance, where one of Adam with a softmax learned "
+        "One H200 can hold these tables "
+        f"({' and '.join(size(g.entities * row_bytes(DIM)[0]) for g in GRAPHS.values())} of its 141), and its fused "
+        "kernel takes the fewest GPU-hours. Many GPUs are useful if a table does not fit into one, or if time is "
+        "short. The fused kernel is the paper's SGD, which learns slowly: in trials on small graphs of "
+        "`benchmarks/gpu_scale.py`, one epoch of it ranked like chance, while one epoch of Adam with a softmax learned "
         "([PREDICTIONS.md](../benchmarks/PREDICTIONS.md)).",
-        "### What measured small cases say about the plan's error",
-        "The same formula, applied to cases that were measured and are no constants of it:",
+        "### The error of the plan in small measured cases",
+        "The same formula, applied to measured cases that are not constants of the formula:",
         errors_table(),
         said(),
     ]

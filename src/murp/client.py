@@ -1,11 +1,11 @@
-"""A client of ``murp serve``: the questions of :class:`murp.Run`, asked over the network.
+"""A client of ``murp serve``: ask the questions of :class:`murp.Run` over the network.
 
     client = murp.Client("http://127.0.0.1:8000", key="…")
     client.ask(head="asia.n.01", relation="has_part", k=5, new_only=True)
     client.predict([{"head": "asia.n.01", "relation": "has_part"}, {"relation": "has_part", "tail": "india.n.01"}])
     client.score([("asia.n.01", "has_part", "india.n.01")])
 
-It needs the standard library alone, and imports no PyTorch: who asks a server need not have what the server needs.
+It needs only the standard library and does not import PyTorch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FAILURES = (http.client.HTTPException, OSError, UnicodeError)
 
 
 class RefusedError(MurpError):
-    """The server gave no answer: its HTTP ``status``, its words, its ``advice``, and what may have been meant."""
+    """The server refused a request: HTTP ``status``, ``error``, ``advice``, and the ``closest`` names."""
 
     def __init__(self, status: int, error: str, advice: str, closest: Sequence[str] = ()) -> None:
         self.status, self.error, self.advice, self.closest = status, error, advice, tuple(closest)
@@ -42,14 +42,14 @@ class RefusedError(MurpError):
 
 
 class Client:
-    """Asks the server at ``address``; each thread has a connection of its own, which stays open.
+    """A client of the server at ``address``; each thread has its own connection, which stays open.
 
     ``key`` is an API key of the server. ``timeout``: seconds to wait for an answer.
     """
 
     def __init__(self, address: str, *, key: str | None = None, timeout: float = 30.0) -> None:
         if key is not None and not (key and key.isascii() and key.isprintable()):
-            raise ConfigError("this is no API key: one has characters of ASCII alone, and no line end behind it.")
+            raise ConfigError("this is not an API key: a key has only ASCII characters and no line end.")
         self.address, self.timeout = address.rstrip("/"), timeout
         self._parts = _parts(address)
         self._headers = {"content-type": "application/json"} | ({} if key is None else {"x-api-key": key})
@@ -68,8 +68,8 @@ class Client:
     ) -> Rows[Prediction]:
         """The ``k`` most probable tails of (head, relation, ?) or heads of (?, relation, tail), as ``Run.predict``.
 
-        ``types``: leave out what the type constraints refuse; None: as the server does by itself. ``candidates``: rank
-        these entities alone, by id or name.
+        ``types``: leave out answers that the type constraints refuse; None: the server's default. ``candidates``: rank
+        only these entities, by id or name.
         """
         chosen = None if candidates is None else list(candidates)
         given = {"head": head, "tail": tail, "types": types, "candidates": chosen}
@@ -81,7 +81,8 @@ class Client:
     def predict(
         self, questions: Sequence[Question], *, k: int = 10, new_only: bool = False, types: bool | None = None
     ) -> list[Answer]:
-        """Answers to many questions, in their order; ``k``, ``new_only`` and ``types`` hold where one says nothing."""
+        """Answers to many questions, in their order; ``k``, ``new_only`` and ``types`` are defaults for the
+        questions."""
         body = {"questions": list(questions), "k": k, "new_only": new_only}
         if types is not None:
             body["types"] = types
@@ -93,7 +94,7 @@ class Client:
         return Rows(Scored, self._json("POST", "/score", _scores, body))
 
     def health(self) -> Health:
-        """What is served, and since when."""
+        """Which run is served, and since when."""
         return self._json("GET", "/health", lambda told: Health(**told))
 
     def metrics(self) -> str:
@@ -118,20 +119,21 @@ class Client:
     def _json(
         self, method: str, path: str, read: Callable[[Any], Found], body: Mapping[str, Any] | None = None
     ) -> Found:
-        """What ``read`` makes of the answer."""
+        """The answer, converted by ``read``."""
         answer = self._request(method, path, None if body is None else json.dumps(body).encode())
         try:
             return read(json.loads(answer))
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise MurpError(
-                f"{self.address}{path}: the answer is not one of `murp serve` of this version ({first_line(error)}). "
-                "Ask the address that `murp serve` prints, and install the same version of murp here and there."
+                f"{self.address}{path}: the answer is not from `murp serve` of this version ({first_line(error)}). Use "
+                "the address that `murp serve` prints, and install the same version of murp on both sides."
             ) from error
 
     def _request(self, method: str, path: str, body: bytes | None = None) -> bytes:
-        """The body of the answer. A server may have closed an idle connection: then it is asked once more on another.
+        """The body of the answer. If the server has closed an idle connection, the request is sent once more on a new
+        one.
 
-        Questions change nothing on the server, so that to ask twice does no harm.
+        Questions change nothing on the server, so sending one twice does no harm.
         """
         reused = getattr(self._lines, "open", None) is not None
         try:
@@ -182,7 +184,7 @@ def _parts(address: str) -> SplitResult:
     except ValueError:
         fits = False
     if not fits:
-        raise ConfigError(f"{address!r} is no address of a server: give one like http://127.0.0.1:8000.")
+        raise ConfigError(f"{address!r} is not the address of a server: give one like http://127.0.0.1:8000.")
     return parts
 
 

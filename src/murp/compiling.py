@@ -1,11 +1,11 @@
-"""Compiled loops: how they are compiled, where the compiled code is kept, and a word to whoever waits for it.
+"""Compiled loops: how they are compiled, where the compiled code is cached, and a message for the user who waits.
 
-Every compiled loop of murp is made by :func:`kernel`. It has three properties.
+Every compiled loop of murp is made with :func:`kernel`. It has three properties.
 
 - It releases the interpreter's lock and starts no threads. :mod:`murp.threads` runs it on several.
-- No flag lets the compiler reorder, fuse or leave out a floating-point operation. What is written is what is rounded,
-  in that order, on every processor. Where a product is to be fused into a sum the code says ``fma``.
-- Its code is kept for the next process in a folder of the user's. Where none can be written it is compiled again.
+- No flag lets the compiler reorder, fuse or leave out a floating-point operation. Operations are rounded as written, in
+  that order, on every processor. A fused multiply-add is written as ``fma``.
+- Its code is cached for the next process in a folder of the user. If none can be written, it is compiled again.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _KEPT = 8  # folders of compiled code, one for each state of the sources
 def kernel(function: Callable[..., Any]) -> Any:
     """A function in the subset of Python that Numba compiles; see this module for what it may rely on.
 
-    It is given all its arrays. Numba then need not count who holds an array, which threads would do at each other's
-    expense: every row that is looked at would be counted twice, in one place in memory for all.
+    It gets all its arrays as arguments. Then Numba does not count references to arrays, which would slow threads down:
+    every row that is used would change a counter that all threads share.
     """
     return _compiled(function, _nrt=False)
 
 
 def allocating_kernel(function: Callable[..., Any]) -> Any:
-    """A :func:`kernel` that makes arrays of its own."""
+    """A :func:`kernel` that allocates arrays."""
     return _compiled(function)
 
 
@@ -73,7 +73,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
 @cache
 def _folder() -> Path | None:
-    """Where compiled code is kept; None where nothing can be written.
+    """Where compiled code is kept; None if nothing can be written.
 
     The folder's name has a digest of all sources that hold kernels: Numba looks at the age of a kernel's own file, not
     at that of the kernels it calls. Compiled code is run as it is found, so a folder must be this user's alone.
@@ -135,7 +135,7 @@ def _cache_in(folder: Path) -> Iterator[None]:
 
 
 class _Teller(event.Listener):  # type: ignore[misc]
-    """Speaks of the first of our kernels that Numba has to compile; those it finds in its cache are no such event."""
+    """Prints a message for the first of our kernels that Numba compiles; kernels from the cache do not count."""
 
     def __init__(self) -> None:
         self.told = False
@@ -151,7 +151,7 @@ class _Teller(event.Listener):  # type: ignore[misc]
 
 
 def announce(module: str, what: str) -> None:
-    """From now on tell when a kernel of ``module`` is compiled, which is for ``what``."""
+    """From now on print a message when a kernel of ``module`` is compiled; ``what`` says what it is for."""
     if not _WHAT:
         event.register("numba:compile", _Teller())
     _WHAT[module] = what

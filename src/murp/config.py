@@ -33,70 +33,75 @@ class Config(Part):
         "wordnet-mini", "dataset name, folder with train, valid and test, or one file to split", free=True
     )
     data_dir: str = setting(
-        "", "where to look for named datasets before MURP_DATA and the cache; empty: nowhere else", free=True
+        "", "folder to search for named datasets, before MURP_DATA and the cache; empty: none", free=True
     )
-    split_seed: int = setting(0, "draws valid and test where the data is one file", least=0, most=2**63 - 1, free=True)
+    split_seed: int = setting(
+        0, "seed that splits the data into train, valid and test if it is one file", least=0, most=2**63 - 1, free=True
+    )
     columns: str = setting(
         "", "head=…,relation=…,tail=…: columns of the data by title or number from 1; empty: by known titles", free=True
     )
-    no_header: bool = setting(False, "the first row of the data is a fact, whatever it looks like", free=True)
-    model: str = setting("murp", "the model, by name or package.module:Class of your own")
-    objective: str = setting("bernoulli", "what training minimises")
-    corruption: str = setting("uniform", "how false triples are made of true ones, for objectives that need some")
-    optimizer: str = setting("sgd", "how parameters follow the gradient")
+    no_header: bool = setting(False, "the first row of the data is a fact, even if it looks like a header", free=True)
+    model: str = setting("murp", "name of the model, or package.module:Class of your own model")
+    objective: str = setting("bernoulli", "the loss that training minimises")
+    corruption: str = setting("uniform", "how negatives are drawn, for objectives that need them")
+    optimizer: str = setting("sgd", "how parameters are updated")
     regularizer: str = setting("none", "what keeps parameters small")
     epochs: int = setting(
-        100, "passes over the training triples and their reciprocals; the paper: 500", least=1, free=True
+        100, "passes over the training triples and their reciprocals; 500 in the paper", least=1, free=True
     )
     init_from: str = setting(
-        "", "run folder whose weights training starts from, where names are the same; empty: fresh initial values"
+        "", "run folder with initial weights for entities and relations of the same id; empty: new initial values"
     )
-    batch_size: int = setting(128, "positive triples a step", least=1, search=Span(64, 1024, log=True))
+    batch_size: int = setting(128, "positive triples in a step", least=1, search=Span(64, 1024, log=True))
     slices: int = setting(
         0,
-        "parts that a batch is cut into and ranks share out (torchrun); as many of them give the same bits on any "
-        "number of ranks, and on one process; 0: as many as there are ranks, and on one process none",
+        "parts of a batch that are divided among the ranks (torchrun); the same number gives the same bits on any "
+        "number of ranks and on one process; 0: one for each rank, and none on one process",
         least=0,
     )
     seed: int = setting(
-        0, "same seed, same machine, same number of threads: same bits on the CPU", least=0, most=2**63 - 1
+        0,
+        "random seed; the same seed, machine and number of threads give the same bits on the CPU",
+        least=0,
+        most=2**63 - 1,
     )
     device: str = setting(
-        "auto", "where to train: auto takes the GPU if there is one", choices=("auto", "cpu", "cuda"), free=True
+        "auto", "where to train; auto: on the GPU if there is one", choices=("auto", "cpu", "cuda"), free=True
     )
     dtype: str = setting("float32", "precision of the parameters", choices=("float32", "float64"))
     engine: str = setting(
         "auto",
-        "how a step is computed: auto takes the fastest that can train the model",
+        "which code computes a step; auto: the fastest that can train the model",
         choices=("auto", "torch", "numba", "triton"),
         free=True,
     )
     tables: str = setting(
         "device",
-        "where the entities' points lie: on the device that computes, or in host memory, which the engine triton reads "
-        "and writes over the bus: for tables larger than the GPU",
+        "where the entity table is: on the device that computes, or in host memory, for tables larger than the GPU's "
+        "memory (engine triton)",
         choices=("device", "host"),
         free=True,
     )
     compile_after: float = setting(
         20.0,
-        "seconds of training by the engine torch on a GPU after which its steps are compiled, which takes about as "
-        "long and makes them several times as fast; 0: at once",
+        "with the engine torch on a GPU, steps are compiled after so many seconds of training; compiling takes about "
+        "as long and makes steps several times faster; 0: at once",
         least=0,
         free=True,
     )
     lr_schedule: str = setting(
         "constant",
-        "learning rate by epoch: constant, falling to 0 by a line or a cosine, or divided by 10 whenever three "
-        "validations bring no better MRR (plateau)",
+        "learning rate by epoch: constant, falling to 0 (linear or cosine), or divided by 10 after three validations "
+        "without a better MRR (plateau)",
         choices=("constant", "linear", "cosine", "plateau"),
     )
-    warmup: int = setting(0, "epochs in which the learning rate rises to its value", least=0)
+    warmup: int = setting(0, "number of epochs at the beginning in which the learning rate rises to its value", least=0)
     validate_every: int = setting(
         10, "epochs between validations (filtered MRR on valid); 0: never", least=0, free=True
     )
     patience: int = setting(
-        0, "stop after so many validations without a better MRR; 0: never stop early", least=0, free=True
+        0, "stop after this many validations without a better MRR; 0: never stop early", least=0, free=True
     )
     save_every: float = setting(
         60.0, "seconds between checkpoints while training; one is always written at the end", least=0, free=True
@@ -109,7 +114,7 @@ class Config(Part):
         for name, usual in OF_EVERY_RUN.items():
             if name in values and name not in known:
                 if values[name] != usual:
-                    raise ConfigError(f"{name} is no setting of {values.get('model', Config.model)}. Leave it out.")
+                    raise ConfigError(f"{values.get('model', Config.model)} has no setting {name}. Leave it out.")
                 values = {other: value for other, value in values.items() if other != name}
         refuse_unknown(values, known)
         chosen = {name: one.checked(values.get(name, one.default)) for name, one in known.items()}
@@ -124,7 +129,7 @@ class Config(Part):
 
     def __getattr__(self, name: str) -> Any:
         # Only for type checkers and for names that are no settings: settings lie in the instance.
-        raise AttributeError(f"{name!r} is no setting of this run")
+        raise AttributeError(f"this run has no setting {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"settings do not change: make others with Config.replace({name}=…)")

@@ -1,4 +1,4 @@
-"""What is shown beside the work: a display that cannot be written is dropped, and the work goes on."""
+"""Progress output: if it cannot be written, it is dropped, and the work continues."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 class Display:
-    """A text stream that drops what ``stream`` does not take: it may be missing, closed or full, its reader gone."""
+    """A text stream that drops text that ``stream`` cannot write: it may be missing, closed or full, or its reader
+    gone."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self.stream = stream
@@ -41,18 +42,18 @@ class Display:
 
 
 def show(line: str, stream: TextIO | None) -> None:
-    """One line on ``stream``, at once, or nothing where that cannot be written."""
+    """One line on ``stream``, at once, or nothing if that cannot be written."""
     print(line, file=Display(stream), flush=True)
 
 
 def aside(line: str) -> None:
-    """A line on standard error about what takes a while, unless :func:`be_quiet` was called."""
+    """A line on standard error about slow work, unless :func:`be_quiet` was called."""
     if not _quiet:
         show(line, sys.stderr)
 
 
 def be_quiet() -> None:
-    """Say nothing more aside in this process."""
+    """Print no more such lines in this process."""
     global _quiet
     _quiet = True
 
@@ -61,14 +62,14 @@ _quiet = False
 
 
 def console() -> Console:
-    """Standard error for what redraws itself."""
+    """Standard error for output that redraws itself."""
     from rich.console import Console
 
     return Console(file=cast(TextIO, Display(sys.stderr)))
 
 
 def watched() -> bool:
-    """Whether a person watches standard error, on a terminal that can redraw a line."""
+    """Whether standard error is a terminal that can redraw a line."""
     return Display(sys.stderr).isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
 
 

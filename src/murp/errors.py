@@ -1,8 +1,8 @@
 """Errors that are part of the interface.
 
-A :class:`MurpError` says what was wrong, where (file, line, field), and what to do.
-The command line prints its message without a traceback and exits with status 1; in
-Python it is an ordinary exception. Anything else that escapes is a bug of ours.
+A :class:`MurpError` says what was wrong, where (file, line, field), and what to do. The command line prints its message
+without a traceback and exits with status 1; in Python it is an ordinary exception. Any other exception is a bug of
+ours.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ MOST_CHARACTERS = 2000  # of a message
 
 
 class MurpError(Exception):
-    """Base of every error a user can cause or meet; its message is fit for a terminal, whatever a file holds."""
+    """Base of every error that a user can cause or see. Its message is safe to print on a terminal."""
 
     silent = False  # whether another process tells it
 
@@ -21,13 +21,13 @@ class MurpError(Exception):
 
 
 def printable(text: str) -> str:
-    """``text`` with control characters and what UTF-8 cannot hold escaped: a terminal would obey the first, and no
-    file takes the second. Line ends stay."""
+    """``text`` with escaped control characters, which a terminal would obey, and escaped characters that UTF-8 cannot
+    encode. Line ends stay."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says first, for a message of ours; its kind where it says nothing, as Python's MemoryError."""
+    """The first line of an error's text, for a message of ours; its class if the text is empty, as for MemoryError."""
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
@@ -50,7 +50,7 @@ class NotFiniteError(MurpError):
 class DivergedError(NotFiniteError):
     """Training stopped: ``what`` became NaN or infinite in ``epoch`` at the learning rate ``lr``.
 
-    ``reason`` says that; the message adds ``advice``, which holds for the folder that the run was trained in.
+    ``reason`` says this; the message adds ``advice`` for the folder of the run.
     """
 
     def __init__(self, what: str, epoch: int, lr: float, advice: str) -> None:

@@ -13,8 +13,8 @@ class ExportFormat:
     """One format.
 
     ``write`` and ``read`` are functions of ``murp.exchange``, as module:function: ``write(contents, run, path)`` and
-    ``read(path) -> Contents``; without ``read`` it holds entities alone, of which no run can be made again. It is one
-    file with an ``ending``, or a folder that is known by a file that it ``holds``.
+    ``read(path) -> Contents``; without ``read`` it has only entities, and cannot be imported again. It is one file with
+    an ``ending``, or a folder that is known by a file that it ``holds``.
     """
 
     words: str

@@ -1,4 +1,4 @@
-"""Packages that are needed for some things only: the error says which extra brings them."""
+"""Optional packages: the error says which extra installs them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from murp.errors import MurpError
 
 
 def need(package: str, extra: str, what: str, error: type[MurpError] = MurpError) -> Any:
-    """The module ``package``; where it is not installed, an error that says ``what`` needs it and how to get it."""
+    """The module ``package``; if it is not installed, an error that says ``what`` needs it and how to get it."""
     try:
         return importlib.import_module(package)
     except ImportError:

@@ -34,9 +34,9 @@ CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 def replacing(path: Path, *, keep: Path | None = None) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; on success flush it to disk and rename it to ``path``.
 
-    If the block raises, or the disk is full when flushing, the temporary file is removed and
-    whatever stood at ``path`` before still stands. ``keep``: what stood there is renamed to this, at the last moment,
-    so that ``path`` is missing no longer than it takes to rename a file.
+    If the block raises, or the disk is full when flushing, the temporary file is removed and ``path`` stays as it was.
+    ``keep``: the old file is renamed to this, at the last moment, so that ``path`` is missing only while a file is
+    renamed.
     """
     part = _new_part(path)
     os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
@@ -57,9 +57,9 @@ def replacing(path: Path, *, keep: Path | None = None) -> Iterator[Path]:
 def new_folder(path: Path, error: type[MurpError]) -> Iterator[Path]:
     """Yield a temporary folder beside ``path``; on success flush its files and rename it to ``path``.
 
-    A ``path`` that exists, unless it is an empty folder, and whatever the system refuses raise
-    ``error``; if the block raises, or the disk is full, nothing is left behind. What a process that was
-    killed left behind is removed by the next one that makes the same folder.
+    A ``path`` that exists, unless it is an empty folder, and whatever the system refuses raise ``error``; if the block
+    raises, or the disk is full, nothing is left behind. Leftovers of a killed process are removed by the next one that
+    makes the same folder.
     """
     if (why := not_text(str(path))) is not None:
         raise error(f"{path} cannot be made: its name {why}.")
@@ -107,7 +107,7 @@ _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def parse_json(text: str | bytes) -> Any:
-    """What JSON says; nesting too deep to follow and halves of characters are a ValueError like any other fault."""
+    """Parse JSON; nesting that is too deep and lone surrogates are a ValueError, like any other error."""
     try:
         text = text if isinstance(text, str) else text.decode()
         value = json.loads(text)
@@ -116,7 +116,7 @@ def parse_json(text: str | bytes) -> Any:
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except UnicodeEncodeError:
-        raise ValueError("it holds half a character (a lone surrogate)") from None
+        raise ValueError("it is not valid Unicode (a lone surrogate)") from None
     return value
 
 
@@ -144,9 +144,9 @@ def _is_finite_number(value: float) -> bool:
 
 
 def refuse_strangers(folder: Path, error: type[MurpError]) -> None:
-    """Raise where a member of ``folder`` is no file and no folder.
+    """Raise if a member of ``folder`` is no file and no folder.
 
-    A symbolic link in a folder that came from others might read any file; a pipe would be waited for.
+    A symbolic link in a folder from others could read any file; reading a pipe could wait forever.
     """
     try:
         members = list(folder.iterdir())
@@ -166,7 +166,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def user_cache() -> Path | None:
-    """``murp`` in $XDG_CACHE_HOME, or in ~/.cache: what can be made again; None where there is no home folder.
+    """``murp`` in $XDG_CACHE_HOME, or in ~/.cache: what can be made again; None if there is no home folder.
 
     As the XDG specification has it, a relative $XDG_CACHE_HOME does not count.
     """
@@ -181,9 +181,9 @@ def user_cache() -> Path | None:
 
 
 def private_folder(path: Path) -> bool:
-    """Make a folder for this user alone where there is none; whether it is there and nobody else may write to it.
+    """Make a folder for this user alone if there is none; whether it is there and nobody else may write to it.
 
-    What is found in a cache is taken for what this user put there.
+    The content of a cache is trusted, so only this user may write to it.
     """
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -209,7 +209,7 @@ def _remove_abandoned(part: Path) -> None:
 def lock(handle: int) -> None:
     """Lock an open file or folder for this process; the system ends the lock with the process.
 
-    Raises BlockingIOError where another one holds it, and another OSError where the system has no locks.
+    Raises BlockingIOError if another one holds it, and another OSError if the system has no locks.
     """
     if fcntl is None:
         raise OSError(errno.ENOSYS, "this Python was built without fcntl")
@@ -235,7 +235,7 @@ def _new_part(path: Path) -> Path:
 
 
 def flush(handle: int) -> None:
-    """Flush an open file or folder to disk, where the file system can. Raises OSError where the disk fails."""
+    """Flush an open file or folder to disk, where the file system can. Raises OSError if the disk fails."""
     try:
         os.fsync(handle)
     except OSError as error:

@@ -17,9 +17,9 @@ _OTHERS = {
 
 
 def not_a_file(path: Path) -> str | None:
-    """Why ``path`` cannot be read as a file, to stand behind its name; None where it can, or where nothing is there.
+    """Why ``path`` cannot be read as a file, to stand behind its name; None if it can, or where nothing is there.
 
-    Reading a pipe would wait for whoever writes to it, and reading a device may never end.
+    Reading a pipe would wait for its writer, and reading a device may never end.
     """
     if (why := not_text(os.fspath(path))) is not None:
         return why
@@ -31,9 +31,9 @@ def not_a_file(path: Path) -> str | None:
 
 
 def not_text(text: str) -> str | None:
-    """Why ``text`` cannot be written as UTF-8, to stand behind it; None where it can.
+    """Why ``text`` cannot be written as UTF-8, to stand behind it; None if it can.
 
-    Python holds bytes that the locale's encoding does not know as halves of characters.
+    Python stores bytes that the locale's encoding cannot decode as lone surrogates.
     """
     try:
         text.encode()

@@ -1,4 +1,4 @@
-"""Which pictures of runs there are, and what each can be told: known without drawing anything.
+"""The kinds of pictures of runs and their options; known without drawing anything.
 
 A picture is drawn by a function that takes the runs and those options of its kind that were given, by name.
 """
@@ -18,7 +18,8 @@ Projection = Literal["distances", "paper"]
 
 @dataclass(frozen=True)
 class Picture:
-    """What draws it (module:function), in words what it shows, the options it heeds, and whether it shows many runs."""
+    """The function that draws it (module:function), a description, its options, and whether it can show several
+    runs."""
 
     place: str
     shows: str
@@ -36,14 +37,14 @@ KINDS: dict[Kind, Picture] = {
     "convergence": Picture(f"{_CHARTS}:convergence_of", "loss and MRR by epoch", several=True),
     "norms": Picture(f"{_CHARTS}:norms_of", "norm against bias", several=True),
     "relations": Picture(f"{_CHARTS}:relations_of", "hits@10 by relation", ("split", "protocol"), several=True),
-    "reliability": Picture(f"{_CHARTS}:reliability_of", "what calibrated probabilities are worth"),
+    "reliability": Picture(f"{_CHARTS}:reliability_of", "calibrated probabilities against the share of true answers"),
 }
 SEVERAL = tuple(kind for kind, picture in KINDS.items() if picture.several)
 OPTIONS = tuple(sorted({option for picture in KINDS.values() for option in picture.options}))
 
 
 def check(kind: Kind, options: Mapping[str, Any], runs: int) -> None:
-    """Raise where ``options`` do not go with ``kind`` or with each other, or it does not show so many runs."""
+    """Raise if ``options`` do not fit ``kind`` or each other, or if it cannot show so many runs."""
     if kind not in KINDS:
         raise ConfigError(f"unknown picture {kind!r}: choose one of {', '.join(KINDS)}.")
     for option in OPTIONS:

@@ -1,4 +1,4 @@
-"""From d dimensions to two: where the entities are drawn, by the explorer and by the plots.
+"""From d dimensions to two: the positions of entities in the explorer and in the plots.
 
 Positions of a ball are in the unit disk. Those of Euclidean space are in the plane; pictures draw them at
 z/(1 + |z|), so that both fit the same picture.

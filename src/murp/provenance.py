@@ -1,13 +1,13 @@
 """Which code made a result: its version, its commit, whether the tree was clean, a digest of the code, when and how.
 
-The commit is read from git's own files, so that git need not be installed. Only whether the tree was clean is asked of
-git. Where the code lies outside a checkout (an installed package, a copy of the tree on another machine), both can be
-handed in:
+The commit is read from git's own files, so that git need not be installed. git is only used to check whether the tree
+was clean. If the code is outside a checkout (an installed package, a copy of the tree on another machine), both can be
+given:
 
     MURP_COMMIT=$(git rev-parse HEAD) MURP_CLEAN=1 murp paper run table1
 
-What is not known is None. The digest of the code is always there: :mod:`murp.paper.history` finds its commit, and
-notices a commit that was handed in wrongly.
+Unknown values are None. The digest of the code is always known: :mod:`murp.paper.history` finds its commit, and notices
+a wrong commit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ COMMIT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def code() -> dict[str, Any]:
-    """What every stored result says of the code that made it.
+    """The description of the code that every stored result has.
 
     ``murp`` the version; ``commit``; ``clean``, whether nothing but results and pages differs from that commit;
     ``source``, the digest of the package; ``date``; ``command``.
@@ -48,7 +48,7 @@ def code() -> dict[str, Any]:
 def identity() -> dict[str, Any]:
     """Commit, clean and source, looked up once.
 
-    Whatever takes long asks at its start: someone may edit or commit while it runs.
+    Long work calls this at its start: someone may edit or commit while it runs.
     """
     found = commit(ROOT)
     handed, handed_clean = handed_in(os.environ)
@@ -75,7 +75,7 @@ def digest(contents: Iterable[bytes]) -> str:
 
 
 def commit(root: Path) -> str | None:
-    """The commit that the git checkout at ``root`` stands at; None where there is none."""
+    """The commit that the git checkout at ``root`` stands at; None if there is none."""
     try:
         own = root / ".git"
         if own.is_file():  # a worktree's says where its files are
@@ -90,7 +90,7 @@ def commit(root: Path) -> str | None:
 
 
 def clean(root: Path) -> bool | None:
-    """Whether the checkout at ``root`` differs from its commit in results and pages at most; None where git cannot say.
+    """Whether the checkout at ``root`` differs from its commit in results and pages at most; None if git cannot say.
 
     A new file that git does not ignore is a difference, too.
     """
@@ -99,7 +99,7 @@ def clean(root: Path) -> bool | None:
 
 
 def handed_in(variables: os._Environ[str] | dict[str, str]) -> tuple[str | None, bool | None]:
-    """Commit and clean as MURP_COMMIT and MURP_CLEAN say, each None where it is not set."""
+    """Commit and clean as MURP_COMMIT and MURP_CLEAN say, each None if it is not set."""
     named, tree = variables.get("MURP_COMMIT") or None, variables.get("MURP_CLEAN") or None
     if named is not None and not COMMIT.fullmatch(named):
         raise ConfigError(
@@ -116,7 +116,7 @@ def command(words: Sequence[str]) -> str:
 
 
 def git(root: Path, *words: str, given: str | None = None) -> str | None:
-    """What git prints about the checkout at ``root``; None where there is no git, or it refuses."""
+    """What git prints about the checkout at ``root``; None if there is no git, or it refuses."""
     done = git_bytes(root, *words, given=None if given is None else given.encode())
     return None if done is None else done.decode("utf-8", "replace")
 
@@ -137,7 +137,7 @@ def git_bytes(root: Path, *words: str, given: bytes | None = None) -> bytes | No
 
 
 def _branch(shared: Path, name: str) -> str:
-    """The commit of a branch, which stands in a file of its own or among others; nothing where it has none."""
+    """The commit of a branch, which stands in a file of its own or among others; nothing if it has none."""
     if (shared / name).exists():
         return _text(shared / name)
     packed = (line.partition(" ") for line in _text(shared / "packed-refs").splitlines())

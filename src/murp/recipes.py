@@ -1,8 +1,8 @@
-"""Recipes: settings that go together, by name.
+"""Recipes: named sets of settings.
 
-``paper`` is the paper's, and the default for its models. A model of another paper has settings that suit it
-(:attr:`murp.models.model.Model.usual`); a recipe that earned a name has stored results. ``auto`` is none of them: it
-decides which one by the graph (:func:`decide`).
+``paper`` has the paper's settings, the default for its models. Other models have default settings of their own
+(:attr:`murp.models.model.Model.usual`). Every other recipe has stored results. ``auto`` is not a recipe itself: it
+chooses one for the graph (:func:`decide`).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Result:
-    """What a recipe reached on a test set: the mean over ``seeds`` runs and its deviation (None of one run).
+    """The result of a recipe on a test set: the mean over ``seeds`` runs and its deviation (None for one run).
 
-    ``files``: the stored results that say so, which a test compares. ``with_settings``: what they set beside the
-    recipe and the dimension.
+    ``files``: the stored results, which a test compares. ``with_settings``: settings beyond the recipe and the
+    dimension.
     """
 
     data: str
@@ -47,10 +47,10 @@ class Result:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings by name; ``about``: what they are good for.
+    """A named set of settings; ``about``: what they are good for.
 
     ``stored``: the results made with them, as patterns of files under results/, each of one dataset and dimension with
-    a file a seed.
+    one file per seed.
     """
 
     about: str
@@ -130,7 +130,7 @@ LEAST_BATCH = 64
 
 @dataclass(frozen=True)
 class Choice:
-    """A recipe for a graph, what else to set, and ``why``, in a sentence or two."""
+    """A recipe for a graph, other settings for it, and the reason (``why``) in a sentence or two."""
 
     recipe: str
     settings: Mapping[str, Any]
@@ -145,9 +145,9 @@ RULE = (
 
 
 def decide(graph: Shape) -> Choice:
-    """The recipe for a graph of this shape (see ``RULE``): density and hierarchy decide which, size the batches.
+    """The recipe for a graph (see ``RULE``): density and hierarchy decide the recipe, size decides the batches.
 
-    A sparse hierarchy wants distances with curvature, rotations and hard negatives; other graphs want a matrix a
+    A sparse hierarchy needs distances with curvature, rotations and hard negatives. Other graphs need a matrix for each
     relation and every entity as a candidate.
     """
     sparse, hierarchical = graph.density < SPARSE, graph.chained >= HIERARCHICAL
@@ -164,15 +164,15 @@ def decide(graph: Shape) -> Choice:
 
 
 def results(name: str) -> tuple[Result, ...]:
-    """What a recipe reached, as far as it is stored."""
+    """The stored results of a recipe."""
     text = (importlib.resources.files("murp") / RESULTS).read_text(encoding="utf-8")
     return tuple(Result(**{**found, "files": tuple(found["files"])}) for found in json.loads(text).get(name, []))
 
 
 def completed(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with those of the recipe they name, and those that suit their model, where they say nothing.
+    """Settings completed with those of their recipe, and with the defaults of their model.
 
-    ``recipe`` is no setting of a run: what it stands for is.
+    ``recipe`` itself is not a setting of a run; the settings that it stands for are.
     """
     given = dict(values)
     recipe = given.pop("recipe", None)
@@ -194,7 +194,7 @@ def completed(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_no_model(named: Mapping[str, Any], given: Mapping[str, Any]) -> set[str]:
-    """Of a recipe for another model, what is no setting of that model alone."""
+    """The settings of a recipe for another model, without those that only that model has."""
     model = registry.find("model", named["model"])
     of_all = next(base for base in reversed(model.__mro__) if issubclass(base, Part) and base is not Part)
     own = set(model.settings) - set(of_all.settings)
@@ -202,7 +202,7 @@ def _of_no_model(named: Mapping[str, Any], given: Mapping[str, Any]) -> set[str]
 
 
 def _fits(name: str, whole: Mapping[str, Any]) -> bool:
-    """Whether a usual setting belongs to the parts that are chosen: the user may have chosen another optimizer."""
+    """Whether a default setting belongs to the chosen parts: the user may have chosen another optimizer."""
     from murp.config import known_settings, parts_of
 
     if name in registry.KINDS and name not in parts_of(whole):  # negatives of an objective that draws none

@@ -1,7 +1,7 @@
-"""What can be chosen by name: a line each. A class is imported when it is chosen.
+"""Parts that can be chosen by name, one line each. A class is imported when it is chosen.
 
-A model, an objective, negatives, an optimizer or a regularizer of one's own needs no line here: it is chosen by the
-place of its class, ``--model my_package.my_module:MyModel``, or by the name of an entry point that a package declares:
+Your own model, objective, negatives, optimizer or regularizer needs no line here: choose it by the module and name of
+its class, ``--model my_package.my_module:MyModel``, or by the name of an entry point that a package declares:
 
     [project.entry-points."murp.models"]
     mine = "my_package.my_module:MyModel"
@@ -89,12 +89,12 @@ GROUPS = {kind: f"murp.{kind}s" for kind in KINDS}
 
 
 def names(kind: str) -> list[str]:
-    """What can be chosen of a kind, those of other packages included."""
+    """All names of a kind, including those of other packages."""
     return [*KINDS[kind], *(one.name for one in importlib.metadata.entry_points(group=GROUPS[kind]))]
 
 
 def find(kind: str, name: str) -> type[Any]:
-    """The class of a kind that is called ``name``, or stands at that place (``package.module:Class``)."""
+    """The class of a kind called ``name``, or given as ``package.module:Class``."""
     place = KINDS[kind].get(name) or _entry_point(kind, name) or (name if ":" in name else None)
     if place is None:
         known = names(kind)
@@ -106,7 +106,7 @@ def find(kind: str, name: str) -> type[Any]:
 
 
 def models_that(can: Callable[[Any], bool]) -> str:
-    """The names of this package's models whose class ``can``, for the error of one that cannot."""
+    """The names of this package's models for which ``can`` is true, for error messages."""
     return ", ".join(name for name in MODELS if can(find("model", name))) or "none of this package"
 
 

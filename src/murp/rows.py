@@ -1,7 +1,7 @@
-"""What is tabular in Python: a table in a notebook, a data frame on request.
+"""Tabular results: a table in a notebook, a data frame on request.
 
-A class that derives from :class:`Tabular` says its columns; the rest follows. pandas is optional: it is imported when a
-data frame is asked for.
+A class that derives from :class:`Tabular` defines its columns; the rest follows. pandas is optional: it is imported
+when a data frame is made.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Tabular:
         """Values by the name of their column."""
 
     def to_dataframe(self) -> Any:
-        """The same as a pandas data frame, a row a row."""
+        """The same as a pandas data frame, one row per row."""
         return pandas().DataFrame(dict(self.columns()))
 
     def _repr_html_(self) -> str:
@@ -67,7 +67,7 @@ def _flat(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 
 def pandas() -> Any:
-    """The package pandas; an error that names the extra where it is not installed."""
+    """The package pandas; an error that names the extra if it is not installed."""
     return need("pandas", "pandas", "a data frame")
 
 

@@ -1,12 +1,13 @@
-"""Settings: what they are called, what they do and which values are legal, declared by the part they belong to.
+"""Settings: their names, explanations and legal values, declared by the part that they belong to.
 
 A part of a run (a model, an objective, an optimizer, …) is a class that derives from :class:`Part` and declares its
 settings as class attributes:
 
     class Margin(Sampled):
-        margin: float = setting(1.0, "how far true triples are to lie above false ones", above=0, search=Span(0.1, 10))
+        margin: float = setting(1.0, "by how much true triples should score above false ones", above=0, search=Span(0.1,
+        10))
 
-The file ``config.toml``, the command line, ``--help``, Python and what `murp tune` searches follow from that one line.
+This one line is used for ``config.toml``, the command line, ``--help``, Python and the search of `murp tune`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true o
 
 @dataclass(frozen=True)
 class Span:
-    """Numbers to search for a good one: ``low`` to ``high``, evenly, or (``log``) evenly by their logarithm."""
+    """A range to search: ``low`` to ``high``, uniform, or (``log``) uniform in the logarithm."""
 
     low: float
     high: float
@@ -63,7 +64,7 @@ class Setting:
         return type(self.default)
 
     def checked(self, value: Any) -> Any:
-        """A legal value, a whole number as a float where it is to be one; any other is an error."""
+        """The value if it is legal (a whole number becomes a float for a float setting); otherwise an error."""
         name = self.name
         kind: Any = self.kind
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
@@ -103,7 +104,7 @@ def setting(
     free: bool = False,
     search: Search | None = None,
 ) -> Any:
-    """A setting of the class it stands in; see :class:`Part`. The class keeps the default under its name.
+    """A setting of a class; see :class:`Part`. The class attribute is the default.
 
     ``search`` is what `murp tune` tries; without it the setting stays at its value.
     """
@@ -124,7 +125,7 @@ def again(default: Any, *, search: Search) -> Any:
 
 
 class Part(ABC):  # noqa: B024 - the base class of a kind says what it must define
-    """Something with settings of its own. ``settings`` are all of them, those of its base classes first."""
+    """A part of a run with its own settings. ``settings`` has all of them, those of its base classes first."""
 
     settings: ClassVar[dict[str, Setting]] = {}
 
@@ -148,11 +149,11 @@ class Part(ABC):  # noqa: B024 - the base class of a kind says what it must defi
 
     @classmethod  # noqa: B027 - most refuse nothing
     def refuse(cls, config: Any) -> None:
-        """Raise where this part cannot do what the other settings of a run ask for, with what it can."""
+        """Raise if this part does not work with the other settings of a run; the error says what works."""
 
 
 def whole_number(name: str, value: Any, *, least: int = 1) -> int:
-    """An argument that is a whole number, of Python's or of NumPy's; anything else is refused by its name."""
+    """Check that an argument is a whole number of Python or NumPy; anything else is an error that names it."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -163,7 +164,7 @@ def whole_number(name: str, value: Any, *, least: int = 1) -> int:
 
 
 def refuse_unknown(names: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    """Raise where a name is no setting, with the one it may have meant."""
+    """Raise if a name is not a setting, and suggest the closest one."""
     for name in names:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)

@@ -1,6 +1,6 @@
-"""What questions and answers look like, for who asks a model here and for who asks a server (``murp serve``).
+"""The form of questions and answers, of a model and of a server (``murp serve``).
 
-The server's documentation is made of these classes, and its client (:mod:`murp.client`) gives them.
+The server's documentation is made from these classes, and its client (:mod:`murp.client`) returns them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Split = Literal["train", "valid", "test"]
 
 
 class Question(TypedDict):
-    """(head, relation, ?) or (?, relation, tail), with what is wanted of its answers."""
+    """(head, relation, ?) or (?, relation, tail), with options for its answers."""
 
     relation: str
     head: NotRequired[str]
@@ -34,9 +34,9 @@ class Reference:
 
 @dataclass(frozen=True)
 class Prediction:
-    """One answer: the entity, its score φ, the probability σ(φ), and the split that already states the fact.
+    """One answer: the entity, its score φ, the probability σ(φ), and the split that contains the fact.
 
-    ``calibrated`` is the probability by the run's calibration, where it has one.
+    ``calibrated`` is the calibrated probability, if the run has a calibration.
     """
 
     rank: int
@@ -50,7 +50,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Answer:
-    """A question with its answers, best first; ``head`` or ``tail`` is None: the one that was asked for."""
+    """A question with its answers, best first; the missing ``head`` or ``tail`` is None."""
 
     relation: Reference
     head: Reference | None
@@ -60,7 +60,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Scored:
-    """A triple's score φ, the probability σ(φ), and the split that states it."""
+    """A triple's score φ, the probability σ(φ), and the split that contains it."""
 
     score: float
     probability: float
@@ -69,7 +69,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Health:
-    """What is served. ``reload_error``: why the run that lies in the folder now is not, where it cannot be read."""
+    """Which run is served. ``reload_error``: why the run that is now in the folder cannot be loaded."""
 
     status: Literal["ok"]
     murp: str

@@ -1,4 +1,4 @@
-"""Tables as text for a terminal, as Markdown, as LaTeX and as CSV: their one home.
+"""Tables as text for a terminal, as Markdown, as LaTeX and as CSV.
 
 A cell is a text, a number (:func:`number`) or anything that prints itself. A terminal, Markdown and LaTeX show a number
 rounded; CSV, which programs read, has all its digits.

@@ -1,12 +1,12 @@
-"""The battery that every model passes, ours and yours.
+"""Checks that every model must pass, ours and yours.
 
     from murp.testing import check_model
 
     def test_my_model() -> None:
         check_model("my_package.my_module:MyModel", dim=8)
 
-It takes a second or a few. Every check is run; if some fail, :class:`ChecksFailed` says which, what happened and what
-was expected.
+It takes a few seconds. All checks run; if some fail, :class:`ChecksFailed` says which, what happened and what was
+expected.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ RATES = (1.0, 10.0, 0.1)  # one of them suits
 
 
 class ChecksFailed(AssertionError):
-    """What a model does not do as it should."""
+    """The checks that a model fails."""
 
 
 def check_model(model: str | type[Model], **settings: Any) -> list[str]:
-    """Run every check on a model, given by its name, its place (``package.module:Class``) or its class.
+    """Run every check on a model, given by its name, as ``package.module:Class``, or as a class.
 
-    ``settings`` are settings of the model (``dim=8`` by default, ``norm=2``, …) or of the runs that the battery trains
+    ``settings`` are settings of the model (``dim=8`` by default, ``norm=2``, …) or of the runs that the checks train
     (``objective="k-vs-all"``, ``lr=0.1``, …). Returns the names of the checks; raises :class:`ChecksFailed`.
     """
     checks = {check.__name__.removeprefix("check_").replace("_", " "): check for check in CHECKS}
@@ -151,7 +151,7 @@ def check_shapes(subject: Subject) -> None:
 
 @torch.no_grad()
 def check_one_score_by_every_path(subject: Subject) -> None:
-    """A triple alone, among candidates of its query, among all entities: one number."""
+    """A triple has the same score alone, among candidates of its query, and among all entities."""
     model = subject.scattered()
     s, r, o = subject.rows(model)
     every = model.score_objects(subject.subjects, subject.relations)
@@ -176,7 +176,7 @@ def check_one_score_by_every_path(subject: Subject) -> None:
 
 @torch.no_grad()
 def check_equal_entities_tie(subject: Subject) -> None:
-    """Equal rows have equal scores, to the bit, wherever they stand and whatever else is asked."""
+    """Equal rows have equal scores, bit for bit, at every place and in every batch."""
     model = subject.scattered(torch.float32)
     places = [0, 1, ENTITIES // 2, ENTITIES - 2, ENTITIES - 1]
     for values in model.rows("object").values():
@@ -191,7 +191,7 @@ def check_equal_entities_tie(subject: Subject) -> None:
 
 @torch.no_grad()
 def check_entities_have_no_order(subject: Subject) -> None:
-    """Entities numbered in another way have the same scores."""
+    """The numbering of the entities does not change their scores."""
     model = subject.scattered()
     before = model.score_objects(subject.subjects, subject.relations)
     order = torch.randperm(ENTITIES, generator=torch.Generator().manual_seed(3))
@@ -209,7 +209,7 @@ def check_entities_have_no_order(subject: Subject) -> None:
 
 @torch.no_grad()
 def check_precisions_agree(subject: Subject) -> None:
-    """float32 gives what float64 gives, but for rounding."""
+    """float32 and float64 give the same scores up to rounding."""
     exact, model = subject.scattered(), subject.scattered(torch.float32)
     asked = subject.subjects, subject.relations
     found = model.score_objects(*asked)
@@ -218,7 +218,8 @@ def check_precisions_agree(subject: Subject) -> None:
 
 
 def check_gradients(subject: Subject) -> None:
-    """Finite, also at the initial values and where points coincide; and the slopes of the score."""
+    """Gradients are finite, also at the initial values and if points coincide, and match finite differences of the
+    score."""
     for what, model in (("initial values", subject.new()), ("entities at 0", _at_zero(subject.new()))):
         for name, gradient in _gradients(subject, model)[1].items():
             expect(bool(gradient.isfinite().all()), f"the gradient of {name} is not finite at {what}")
@@ -263,9 +264,9 @@ def _gradients(subject: Subject, model: Model) -> tuple[Tensor, dict[str, Tensor
 
 
 def check_no_look_at_values(subject: Subject) -> None:
-    """No branch, no shape and no number of Python's depends on a value: else no step can be compiled or captured.
+    """No branch, shape or Python number depends on a tensor's value: otherwise steps cannot be compiled or captured.
 
-    Tensors without values show it.
+    Tested with tensors without values.
     """
     model = subject.new().to("meta")
     places = subject.subjects.to("meta"), subject.relations.to("meta"), subject.objects.to("meta")
@@ -284,7 +285,7 @@ def check_no_look_at_values(subject: Subject) -> None:
 
 
 def check_seeds(subject: Subject) -> None:
-    """One seed gives one model, another seed another, whatever PyTorch's own generator has drawn."""
+    """The same seed gives the same model, another seed another one, for any state of PyTorch's own generator."""
     first = subject.new(seed=0).parameters
     torch.rand(1)
     again, other = subject.new(seed=0).parameters, subject.new(seed=1).parameters
@@ -294,7 +295,7 @@ def check_seeds(subject: Subject) -> None:
 
 
 def check_training_lowers_the_loss(subject: Subject) -> None:
-    """On a small tree, at one learning rate or another."""
+    """Training lowers the loss on a small tree, for at least one learning rate."""
     seen = []
     for rate in (subject.settings["lr"],) if "lr" in subject.settings else RATES:
         try:
@@ -313,7 +314,7 @@ def _losses(run: Run) -> list[float]:
 
 
 def check_saving_and_loading(subject: Subject) -> None:
-    """A run that is opened again ranks as the one that was trained."""
+    """A run that is opened again gives the same ranks."""
     again = load(subject.run.path, device="cpu")
     _same("a run opened again", again, subject.run)
     found, expected = again.evaluate("test").to_dict(), subject.run.evaluate("test").to_dict()
@@ -321,7 +322,7 @@ def check_saving_and_loading(subject: Subject) -> None:
 
 
 def check_resuming_and_repeating(subject: Subject) -> None:
-    """Two epochs begin as four do, and with two more they are four, bit for bit; another seed gives another run."""
+    """Two epochs, resumed for two more, equal four epochs, bit for bit; another seed gives another run."""
     begun = subject.train("begun", epochs=2)
     found, expected = _losses(begun), _losses(subject.run)[:2]
     expect(found == expected, f"the same settings gave other losses: {found} and {expected}")
@@ -330,7 +331,7 @@ def check_resuming_and_repeating(subject: Subject) -> None:
 
 
 def _same(what: str, run: Run, expected: Run) -> None:
-    """Raise where the tables of two runs differ in any bit."""
+    """Raise if the tables of two runs differ in any bit."""
     found, wanted = run.model.parameters, expected.model.parameters
     expect(found.keys() == wanted.keys(), f"{what}: tables {', '.join(found)} and {', '.join(wanted)}")
     changed = [name for name in found if not torch.equal(found[name], wanted[name])]
@@ -353,13 +354,13 @@ CHECKS: tuple[Callable[[Subject], None], ...] = (
 
 
 def expect(holds: bool, otherwise: str) -> None:
-    """Raise with a text where something does not hold."""
+    """Raise with a text if a condition does not hold."""
     if not holds:
         raise ChecksFailed(otherwise)
 
 
 def near(what: str, found: Tensor, expected: Tensor, tolerance: float = 1e-9) -> None:
-    """Raise where two tensors differ by more than a share of the largest number."""
+    """Raise if two tensors differ by more than a share of the largest number."""
     expect(found.shape == expected.shape, f"{what}: shapes {tuple(found.shape)} and {tuple(expected.shape)}")
     apart = (found - expected).abs()
     most = tolerance * (1 + float(expected.abs().max()))

@@ -1,12 +1,12 @@
 """How many threads murp uses, and how compiled loops share work among them.
 
-The number is what the process may use: the processors of its affinity, and no more than the quota of its control
-group (containers). ``MURP_NUM_THREADS``, ``OMP_NUM_THREADS`` and ``--threads`` set it.
+The default is what the process may use: the processors of its affinity, and no more than the quota of its control group
+(containers). ``MURP_NUM_THREADS``, ``OMP_NUM_THREADS`` and ``--threads`` set it.
 
-Threads are Python's, started for one piece of work and ended with it: nothing is left that a forked child would miss.
-A compiled loop takes the next part of the work from a counter, so that a thread that the system has put aside for a
-busy neighbour leaves its share to the others. Whoever has to wait for another looks for some microseconds and then
-sleeps: a waiting thread must not use up the time that the one it waits for needs.
+Threads are Python threads, started for one piece of work and ended with it, so a forked child misses none. A compiled
+loop takes the next part of the work from a counter, so that other threads do the work of a thread that the system has
+paused. A thread that waits for another checks for some microseconds and then sleeps: it must not use the time that the
+other needs.
 """
 
 from __future__ import annotations
@@ -241,12 +241,11 @@ def together(work: Callable[[int], None], number: int, *, begun: Callable[[int],
 
 
 class Choice:
-    """How many threads a piece of work that comes again and again is best given.
+    """Finds the best number of threads for a piece of work that is repeated.
 
-    Threads that wait for each other may be slower than fewer of them: when the system takes the processor from one for
-    a busy neighbour, or where a piece is too small for all. So half and twice the number that was quickest are tried
-    now and then, for about a piece in twenty, and less often the slower they were. The result must not depend on the
-    number.
+    Many threads may be slower than few: if the system pauses one for another busy process, or if a piece is too small.
+    So half and twice the fastest number are tried now and then, for about one piece in twenty, and less often the
+    slower they were. The result must not depend on the number.
     """
 
     def __init__(self) -> None:
@@ -285,8 +284,8 @@ class Choice:
 def one_thread() -> Iterator[None]:
     """PyTorch on this thread alone, and on threads that are started meanwhile: for servers.
 
-    Answers take a millisecond: threads would cost more than they bring. And a forked child has none of those that its
-    parent had started: PyTorch would wait for them for ever.
+    Answers take a millisecond, so threads would cost more than they save. And a forked child does not have its parent's
+    threads: PyTorch would wait for them forever.
     """
     import torch
 

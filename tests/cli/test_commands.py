@@ -311,7 +311,7 @@ class TestBadInput:
 
     def test_a_folder_that_is_no_dataset(self, tmp_path: Path, out: Path) -> None:
         (tmp_path / "empty").mkdir()
-        assert "is no dataset" in refused(*TRAIN, "--data", tmp_path / "empty", "--out", out)
+        assert "is not a dataset" in refused(*TRAIN, "--data", tmp_path / "empty", "--out", out)
 
     def test_unknown_option_values(self, dataset: Path, out: Path) -> None:
         assert "transf" in refused("train", "--model", "transf", "--out", out, status=2, by=process)

@@ -265,7 +265,7 @@ def test_exports_of_vectors_alone(run: Path, tmp_path: Path) -> None:
         assert "entities" in ok("export", run, "--to", to, "--out", tmp_path / to, "--coordinates", "tangent")
         about = json.loads((tmp_path / to / "about.json").read_text())
         assert (about["coordinates"], about["curvature"]) == ("tangent", -1.0)
-        assert "entities' vectors alone" in refused("import", tmp_path / to, "--out", tmp_path / "back")
+        assert "only the entities' vectors" in refused("import", tmp_path / to, "--out", tmp_path / "back")
 
 
 def test_a_run_of_another_version(run: Path, tmp_path: Path) -> None:

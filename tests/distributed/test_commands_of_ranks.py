@@ -52,7 +52,7 @@ def test_a_protocol_that_ranks_cannot_count_is_refused(
     two = SimpleNamespace(size=2, together=contextlib.nullcontext)
     monkeypatch.setattr("murp.distributed.ranks.join", lambda: two)
     assert main(["evaluate", str(tmp_path), "--protocol", protocol, *options]) == 1
-    assert f"protocol {protocol} ranks in one process" in capsys.readouterr().err
+    assert f"protocol {protocol} works only in one process" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

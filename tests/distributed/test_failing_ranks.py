@@ -135,5 +135,5 @@ def test_files_of_two_saves_are_not_mixed(small_tree: KnowledgeGraph, tmp_path: 
 def test_a_run_of_one_process_is_not_continued_by_many(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     out = tmp_path / "run"
     train(small_tree, out=out, progress=Silent(), **SETTINGS)
-    assert "was begun by one process" in told(together(resumed, 2, out, 3, ""))
+    assert "was started by one process" in told(together(resumed, 2, out, 3, ""))
     assert (out / folder.LAST).exists()

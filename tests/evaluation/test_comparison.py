@@ -129,7 +129,7 @@ def test_graphs_that_do_not_compare_are_refused() -> None:
         comparable(graph, graph_of(4, 2, train=TRAIN, test=[(0, 1, 2), (3, 0, 2)]), "test")
     with pytest.raises(DataError, match="know different facts"):
         comparable(graph, graph_of(4, 2, train=[*TRAIN, (3, 1, 0)], test=TEST), "test")
-    with pytest.raises(DataError, match=r"same entities: 4 and 5 \('e4' is in the second alone\)"):
+    with pytest.raises(DataError, match=r"same entities: 4 and 5 \('e4' is only in the second\)"):
         comparable(graph, graph_of(5, 2, train=TRAIN, test=TEST), "test")
     comparable(graph, graph_of(4, 2, train=TEST, test=TRAIN), "valid")
 

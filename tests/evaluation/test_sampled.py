@@ -143,7 +143,7 @@ def test_it_is_refused_where_it_could_be_taken_for_standard(graph: KnowledgeGrap
     for wrong in (0, -3, 2.5, True):
         with pytest.raises(ConfigError, match="whole number of at least 1"):
             evaluate(model, graph, "test", "sampled", candidates=wrong)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="must not stand where those of all entities are meant"):
+    with pytest.raises(ConfigError, match="must not be mixed with those of all entities"):
         rank(model, graph.test, known, num_relations=RELATIONS, protocol="sampled")
     drawn = [evaluate(model, graph, "test", "sampled", candidates=n).ranks for n in (10, 20)]
     ids = {r: f"r{r}" for r in range(RELATIONS)}

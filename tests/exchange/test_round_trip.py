@@ -247,7 +247,7 @@ class TestRefused:
     @pytest.mark.parametrize("to", PARTIAL)
     def test_formats_that_cannot_hold_the_model(self, make_run: MakeRun, tmp_path: Path, to: str) -> None:
         export(make_run(), to, tmp_path / PARTIAL[to])
-        with pytest.raises(DataError, match=f"{to}, which holds the entities' vectors alone"):
+        with pytest.raises(DataError, match=f"{to}, which has only the entities' vectors"):
             import_run(tmp_path / PARTIAL[to], tmp_path / "back", "wordnet-mini")
 
     def test_another_graph(self, make_run: MakeRun, small_tree: KnowledgeGraph, tmp_path: Path) -> None:

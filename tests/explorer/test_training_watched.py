@@ -118,7 +118,7 @@ def test_train_explore_as_a_user_types_it(tmp_path: Path, capsys: pytest.Capture
     assert process.returncode == 0
     taken, alone = capsys.readouterr().err.splitlines()
     assert f"port {training[2]} of 127.0.0.1 is in use" in taken
-    assert "--port is that of --explore" in alone
+    assert "--port is the port of --explore" in alone
     assert not (tmp_path / "other").exists()
     assert {0, 2} <= set(Film(tmp_path / "run").epochs())
 

@@ -39,7 +39,7 @@ def test_triples_are_split_so_that_everything_is_seen_in_training() -> None:
         ([("a", "r", "b"), ("a", None, "b")], r"graph, triple 2: the relation is empty"),
         ([("a", "r", 1.5)], r"graph, triple 1: the tail is '1.5'; ids are strings or whole numbers"),
         ([("a", "r", True)], r"triple 1: the tail is 'True'"),
-        ([("a", "r", "\ud800")], r"triple 1: the tail holds half a character"),
+        ([("a", "r", "\ud800")], r"triple 1: the tail is not valid Unicode"),
         ([("a", "r", "b"), ("a", " ", "b")], r"graph, triple 2: the relation is blank"),
         ([], r"holds no triples"),
     ],
@@ -99,7 +99,7 @@ def test_frames_of_other_kinds_of_columns() -> None:
         )
     with pytest.raises(DataError, match=r"not understood: 'who', 'what', 'whom'"):
         KnowledgeGraph.from_dataframe(pandas.DataFrame([("a", "r", "b")], columns=["who", "what", "whom"]))
-    with pytest.raises(DataError, match=r"list is no data frame"):
+    with pytest.raises(DataError, match=r"list is not a data frame"):
         KnowledgeGraph.from_dataframe(FACTS)
 
 
@@ -168,7 +168,7 @@ def test_rdf_as_text_as_a_file_and_from_another_library(tmp_path) -> None:
     ):
         assert list(KnowledgeGraph.from_rdf(source, form)) == [("a:1", "a:r", "a:2")]
     assert list(KnowledgeGraph.from_rdf(OfAnotherLibrary())) == [("http://a.org/1", "http://a.org/r", "http://a.org/2")]
-    with pytest.raises(DataError, match=r"'xyz' is no format of RDF\. Known: nt, nq, ttl"):
+    with pytest.raises(DataError, match=r"'xyz' is not an RDF format\. Known: nt, nq, ttl"):
         KnowledgeGraph.from_rdf(text, "xyz")
     with pytest.raises(DataError, match=r"graph, line 1, column 1: "):
         KnowledgeGraph.from_rdf("nonsense", "ttl")

@@ -156,7 +156,7 @@ def test_three_files_of_rdf_share_their_prefixes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("x.nt", "<a:a> <a:b> <a:c> .\n<a:aaaaaaa> <a:bbbb> .\n", r"line 2, column 22: The object .* Mend it"),
+        ("x.nt", "<a:a> <a:b> <a:c> .\n<a:aaaaaaa> <a:bbbb> .\n", r"line 2, column 22: The object .* Fix it"),
         ("x.ttl", "@prefix a: <http://a/> .\na:b a:c a:d .\na:b a:c d:e .\n", r"line 3, column \d+: The prefix d:"),
         ("x.rdf", "<rdf:RDF>", r"x\.rdf: Unknown prefix rdf"),
         ("x.jsonld", '{"@context": "https://example.org/context", "a": 1}', r"jsonld: its context lies elsewhere"),
@@ -168,7 +168,7 @@ def test_three_files_of_rdf_share_their_prefixes(tmp_path: Path) -> None:
         ("x.obo", "[Term]\nid: a\nsynonym: a\n", r"line 3: .* quotation marks"),
         ("x.graphml", "<graphml>\n<graph>\n<edge source='a'/></graph></graphml>", r"graphml, edge 1: has no 'target'"),
         ("x.graphml", "<graphml><graph>\n<node", r"x\.graphml, line 2: not XML"),
-        ("x.graphml", "<html></html>", r"is no GraphML"),
+        ("x.graphml", "<html></html>", r"is not GraphML"),
         (
             "x.graphml",
             "<graphml><graph><node id='1'/><node id='2'/><node id='1'/><edge source='1' target='2'/></graph></graphml>",
@@ -179,7 +179,7 @@ def test_three_files_of_rdf_share_their_prefixes(tmp_path: Path) -> None:
         ("x.jsonl", '["a", "r", "b"]\n["a", 1.5, "b"]\n', r"line 2: the relation is '1.5'; ids are strings or whole"),
         ("x.jsonl", '["a", "r", null]\n', r"line 1: the tail is empty"),
         ("x.jsonl", "nonsense\n", r"line 1: not JSON in UTF-8"),
-        ("x.sql", "DROP TABLE a", r"holds no single SELECT"),
+        ("x.sql", "DROP TABLE a", r"is not a single SELECT"),
         ("x.sql", "SELECT 1 AS head, 2 AS relation, 3 AS tail FROM '/etc/passwd'", r"the query cannot be run: "),
     ],
 )  # fmt: skip

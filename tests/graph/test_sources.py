@@ -105,7 +105,7 @@ def test_one_file_is_split_by_seed(tmp_path):
 @pytest.mark.parametrize(
     ("splits", "message"),
     [
-        ({}, r"is no dataset: it has no train, valid and test .*It holds other"),
+        ({}, r"is not a dataset: it has no train, valid and test .*It holds other"),
         ({"train": TRAIN}, r"train\.txt is there, but valid and test is missing .*give that file"),
         ({"valid": VALID, "test": TEST}, r"but train is missing"),
         ({"train": TRAIN, "valid": "", "test": TEST}, r"valid\.txt: is empty"),
@@ -127,7 +127,7 @@ def test_a_file_with_nothing_to_spare(tmp_path):
 
 def test_unknown_names_say_what_was_looked_for_and_what_is_close(tmp_path, monkeypatch):
     monkeypatch.setenv("MURP_DATA", str(tmp_path / "data"))
-    with pytest.raises(DataError, match=r"'WN18R' is no dataset's name.*data/WN18R\)\. Did you mean WN18RR\?"):
+    with pytest.raises(DataError, match=r"'WN18R' is not the name of a dataset.*data/WN18R\)\. Did you mean WN18RR\?"):
         KnowledgeGraph.load("WN18R")
     with pytest.raises(DataError, match=r"Known datasets: wordnet-mini, WN18RR"):
         KnowledgeGraph.load("zzz")

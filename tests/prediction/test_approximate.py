@@ -195,7 +195,7 @@ def test_an_index_of_other_weights_is_refused(run_folder: Path) -> None:
     assert [p.id for p in run.predict(head="e3", relation="r0", approximate=True)]
     murp.resume(run_folder, epochs=2)
     again = murp.load(run_folder, device="cpu")
-    with pytest.raises(RunError, match=r"was made of other weights \(epoch 1\).*Run `murp index"):
+    with pytest.raises(RunError, match=r"was made from other weights \(epoch 1\).*Run `murp index"):
         again.predict(head="e3", relation="r0", approximate=True)
     with pytest.raises(RunError, match="has other weights now"):
         run.index(cells=1)

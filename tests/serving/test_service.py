@@ -330,7 +330,7 @@ def test_a_client_asks_again_where_an_idle_connection_was_closed(
 
 @pytest.mark.parametrize("address", ["127.0.0.1:8000", "http://host:99999", "http://host:abc", "http://[::1"])
 def test_a_client_refuses_what_is_no_address(address: str) -> None:
-    with pytest.raises(ConfigError, match="is no address of a server"):
+    with pytest.raises(ConfigError, match="is not the address of a server"):
         murp.Client(address)
 
 
@@ -343,7 +343,7 @@ def test_a_client_names_a_host_that_no_machine_can_be(host: str) -> None:
 
 @pytest.mark.parametrize("key", ["with a line end\n", "ключ", ""])
 def test_a_client_refuses_what_is_no_key_without_showing_it(key: str) -> None:
-    with pytest.raises(ConfigError, match="no API key") as refused:
+    with pytest.raises(ConfigError, match="not an API key") as refused:
         murp.Client("http://127.0.0.1:8000", key=key)
     assert not key or key.strip() not in str(refused.value)
 
@@ -360,5 +360,5 @@ def test_a_client_says_so_where_another_program_answers(
         lambda: client.score([("n1", "next", "n2")]),
     ]
     for ask in questions:
-        with pytest.raises(MurpError, match=r"the answer is not one of `murp serve`"):
+        with pytest.raises(MurpError, match=r"the answer is not from `murp serve`"):
             ask()

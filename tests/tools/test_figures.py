@@ -1,4 +1,4 @@
-"""The figures of the README are those of the stored results."""
+"""The numbers in the README are those of the stored results."""
 
 from __future__ import annotations
 

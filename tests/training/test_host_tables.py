@@ -38,12 +38,12 @@ def test_the_setting_is_kept_and_may_change() -> None:
         ({"model": "transe"}, "knows MuRP and MuRE, no other model"),
         ({"optimizer": "adam"}, "the paper's objective, negatives and optimizer"),
         ({"entity_dropout": 0.1}, "the paper's objective, negatives and optimizer"),
-        ({"engine": "torch"}, "engine torch has its tables where it computes"),
+        ({"engine": "torch"}, "engine torch needs its tables on the device that computes"),
     ],
 )
 def test_what_has_no_such_tables_is_refused(settings: dict[str, str], why: str) -> None:
     pytest.importorskip("triton", reason="needs triton: pip install triton")
-    with pytest.raises(ConfigError, match=rf"engine triton alone.*murp and mure.*{why}.*Leave tables at device"):
+    with pytest.raises(ConfigError, match=rf"needs the engine triton.*murp or mure.*{why}.*Leave tables at device"):
         refuse_host_tables(Config(tables="host", **settings))
 
 
@@ -59,7 +59,7 @@ def test_on_the_cpu_they_are_refused(small_tree: KnowledgeGraph) -> None:
 
 
 def test_ranks_have_none() -> None:
-    with pytest.raises(ConfigError, match="tables = host is of one process"):
+    with pytest.raises(ConfigError, match="tables = host needs one process"):
         refuse(Config(tables="host", slices=2))
 
 

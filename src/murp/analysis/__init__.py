@@ -1,7 +1,7 @@
-"""How hierarchical a graph is, and what an embedding made of it.
+"""How hierarchical a graph is, and how an embedding represents it.
 
 The second part needs PyTorch and is imported from its modules, :mod:`murp.analysis.embedding` and
-:mod:`murp.analysis.higher`; what is here starts without it.
+:mod:`murp.analysis.higher`; this module does not import PyTorch.
 """
 
 from murp.analysis.advice import Advice, advise, advise_on_relation

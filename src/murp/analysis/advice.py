@@ -1,4 +1,4 @@
-"""A plain answer to: is this graph hierarchical, and will hyperbolic space pay?"""
+"""Advice: is this graph hierarchical, and will hyperbolic space help?"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Advice:
     """Sentences, and the numbers on which they rest.
 
     ``share`` of facts under hierarchical relations, how many ``relations`` these are, and their ``mean_path``,
-    weighted by facts (None where there are none).
+    weighted by facts (None if there are none).
     """
 
     share: float
@@ -32,11 +32,11 @@ class Advice:
 
 
 def advise(profiles: Sequence[RelationProfile], curved: Hyperbolicity | None, dim: int) -> Advice:
-    """How hierarchical a graph of these relations is, and whether hyperbolic space should pay at ``dim``.
+    """How hierarchical a graph with these relations is, and whether hyperbolic space should help at dimension ``dim``.
 
-    The rule: it should where the dimension is low (at most 50), at least a fifth of the facts are under
-    hierarchical relations, and their paths have two edges on average; it may, a little, where only one of the two is
-    so: the dimension, or at least half of the facts in deep hierarchies; otherwise it is not expected to.
+    The rule: it should help if the dimension is low (at most 50), at least a fifth of the facts are under hierarchical
+    relations, and their paths have two edges on average. It may help a little if only one is true: the low dimension,
+    or at least half of the facts in deep hierarchies. Otherwise it is not expected to help.
     """
     chosen = [profile for profile in profiles if profile.hierarchical]
     facts = sum(profile.edges for profile in chosen)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 @dataclass(frozen=True)
 class Correlation:
-    """Spearman's ρ over ``n`` pairs; None where one side has no two different values, as then nothing is ordered."""
+    """Spearman's ρ over ``n`` pairs; None if one side has no two different values, as then nothing is ordered."""
 
     rho: float | None
     n: int

@@ -1,4 +1,4 @@
-"""Which end of a directed graph is the top, and how far below it each node lies."""
+"""Which end of a directed graph is the top, and how deep each node is."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Levels:
     """A directed graph read as a hierarchy; cycles count as one node, so all is said of the condensation.
 
     ``direction`` is where the edges lead: "down", from the roots to the leaves (has_part), or "up" (hypernym). A
-    hierarchy widens downwards, so the end with fewer components that have nothing beyond them is the top; where
-    both ends have as many, edges are taken to lead down. ``depth`` (n,) is the number of edges between the nearest
-    root and the node, for each of ``nodes`` (n,); ``rank`` (n,) that of the longest way from a root. In a tree they
-    are the same. Where a relation states more than its next steps (a transitive closure: every ancestor), nearly
-    everything is one edge below a root, and only the rank tells the levels.
+    hierarchy widens downwards, so the end with fewer components that have nothing beyond them is the top; where both
+    ends have as many, edges are taken to lead down. ``depth`` (n,) is the number of edges between the nearest root and
+    the node, for each of ``nodes`` (n,); ``rank`` (n,) that of the longest way from a root. In a tree they are the
+    same. If a relation is a transitive closure (every ancestor, not only parents), nearly every node is one edge below
+    a root, and only the rank shows the levels.
     """
 
     nodes: Numbers
@@ -64,7 +64,7 @@ def _ranks(graph: Directed) -> Numbers:
 
 
 def shortest_path(edges: Edges, source: int, target: int) -> list[int] | None:
-    """The nodes of a shortest path along the edges, both ends included; None where there is none."""
+    """The nodes of a shortest path along the edges, both ends included; None if there is none."""
     graph = Directed.of(edges)
     ends = np.array([source, target])
     first, last = np.searchsorted(graph.nodes, ends)

@@ -1,4 +1,4 @@
-"""What an embedding made of a graph's hierarchies: norms against depth and biases, hits against scores."""
+"""How an embedding represents a graph's hierarchies: norms against depth and biases, hits against Krackhardt scores."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from murp.runs import Run
 class RelationFit:
     """One relation: its profile, the rank correlation of depth with norm, and how well it is predicted.
 
-    ``hits`` is Hits@10 over ``queries`` of the report's split; None where the split has no fact of it.
+    ``hits`` is Hits@10 over ``queries`` of the report's split; None if the split has no fact of it.
     """
 
     profile: RelationProfile
@@ -66,12 +66,12 @@ class EmbeddingReport(Tabular):
 
 
 def embedding_report(run: Run, *, split: Split = "test", protocol: Protocol = "standard") -> EmbeddingReport:
-    """Compare what the graph says of its hierarchies with what the model learned.
+    """Compare the hierarchies of the graph with what the model learned.
 
     Depth is counted in the relation's graph over all splits, in edges from the nearest root, cycles as one node
-    (:class:`murp.analysis.depth.Levels`); the norm is that of an entity's point, which in the ball orders
-    entities as their distance from the origin does. Entities that training never saw are left out: their points are
-    where they were drawn.
+    (:class:`murp.analysis.depth.Levels`); the norm is that of an entity's point, which in the ball orders entities as
+    their distance from the origin does. Entities that are not in train are left out: their points are still at their
+    random initial values.
     """
     by_relation = run.evaluate(split, protocol).by_relation
     fits = []

@@ -1,4 +1,4 @@
-"""How hierarchical a graph is: every relation's profile, δ, and what follows for the choice of a geometry."""
+"""How hierarchical a graph is: every relation's profile, δ, and advice on the geometry."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class GraphReport(Tabular):
     relations: tuple[RelationProfile, ...]
     hyperbolicity: Hyperbolicity | None
     advice: Advice
-    recipe: Choice | None  # what recipe auto takes; None where one relation is looked at
+    recipe: Choice | None  # what recipe auto takes; None if one relation is looked at
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -52,9 +52,9 @@ def profile_dict(one: RelationProfile) -> dict[str, Any]:
 def graph_report(
     graph: KnowledgeGraph, *, relation: str | None = None, dim: int = DIMENSION, seed: int = 0
 ) -> GraphReport:
-    """Over train, valid and test together; ``relation``, by id or name: that one alone.
+    """Over train, valid and test together; ``relation``, by id or name: only this relation.
 
-    ``dim`` is the dimension to advise on, ``seed`` draws the sample for δ.
+    ``dim`` is the dimension for the advice, ``seed`` draws the sample for δ.
     """
     if relation is None:
         profiles = relation_profiles(graph)

@@ -17,7 +17,7 @@ def krackhardt_score(edges: Edges) -> float:
 
         Khs = #{x ≠ y : R_xy = 1, R_yx = 0} / #{x ≠ y : R_xy = 1},    R_xy = 1 where a path leads from x to y
 
-    1 for a graph without cycles, 0 where every path has a way back, and 0 where there is no path at all: such a
+    1 for a graph without cycles, 0 where every path has a way back, and 0 if there is no path at all: such a
     graph orders nothing. ``edges`` has shape (E, 2).
 
     Two nodes reach each other exactly where they share a strongly connected component, so with components of n_c nodes
@@ -39,8 +39,8 @@ def score_text(score: float) -> str:
 class ShortestPaths:
     """The shortest paths between all pairs that a path joins.
 
-    ``longest`` of them in edges (the paper's Max Path; 0 where there is no path), ``mean`` length (its Avg Path;
-    None where there is none) and the number of ``pairs``.
+    ``longest`` of them in edges (the paper's Max Path; 0 if there is no path), ``mean`` length (its Avg Path;
+    None if there is none) and the number of ``pairs``.
     """
 
     longest: int

@@ -18,7 +18,7 @@ from murp.runs import Run
 class Side:
     """One of the two entities.
 
-    ``depth`` in edges below the nearest root of the relation (None where the relation has no edge of it), ``norm``
+    ``depth`` in edges below the nearest root of the relation (None if the relation has no edge of it), ``norm``
     of its point, ``score`` φ and ``probability`` σ(φ) of (this entity, relation, the other one).
     """
 
@@ -35,7 +35,7 @@ class Comparison:
     """``first`` and ``second`` under ``relation``, whose edges lead ``direction`` (see :class:`Levels`).
 
     ``path`` holds the ids of a shortest path along the relation from one entity to the other, over all splits; empty
-    where there is none. Three opinions on which one is higher, each an id, or None where it has none: ``by_graph``,
+    if there is none. Three opinions on which one is higher, each an id, or None if it has none: ``by_graph``,
     the other lying below it on a path (paths that lead ``both_ways`` decide nothing); ``by_score``, the better scored
     of the two facts saying so; ``by_norm``, it being nearer the origin. How far norms can be trusted
     ``depth_and_norm`` says, their rank correlation under this relation in this run: near 1 where the deeper is the

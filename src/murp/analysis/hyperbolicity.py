@@ -52,7 +52,7 @@ class Hyperbolicity:
 def hyperbolicity(
     edges: Edges, *, entities: int = ENTITIES, quadruples: int = QUADRUPLES, seed: int = 0
 ) -> Hyperbolicity | None:
-    """δ of the graph of ``edges`` (E, 2); None where its largest connected part has fewer than four entities.
+    """δ of the graph of ``edges`` (E, 2); None if its largest connected part has fewer than four entities.
 
     ``entities`` are drawn without repetition, then ``quadruples`` of four different ones among them. Time is a
     breadth-first search for each drawn entity, and one more from the farthest entity they find.

@@ -27,7 +27,7 @@ class RelationProfile:
 
     ``edges`` are its distinct facts over ``entities``. ``krackhardt``, ``longest_path``, ``mean_path``: see
     :mod:`murp.analysis.hierarchy`. ``symmetry`` is the share of edges between different entities whose reverse is
-    stated too (None where there is no such edge). ``cardinality`` is read from the mean ``tails_per_head`` and
+    stated too (None if there is no such edge). ``cardinality`` is read from the mean ``tails_per_head`` and
     ``heads_per_tail``: "1-n" is one head, many tails. ``direction``, ``roots`` and ``leaves``: see
     :class:`murp.analysis.depth.Levels`.
     """

@@ -1,4 +1,4 @@
-"""What ``import murp`` offers: the same as the command line, and called by it.
+"""What ``import murp`` offers: the same functions as the command line, which calls them.
 
 run.py          ``murp.Run``: a run folder with everything that can be done with it
 training.py     making runs and opening them
@@ -8,5 +8,5 @@ tuning.py       a search for settings
 serving.py      a run as a service
 graphs.py       graphs without a model; starts without PyTorch
 
-Nothing is imported here, so that each part starts with what it needs.
+Nothing is imported here, so that each module imports only what it needs.
 """

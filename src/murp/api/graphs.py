@@ -21,10 +21,10 @@ __all__ = ["analyze", "audit", "convert", "dataset", "datasets", "hierarchy_spli
 
 
 def analyze(graph: Source, *, relation: str | None = None, dim: int = DIMENSION, seed: int = 0) -> GraphReport:
-    """How hierarchical a graph is, relation by relation, and whether hyperbolic space should pay at ``dim``.
+    """How hierarchical a graph is, relation by relation, and whether hyperbolic space should help at dimension ``dim``.
 
-    ``relation``: that one alone. ``seed`` draws the sample for δ. What a trained run made of its graph
-    :meth:`Run.analyze` tells.
+    ``relation``: only this relation. ``seed`` is the seed of the sample for δ. :meth:`Run.analyze` analyses a trained
+    run.
     """
     return graph_report(_loaded(graph), relation=relation, dim=dim, seed=seed)
 
@@ -32,16 +32,16 @@ def analyze(graph: Source, *, relation: str | None = None, dim: int = DIMENSION,
 def audit(graph: Source) -> Audit:
     """Look for flaws: duplicates, leaks, unseen entities, inverse relations, …
 
-    What is named by a path or a dataset's name is audited with its files, a graph in memory without.
+    A path or the name of a dataset is audited with its files, a graph in memory without files.
     """
     return audit_graph(graph) if isinstance(graph, KnowledgeGraph) else audit_source(graph)
 
 
 def convert(graph: Source, out: str | os.PathLike[str], *, format: str = "tsv") -> Path:
-    """Write a graph into the new folder ``out``: tsv, csv or parquet, perhaps with .gz, .xz or .zst (tsv.zst).
+    """Write a graph into the new folder ``out`` as tsv, csv or parquet, optionally with .gz, .xz or .zst (tsv.zst).
 
-    ``format="graph"`` is murp's own coded form, which any command takes as data and maps into memory. Files of any size
-    are read for it in pieces; what was interrupted goes on when the same call is made again.
+    ``format="graph"`` is murp's own format, which any command accepts as data and maps into memory. Files of any size
+    are read in pieces for it. If it was interrupted, the same call continues.
     """
     if format.lower() == "graph" and not isinstance(graph, KnowledgeGraph):
         code_source(graph, Path(out))
@@ -60,7 +60,7 @@ def hierarchy_split(
     seed: int = 0,
     hierarchical: Sequence[str] | None = None,
 ) -> list[Subset]:
-    """Subsets with given shares of hierarchical relations, in percent, each in a folder of its own within ``out``.
+    """Subsets with given shares of hierarchical relations, in percent, each in its own folder inside ``out``.
 
     ``hierarchical``: ids or names of these relations; None: by Krackhardt score and length of paths.
     """

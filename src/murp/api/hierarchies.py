@@ -34,11 +34,11 @@ def embed(
 ) -> Run:
     """Embed one hierarchy of a graph, or lay out its tree, into the new run folder ``out``.
 
-    ``relation``: one or several that make the hierarchy; by default the only one. ``above`` says which side of a fact
-    is the higher node: the tail of (chair, hypernym, furniture), the head of (Asia, has_part, Japan). ``model``:
+    ``relation``: one or several relations that make the hierarchy; by default the only one. ``above``: which side of a
+    fact is the higher node: the tail of (chair, hypernym, furniture), the head of (Asia, has_part, Japan). ``model``:
     "poincare" and "lorentz" are trained, on the ball and the hyperboloid; "layout" lays out the tree in two dimensions,
-    with edges of length ``scale``. The other settings are those of :func:`murp.train`. How well the hierarchy can be
-    read from the points :meth:`Run.reconstruct` tells.
+    with edges of length ``scale``. The other settings are those of :func:`murp.train`. :meth:`Run.reconstruct` measures
+    how well the hierarchy can be reconstructed from the points.
     """
     given = {
         "dim": dim,

@@ -1,7 +1,7 @@
 """``murp.Run``: a run folder with everything the command line can do with it.
 
-:class:`murp.runs.Run` opens the folder, evaluates and answers. What lies above it in the house (analysis, pictures,
-exports, the explorer) is added here, and imported when it is asked for.
+:class:`murp.runs.Run` opens the folder, evaluates and answers. This class adds methods from higher layers (analysis,
+pictures, exports, the explorer), which are imported when they are used.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Run(Folder):
-    """A trained run: evaluate it, ask it, draw it, export it."""
+    """A trained run: evaluate, predict, draw, export."""
 
     @classmethod
     def of(cls, folder: Folder) -> Run:
@@ -50,12 +50,12 @@ class Run(Folder):
         seed: int = 0,
         advance: Callable[[int], None] = lambda done: None,
     ) -> Run:
-        """A run with the new entities and relations of ``facts`` placed, all others as they are; a complete run folder.
+        """A new run folder with the new entities and relations of ``facts``; all other rows stay unchanged.
 
         ``facts``: a file, a list of (head, relation, tail), a data frame or an Arrow table. ``out`` is the folder to
-        make, by default the name of this one with ``-extended``. ``new``: what may be new, "all", "entities" or
-        "relations" alone; any other unknown name is an error. ``epochs``: passes over the new facts, by default as many
-        as the optimizer needs. ``seed`` draws the order and the false triples. ``advance`` is told of every pass.
+        make, by default the name of this one with ``-extended``. ``new``: what may be new, "all", only "entities" or
+        only "relations"; any other unknown name is an error. ``epochs``: passes over the new facts, by default as many
+        as the optimizer needs. ``seed`` draws the order and the negatives. ``advance`` is called after every pass.
         """
         from murp.training.extending import extend
 
@@ -69,7 +69,7 @@ class Run(Folder):
         """The vectors of every entity with their ids: an array, a data frame, a tensor or a ``torch.nn.Embedding``.
 
         ``table``: another of the model's tables, such as "translation". ``coordinates`` of a hyperbolic model's points:
-        "poincare" (as the model holds them), "lorentz", or "tangent", in which Euclidean tools are at home.
+        "poincare" (as in the model), "lorentz", or "tangent", which suits Euclidean tools.
         """
         from murp.exchange.embeddings import embeddings
 
@@ -80,7 +80,8 @@ class Run(Folder):
         return self.embeddings(table, coordinates=coordinates)[name]
 
     def analyze(self, *, split: Split = "test", protocol: Protocol = "standard") -> EmbeddingReport:
-        """What the run made of its graph's hierarchies: depth against norm, and how well each relation is predicted."""
+        """How the run represents the hierarchies of its graph: depth against norm, and how well each relation is
+        predicted."""
         from murp.analysis.embedding import embedding_report
 
         return embedding_report(self, split=split, protocol=protocol)
@@ -92,7 +93,8 @@ class Run(Folder):
         return compare(self, first, second, relation)
 
     def reconstruct(self) -> Reconstruction:
-        """How well the hierarchy of a run of :func:`murp.embed` can be read from its points: mean rank and MAP."""
+        """How well the hierarchy of a run of :func:`murp.embed` can be reconstructed from its points: mean rank and
+        MAP."""
         from murp.hierarchy import reconstruction
 
         return reconstruction(self)
@@ -116,9 +118,9 @@ class Run(Folder):
         """A picture as a matplotlib figure, which a notebook shows.
 
         ``kind``: "disk" (all entities, or with ``head`` and ``relation`` a question's answers), "spheres", "question",
-        "convergence", "norms", "relations" or "reliability". ``others`` are further runs beside this one. ``centre`` is
-        the entity in the middle, ``edges`` a relation whose facts are drawn, ``colour`` that of the points: "norm",
-        "depth" or "relation". ``out`` (.png, .svg, .pdf) is written too; ``force`` replaces one that exists.
+        "convergence", "norms", "relations" or "reliability". ``others``: more runs beside this one. ``centre``: the
+        entity in the centre. ``edges``: a relation whose facts are drawn. ``colour`` of the points: "norm", "depth" or
+        "relation". ``out``: also write this file (.png, .svg, .pdf); ``force`` overwrites it.
         """
         from murp.plots.pictures import picture
         from murp.plots.style import picture_path, save
@@ -138,7 +140,7 @@ class Run(Folder):
     def export(
         self, out: str | os.PathLike[str], to: Format | None = None, *, coordinates: Coordinates | None = None
     ) -> Path:
-        """Write vectors with names, geometry, relations and biases; the file or folder that was made.
+        """Write vectors with names, geometry, relations and biases. Returns the new file or folder.
 
         ``to``: "npz", "parquet", "word2vec", "safetensors", "tensorboard" or "hub-folder"; None: by the ending of
         ``out``. ``coordinates`` as in :meth:`embeddings`.
@@ -160,17 +162,17 @@ class Run(Folder):
         """The explorer, served from this process; a notebook shows it in a frame of ``height`` pixels.
 
         ``others``: runs on the same graph, side by side. ``columns``: a tab-separated file with a first row of names,
-        then id and values to colour points by. ``port`` 0 takes a free one. It ends with ``close()``, or
-        with the process. :meth:`page` writes a page that needs no server.
+        then id and values to colour points by. ``port`` 0 takes any free port. It ends with ``close()``, or with the
+        process. :meth:`page` writes a page that needs no server.
         """
         from murp.explorer.frame import Explorer
 
         return Explorer([self, *others], columns=columns, host=host, port=port, height=height)
 
     def film(self, out: str | os.PathLike[str]) -> Path:
-        """How the run grew, as a .gif, .mp4 or .html file, if its training was watched (``murp train --explore``).
+        """A film of the training as a .gif, .mp4 or .html file, if it was recorded (``murp train --explore``).
 
-        In Python a training is watched with ``progress=murp.explorer.watched.Watched(…)``.
+        In Python, record a training with ``progress=murp.explorer.watched.Watched(…)``.
         """
         from murp.explorer.film import write_film
 
@@ -178,7 +180,7 @@ class Run(Folder):
         return Path(out)
 
     def page(self, out: str | os.PathLike[str]) -> Path:
-        """The explorer's disk and search as one self-contained .html file, to be sent."""
+        """The explorer's disk and search as one self-contained .html file that you can send."""
         from murp.explorer.export import write_page
 
         write_page(self, Path(out))

@@ -28,11 +28,11 @@ def serve(
 ) -> Service:
     """Answer questions about a run folder over HTTP, from this process, until ``close()`` or the end of a ``with``.
 
-    ``port`` 0 takes a free one; ``address`` of what is given says which. ``keys``: a file with an API key a line, or a
-    list of keys; None: everyone who reaches ``host`` may ask. ``rate``: questions a second of one client, 0: any
-    number. A request has at most ``most_questions`` and ``most_bytes``, and takes at most ``timeout`` seconds. With
-    ``types`` answers that the type constraints refuse are left out, unless a question says otherwise. When the folder
-    is replaced by another run, that one is served, and no request fails. :class:`murp.Client` asks.
+    ``port`` 0 takes any free port; ``address`` of the result shows it. ``keys``: a file with one API key per line, or a
+    list of keys; None: no key is needed. ``rate``: questions per second for one client, 0: no limit. A request has at
+    most ``most_questions`` and ``most_bytes``, and takes at most ``timeout`` seconds. With ``types``, answers that the
+    type constraints refuse are left out, unless a question says otherwise. If the folder is replaced with another run,
+    the server switches to it, and no request fails. :class:`murp.Client` is a client.
     """
     limits = Limits(most_questions, most_bytes, timeout, rate)
     given = keys if keys is None or isinstance(keys, str | os.PathLike) else list(keys)

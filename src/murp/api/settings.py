@@ -18,51 +18,51 @@ class Settings(TypedDict, total=False):
     """One value for each."""
 
     data_dir: str
-    """where to look for named datasets before MURP_DATA and the cache; empty: nowhere else"""
+    """folder to search for named datasets, before MURP_DATA and the cache; empty: none"""
     split_seed: int
-    """draws valid and test where the data is one file"""
+    """seed that splits the data into train, valid and test if it is one file"""
     columns: str
     """head=…,relation=…,tail=…: columns of the data by title or number from 1; empty: by known titles"""
     no_header: bool
-    """the first row of the data is a fact, whatever it looks like"""
+    """the first row of the data is a fact, even if it looks like a header"""
     model: str
-    """the model, by name or package.module:Class of your own"""
+    """name of the model, or package.module:Class of your own model"""
     objective: str
-    """what training minimises"""
+    """the loss that training minimises"""
     corruption: str
-    """how false triples are made of true ones, for objectives that need some"""
+    """how negatives are drawn, for objectives that need them"""
     optimizer: str
-    """how parameters follow the gradient"""
+    """how parameters are updated"""
     regularizer: str
     """what keeps parameters small"""
     epochs: int
-    """passes over the training triples and their reciprocals; the paper: 500"""
+    """passes over the training triples and their reciprocals; 500 in the paper"""
     init_from: str
-    """run folder whose weights training starts from, where names are the same; empty: fresh initial values"""
+    """run folder with initial weights for entities and relations of the same id; empty: new initial values"""
     batch_size: int
-    """positive triples a step"""
+    """positive triples in a step"""
     slices: int
-    """parts that a batch is cut into and ranks share out (torchrun); as many of them give the same bits on any number of ranks, and on one process; 0: as many as there are ranks, and on one process none"""
+    """parts of a batch that are divided among the ranks (torchrun); the same number gives the same bits on any number of ranks and on one process; 0: one for each rank, and none on one process"""
     seed: int
-    """same seed, same machine, same number of threads: same bits on the CPU"""
+    """random seed; the same seed, machine and number of threads give the same bits on the CPU"""
     device: Literal["auto", "cpu", "cuda"]
-    """where to train: auto takes the GPU if there is one"""
+    """where to train; auto: on the GPU if there is one"""
     dtype: Literal["float32", "float64"]
     """precision of the parameters"""
     engine: Literal["auto", "torch", "numba", "triton"]
-    """how a step is computed: auto takes the fastest that can train the model"""
+    """which code computes a step; auto: the fastest that can train the model"""
     tables: Literal["device", "host"]
-    """where the entities' points lie: on the device that computes, or in host memory, which the engine triton reads and writes over the bus: for tables larger than the GPU"""
+    """where the entity table is: on the device that computes, or in host memory, for tables larger than the GPU's memory (engine triton)"""
     compile_after: float
-    """seconds of training by the engine torch on a GPU after which its steps are compiled, which takes about as long and makes them several times as fast; 0: at once"""
+    """with the engine torch on a GPU, steps are compiled after so many seconds of training; compiling takes about as long and makes steps several times faster; 0: at once"""
     lr_schedule: Literal["constant", "linear", "cosine", "plateau"]
-    """learning rate by epoch: constant, falling to 0 by a line or a cosine, or divided by 10 whenever three validations bring no better MRR (plateau)"""
+    """learning rate by epoch: constant, falling to 0 (linear or cosine), or divided by 10 after three validations without a better MRR (plateau)"""
     warmup: int
-    """epochs in which the learning rate rises to its value"""
+    """number of epochs at the beginning in which the learning rate rises to its value"""
     validate_every: int
     """epochs between validations (filtered MRR on valid); 0: never"""
     patience: int
-    """stop after so many validations without a better MRR; 0: never stop early"""
+    """stop after this many validations without a better MRR; 0: never stop early"""
     save_every: float
     """seconds between checkpoints while training; one is always written at the end"""
     tensorboard: bool
@@ -70,13 +70,13 @@ class Settings(TypedDict, total=False):
     dim: int
     """dimension d of the embedding"""
     initial_scale: float
-    """standard deviation of the initial entities and translations about the origin"""
+    """standard deviation of the initial entities and translations"""
     query_dropout: float
-    """share of a query's coordinates that a training step sets to 0 (dropout)"""
+    """dropout rate of a query's coordinates"""
     entity_dropout: float
-    """share of an entity's coordinates that a training step sets to 0 (dropout)"""
+    """dropout rate of an entity's coordinates"""
     transformation: Literal["published", "translation-only", "stretch-only", "stretch-both", "swapped"]
-    """how a relation moves subject and object (the paper's table 2) (of murp, mure)"""
+    """how a relation transforms subject and object (the paper's table 2) (of murp, mure)"""
     bias: Literal["both", "subject", "object", "norm", "transformed-norm"]
     """what is added to minus the squared distance (the paper's table 2) (of murp, mure)"""
     curvature: float
@@ -86,47 +86,47 @@ class Settings(TypedDict, total=False):
     gamma: float
     """the score of a perfect match: φ = γ - distance (of transe, stranse, riemannian-transe, rotate)"""
     relation_dim: int
-    """numbers of a relation; 0: as many as of an entity (of tucker)"""
+    """dimension of a relation; 0: the same as of an entity (of tucker)"""
     input_dropout: float
-    """share of the subject's numbers that a step of training drops (of tucker, conve, hybonet)"""
+    """dropout rate of the subject's coordinates (of tucker, conve, hybonet)"""
     matrix_dropout: float
-    """share of the relation's matrix that a step of training drops (of tucker)"""
+    """dropout rate of the relation's matrix (of tucker)"""
     channels: int
     """filters of the convolution (of conve)"""
     picture_dropout: float
-    """share of the filters that a step of training drops (of conve)"""
+    """dropout rate of the feature maps (of conve)"""
     learn_curvature: Literal["no", "all", "relation"]
-    """whether c is learned: not at all, once for all, or for each relation (of roth, refh, atth, roth-stretch, mixed-curvature)"""
+    """whether c is learned: no, one for all relations, or one for each relation (of roth, refh, atth, roth-stretch, mixed-curvature)"""
     spherical_dim: int
-    """numbers of the part on the sphere; 0: a third of dim (of mixed-curvature)"""
+    """dimension of the part on the sphere; 0: a third of dim (of mixed-curvature)"""
     flat_dim: int
-    """numbers of the part in Euclidean space; 0: a third of dim (of mixed-curvature)"""
+    """dimension of the part in Euclidean space; 0: a third of dim (of mixed-curvature)"""
     temperature: float
-    """α: how much more a false triple counts the higher it is scored; 0: all count the same (of self-adversarial)"""
+    """α: how much more weight negatives with high scores get; 0: all have the same weight (of self-adversarial)"""
     margin: float
-    """γ: how far a true triple is to be scored above a false one (of margin)"""
+    """γ: by how much the score of a true triple should exceed that of a false one (of margin)"""
     label_loss: Literal["cross-entropy", "bernoulli"]
-    """whether the entities are a choice of one (cross-entropy) or a coin toss each (bernoulli) (of one-vs-all, k-vs-all)"""
+    """softmax over all entities (cross-entropy), or a binary loss for each entity (bernoulli) (of one-vs-all, k-vs-all)"""
     label_smoothing: float
-    """ε: share of the label that is spread over all entities alike (of one-vs-all, k-vs-all)"""
+    """ε: share of the label that is spread evenly over all entities (of one-vs-all, k-vs-all)"""
     negatives: int
     """false triples for each true one (of uniform, with-subject, both-sides, shared, by-relation, checked, unrelated, relatives)"""
     lr: float
-    """learning rate; the paper, with SGD: 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs need less (of sgd, adagrad, row-adagrad, adam)"""
+    """learning rate; in the paper (SGD) 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs need less (of sgd, adagrad, row-adagrad, adam)"""
     clip: float
-    """longest gradient of a row, in the metric of its space; a longer one is shortened to it; 0: any length (of sgd, adagrad, row-adagrad, adam)"""
+    """largest norm of a row's gradient, in the metric of its space; longer gradients are clipped to it; 0: no clipping (of sgd, adagrad, row-adagrad, adam)"""
     eps: float
-    """added to the root of the summed squares, which it is divided by (of adagrad, row-adagrad, adam)"""
+    """added to the denominator, the root of the summed squares (of adagrad, row-adagrad, adam)"""
     beta1: float
-    """how much of the mean gradient a step of Adam keeps (of adam)"""
+    """decay of the mean gradient (of adam)"""
     beta2: float
-    """how much of the mean squared gradient a step of Adam keeps (of adam)"""
+    """decay of the mean squared gradient (of adam)"""
     regularizer_weight: float
-    """λ: how much the regularizer counts beside the loss (of l2, n3, dura, relation-prediction)"""
+    """λ: weight of the regularizer in the loss (of l2, n3, dura, relation-prediction)"""
     regularize_relations: bool
-    """whether the relations' parameters count as well (of l2, n3)"""
+    """whether the relations' parameters are included (of l2, n3)"""
     dura_balance: float
-    """ρ: entities' own lengths count ρ times, those after the relation 1/ρ times (of dura)"""
+    """ρ: norms of entities have weight ρ, norms of transformed entities 1/ρ (of dura)"""
     recipe: str
     """settings that go together, by name (murp.recipes.RECIPES)"""
 
@@ -193,60 +193,60 @@ class Grid(TypedDict, total=False):
 
 
 EXPLAINED: dict[str, tuple[Any, str]] = {
-    "data_dir": ("", "where to look for named datasets before MURP_DATA and the cache; empty: nowhere else"),
-    "split_seed": (0, "draws valid and test where the data is one file"),
+    "data_dir": ("", "folder to search for named datasets, before MURP_DATA and the cache; empty: none"),
+    "split_seed": (0, "seed that splits the data into train, valid and test if it is one file"),
     "columns": ("", "head=…,relation=…,tail=…: columns of the data by title or number from 1; empty: by known titles"),
-    "no_header": (False, "the first row of the data is a fact, whatever it looks like"),
-    "model": ("murp", "the model, by name or package.module:Class of your own"),
-    "objective": ("bernoulli", "what training minimises"),
-    "corruption": ("uniform", "how false triples are made of true ones, for objectives that need some"),
-    "optimizer": ("sgd", "how parameters follow the gradient"),
+    "no_header": (False, "the first row of the data is a fact, even if it looks like a header"),
+    "model": ("murp", "name of the model, or package.module:Class of your own model"),
+    "objective": ("bernoulli", "the loss that training minimises"),
+    "corruption": ("uniform", "how negatives are drawn, for objectives that need them"),
+    "optimizer": ("sgd", "how parameters are updated"),
     "regularizer": ("none", "what keeps parameters small"),
-    "epochs": (100, "passes over the training triples and their reciprocals; the paper: 500"),
-    "init_from": ("", "run folder whose weights training starts from, where names are the same; empty: fresh initial values"),
-    "batch_size": (128, "positive triples a step"),
-    "slices": (0, "parts that a batch is cut into and ranks share out (torchrun); as many of them give the same bits on any number of ranks, and on one process; 0: as many as there are ranks, and on one process none"),
-    "seed": (0, "same seed, same machine, same number of threads: same bits on the CPU"),
-    "device": ("auto", "where to train: auto takes the GPU if there is one"),
+    "epochs": (100, "passes over the training triples and their reciprocals; 500 in the paper"),
+    "init_from": ("", "run folder with initial weights for entities and relations of the same id; empty: new initial values"),
+    "batch_size": (128, "positive triples in a step"),
+    "slices": (0, "parts of a batch that are divided among the ranks (torchrun); the same number gives the same bits on any number of ranks and on one process; 0: one for each rank, and none on one process"),
+    "seed": (0, "random seed; the same seed, machine and number of threads give the same bits on the CPU"),
+    "device": ("auto", "where to train; auto: on the GPU if there is one"),
     "dtype": ("float32", "precision of the parameters"),
-    "engine": ("auto", "how a step is computed: auto takes the fastest that can train the model"),
-    "tables": ("device", "where the entities' points lie: on the device that computes, or in host memory, which the engine triton reads and writes over the bus: for tables larger than the GPU"),
-    "compile_after": (20.0, "seconds of training by the engine torch on a GPU after which its steps are compiled, which takes about as long and makes them several times as fast; 0: at once"),
-    "lr_schedule": ("constant", "learning rate by epoch: constant, falling to 0 by a line or a cosine, or divided by 10 whenever three validations bring no better MRR (plateau)"),
-    "warmup": (0, "epochs in which the learning rate rises to its value"),
+    "engine": ("auto", "which code computes a step; auto: the fastest that can train the model"),
+    "tables": ("device", "where the entity table is: on the device that computes, or in host memory, for tables larger than the GPU's memory (engine triton)"),
+    "compile_after": (20.0, "with the engine torch on a GPU, steps are compiled after so many seconds of training; compiling takes about as long and makes steps several times faster; 0: at once"),
+    "lr_schedule": ("constant", "learning rate by epoch: constant, falling to 0 (linear or cosine), or divided by 10 after three validations without a better MRR (plateau)"),
+    "warmup": (0, "number of epochs at the beginning in which the learning rate rises to its value"),
     "validate_every": (10, "epochs between validations (filtered MRR on valid); 0: never"),
-    "patience": (0, "stop after so many validations without a better MRR; 0: never stop early"),
+    "patience": (0, "stop after this many validations without a better MRR; 0: never stop early"),
     "save_every": (60.0, "seconds between checkpoints while training; one is always written at the end"),
     "tensorboard": (False, "also write TensorBoard event files into the run folder"),
     "dim": (40, "dimension d of the embedding"),
-    "initial_scale": (0.001, "standard deviation of the initial entities and translations about the origin"),
-    "query_dropout": (0.0, "share of a query's coordinates that a training step sets to 0 (dropout)"),
-    "entity_dropout": (0.0, "share of an entity's coordinates that a training step sets to 0 (dropout)"),
-    "transformation": ("published", "how a relation moves subject and object (the paper's table 2) (of murp, mure)"),
+    "initial_scale": (0.001, "standard deviation of the initial entities and translations"),
+    "query_dropout": (0.0, "dropout rate of a query's coordinates"),
+    "entity_dropout": (0.0, "dropout rate of an entity's coordinates"),
+    "transformation": ("published", "how a relation transforms subject and object (the paper's table 2) (of murp, mure)"),
     "bias": ("both", "what is added to minus the squared distance (the paper's table 2) (of murp, mure)"),
     "curvature": (1.0, "curvature c of the ball, whose radius is 1/√c (of murp, riemannian-transe, roth, refh, atth, roth-stretch, murp-rotation, murp-matrix, mixed-curvature)"),
     "norm": (..., "which norm measures the distance, L1 or L2 (of transe, stranse)"),
     "gamma": (..., "the score of a perfect match: φ = γ - distance (of transe, stranse, riemannian-transe, rotate)"),
-    "relation_dim": (..., "numbers of a relation; 0: as many as of an entity (of tucker)"),
-    "input_dropout": (..., "share of the subject's numbers that a step of training drops (of tucker, conve, hybonet)"),
-    "matrix_dropout": (..., "share of the relation's matrix that a step of training drops (of tucker)"),
+    "relation_dim": (..., "dimension of a relation; 0: the same as of an entity (of tucker)"),
+    "input_dropout": (..., "dropout rate of the subject's coordinates (of tucker, conve, hybonet)"),
+    "matrix_dropout": (..., "dropout rate of the relation's matrix (of tucker)"),
     "channels": (..., "filters of the convolution (of conve)"),
-    "picture_dropout": (..., "share of the filters that a step of training drops (of conve)"),
-    "learn_curvature": (..., "whether c is learned: not at all, once for all, or for each relation (of roth, refh, atth, roth-stretch, mixed-curvature)"),
-    "spherical_dim": (..., "numbers of the part on the sphere; 0: a third of dim (of mixed-curvature)"),
-    "flat_dim": (..., "numbers of the part in Euclidean space; 0: a third of dim (of mixed-curvature)"),
-    "temperature": (..., "α: how much more a false triple counts the higher it is scored; 0: all count the same (of self-adversarial)"),
-    "margin": (..., "γ: how far a true triple is to be scored above a false one (of margin)"),
-    "label_loss": (..., "whether the entities are a choice of one (cross-entropy) or a coin toss each (bernoulli) (of one-vs-all, k-vs-all)"),
-    "label_smoothing": (..., "ε: share of the label that is spread over all entities alike (of one-vs-all, k-vs-all)"),
+    "picture_dropout": (..., "dropout rate of the feature maps (of conve)"),
+    "learn_curvature": (..., "whether c is learned: no, one for all relations, or one for each relation (of roth, refh, atth, roth-stretch, mixed-curvature)"),
+    "spherical_dim": (..., "dimension of the part on the sphere; 0: a third of dim (of mixed-curvature)"),
+    "flat_dim": (..., "dimension of the part in Euclidean space; 0: a third of dim (of mixed-curvature)"),
+    "temperature": (..., "α: how much more weight negatives with high scores get; 0: all have the same weight (of self-adversarial)"),
+    "margin": (..., "γ: by how much the score of a true triple should exceed that of a false one (of margin)"),
+    "label_loss": (..., "softmax over all entities (cross-entropy), or a binary loss for each entity (bernoulli) (of one-vs-all, k-vs-all)"),
+    "label_smoothing": (..., "ε: share of the label that is spread evenly over all entities (of one-vs-all, k-vs-all)"),
     "negatives": (50, "false triples for each true one (of uniform, with-subject, both-sides, shared, by-relation, checked, unrelated, relatives)"),
-    "lr": (50.0, "learning rate; the paper, with SGD: 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs need less (of sgd, adagrad, row-adagrad, adam)"),
-    "clip": (0.0, "longest gradient of a row, in the metric of its space; a longer one is shortened to it; 0: any length (of sgd, adagrad, row-adagrad, adam)"),
-    "eps": (..., "added to the root of the summed squares, which it is divided by (of adagrad, row-adagrad, adam)"),
-    "beta1": (..., "how much of the mean gradient a step of Adam keeps (of adam)"),
-    "beta2": (..., "how much of the mean squared gradient a step of Adam keeps (of adam)"),
-    "regularizer_weight": (..., "λ: how much the regularizer counts beside the loss (of l2, n3, dura, relation-prediction)"),
-    "regularize_relations": (..., "whether the relations' parameters count as well (of l2, n3)"),
-    "dura_balance": (..., "ρ: entities' own lengths count ρ times, those after the relation 1/ρ times (of dura)"),
+    "lr": (50.0, "learning rate; in the paper (SGD) 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs need less (of sgd, adagrad, row-adagrad, adam)"),
+    "clip": (0.0, "largest norm of a row's gradient, in the metric of its space; longer gradients are clipped to it; 0: no clipping (of sgd, adagrad, row-adagrad, adam)"),
+    "eps": (..., "added to the denominator, the root of the summed squares (of adagrad, row-adagrad, adam)"),
+    "beta1": (..., "decay of the mean gradient (of adam)"),
+    "beta2": (..., "decay of the mean squared gradient (of adam)"),
+    "regularizer_weight": (..., "λ: weight of the regularizer in the loss (of l2, n3, dura, relation-prediction)"),
+    "regularize_relations": (..., "whether the relations' parameters are included (of l2, n3)"),
+    "dura_balance": (..., "ρ: norms of entities have weight ρ, norms of transformed entities 1/ρ (of dura)"),
     "recipe": (..., "settings that go together, by name (murp.recipes.RECIPES)"),
 }

@@ -1,4 +1,4 @@
-"""Making runs, opening and judging them.
+"""Make, open, evaluate and compare runs.
 
 ``murp.train``, ``resume``, ``load``, ``sweep``, ``evaluate``, ``compare`` and ``import_run``.
 """
@@ -40,11 +40,11 @@ def train(
     """Train a model on a graph and return the run with its best weights.
 
     ``graph`` is a loaded graph, or what :meth:`KnowledgeGraph.load` takes. ``out`` is the run folder; by default one
-    under ``runs/``, named by data, model, dimension and seed. Where that folder holds a run with the same settings on
-    the same graph, it is opened, and trained to its end if it was interrupted: a cell of a notebook can be run again.
-    ``reuse=False`` always trains anew, into a folder that must not exist. ``config`` is a file of settings, such as the
-    ``config.toml`` of a run; the keyword arguments override it. ``progress`` is what to show; by default a bar where
-    someone watches.
+    under ``runs/``, named by data, model, dimension and seed. If that folder has a run with the same settings on the
+    same graph, this run is opened, and trained to its end if it was interrupted: so you can run a notebook cell again.
+    ``reuse=False`` always trains a new run, into a folder that must not exist. ``config`` is a file of settings, such
+    as the ``config.toml`` of a run; the keyword arguments override it. ``progress`` shows the progress; by default a
+    bar on a terminal or in a notebook.
 
     The settings are those of :class:`murp.Config`:
     """
@@ -59,10 +59,11 @@ def train(
 def resume(
     path: Path_, *, epochs: int | None = None, patience: int | None = None, progress: Silent | None = None
 ) -> Run:
-    """Continue a run from its newest whole checkpoint, bit for bit as if it had never stopped (on the CPU).
+    """Continue a run from its newest complete checkpoint. On the CPU the result is the same, bit for bit, as without a
+    stop.
 
-    ``epochs`` extends a run whose learning rate does not depend on its length, ``patience`` one that has stopped
-    early; every other setting is the run's own.
+    ``epochs`` extends a run, if its learning rate schedule does not depend on the number of epochs. ``patience``
+    continues a run that stopped early. All other settings are those of the run.
     """
     return Run.of(training.resume(path, epochs=epochs, patience=patience, progress=progress))
 
@@ -72,8 +73,8 @@ def load(
 ) -> Run:
     """Open a run folder.
 
-    ``checkpoint``: the weights of the best validation ("best") or the newest ("last"); by default
-    the best where there was a validation. ``graph``: the run's own, where it is in memory already.
+    ``checkpoint``: the weights of the best validation ("best") or the newest ("last"); by default the best, if the run
+    was validated. ``graph``: the graph of the run, if it is already in memory.
     """
     return Run.of(open_folder(path, checkpoint=checkpoint, device=device, graph=graph))
 
@@ -89,11 +90,11 @@ def evaluate(
     checkpoint: Checkpoint | None = None,
     device: str = "auto",
 ) -> Report:
-    """Filtered ranking of both directions on one split, of a run or a run folder.
+    """Filtered ranking in both directions on one split, for a run or a run folder.
 
-    ``protocol`` "paper" removes the entity asked about from the ranking, as the authors' code does; "types" puts what
-    :attr:`Run.types` refuse behind all other answers; "sampled" ranks each answer among ``candidates`` drawn by
-    ``seed``, and its metrics are not those of "standard". ``memory`` bounds the bytes of the scores.
+    ``protocol`` "paper" removes the entity of the question from the ranking, as in the authors' code; "types" ranks
+    answers that :attr:`Run.types` refuse after all others; "sampled" ranks each answer among ``candidates`` entities
+    drawn with ``seed``, and its metrics cannot be compared with "standard". ``memory`` limits the bytes of the scores.
     """
     opened = run if isinstance(run, Folder) else load(run, checkpoint=checkpoint, device=device)
     return opened.evaluate(split, protocol, candidates=candidates, seed=seed, memory=memory)
@@ -111,10 +112,10 @@ def compare(
     checkpoint: Checkpoint | None = None,
     device: str = "auto",
 ) -> Comparison:
-    """Whether the MRR of two runs, or run folders, on the same facts differ: a paired bootstrap, by relation too.
+    """Test whether the MRR of two runs, or run folders, on the same facts differ: a paired bootstrap, also by relation.
 
-    ``samples`` says how often the facts are drawn anew, ``seed`` draws them. Runs that do not rank the same facts among
-    the same entities, filtered by the same known facts, are refused.
+    ``samples`` is the number of bootstrap samples, ``seed`` their seed. Both runs must rank the same facts among the
+    same entities, filtered by the same known facts.
     """
     first, second = (
         run if isinstance(run, Folder) else load(run, checkpoint=checkpoint, device=device) for run in (a, b)
@@ -130,11 +131,11 @@ def sweep(
     side_by_side: int = 16,
     **settings: Unpack[Grid],
 ) -> Sweep[Run]:
-    """Train every combination of the values given for each setting: ``murp.sweep(graph, lr=[10, 20], seed=[0, 1])``.
+    """Train every combination of the given values: ``murp.sweep(graph, lr=[10, 20], seed=[0, 1])``.
 
-    The runs come back the best first, those that failed last with their reason. ``out`` is the folder for the runs, by
-    default one under ``runs/``; finished ones are kept, interrupted ones go on. On one GPU up to ``side_by_side`` runs
-    of one shape train together.
+    Returns the runs, the best first, and failed runs last with the reason. ``out`` is the folder for the runs, by
+    default one under ``runs/``; finished runs are kept, interrupted runs continue. On one GPU up to ``side_by_side``
+    runs of the same shape train together.
 
     The settings, each with one value or several:
     """
@@ -149,9 +150,9 @@ def sweep(
 
 
 def import_run(path: Path_, out: Path_, *, data: str | None = None) -> Run:
-    """Make the run folder ``out`` of what :meth:`Run.export` wrote.
+    """Make the run folder ``out`` from what :meth:`Run.export` wrote.
 
-    ``data`` is the graph it was trained on; a hub-folder brings its own.
+    ``data`` is the graph that the run was trained on; not needed for a hub-folder.
     """
     from murp.exchange import import_run
 
@@ -163,7 +164,7 @@ def _many(value: Any) -> bool:
 
 
 def with_settings(function: Callable[..., Any], types: type) -> None:
-    """Say every setting in the signature and in the words that ``help()`` shows."""
+    """Put every setting into the signature and into the text that ``help()`` shows."""
     signature = inspect.signature(function)
     own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
     rest = [p for p in signature.parameters.values() if p.kind is inspect.Parameter.VAR_KEYWORD]
@@ -171,7 +172,7 @@ def with_settings(function: Callable[..., Any], types: type) -> None:
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=types.__annotations__[name])
         for name, (default, _) in EXPLAINED.items()
     ]
-    open_end = [p.replace(annotation=Any) for p in rest]  # settings of a part of one's own
+    open_end = [p.replace(annotation=Any) for p in rest]  # settings of a part of your own
     function.__signature__ = signature.replace(parameters=[*own, *named, *open_end])  # type: ignore[attr-defined]
     words = "\n".join(f"    {name}: {explained}" for name, (_, explained) in EXPLAINED.items())
     function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{words}\n"

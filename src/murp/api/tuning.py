@@ -38,21 +38,21 @@ def tune(
 ) -> Tuning:
     """Search for settings with a better MRR on valid: TPE proposes them, ASHA stops trials that fall behind.
 
-    ``trials``: how many there are to be in all; the first has the default settings. ``storage``: the file that keeps
-    them, by default one under ``runs/``. The same call again goes on where the last one stopped, also with a trial that
-    was interrupted. ``space``: what is searched, by setting: a list of values, a text like ``"1..50"``, or a
-    :class:`murp.settings.Span`; other settings are searched as they declare it, unless they are given a value.
-    ``workers``: trials at the same time, each in a process of its own, which share the cores or the GPU; then the call
-    must stand under ``if __name__ == "__main__"``. ``timeout``: seconds after which the search stops.
+    ``trials``: the total number of trials; the first has the default settings. ``storage``: the file that stores them,
+    by default one under ``runs/``. The same call again continues where the last one stopped, also with a trial that was
+    interrupted. ``space``: what is searched, by setting: a list of values, a text like ``"1..50"``, or a
+    :class:`murp.settings.Span`; other settings are searched in the range that they declare, unless you give them a
+    value. ``workers``: trials at the same time, each in its own process; they share the cores or the GPU. Then the call
+    must be under ``if __name__ == "__main__"``. ``timeout``: seconds after which the search stops.
 
-    The trials come back in their order; ``best_run`` is the run folder of the best, ``report`` a folder with a report.
+    Returns the trials in their order; ``best_run`` is the run folder of the best, ``report`` a folder with a report.
 
-    The settings, one value each, that all trials have:
+    Settings with one fixed value for all trials:
     """
     trials, workers = whole_number("trials", trials, least=0), whole_number("workers", workers)
     if timeout is not None and not timeout > 0:
         raise ConfigError(f"timeout must be above 0, not {timeout!r}.")
-    optuna()  # told before anything is loaded, where it is not installed
+    optuna()  # told before anything is loaded, if it is not installed
     graph, fixed, _ = decided(graph, dict(settings))
     fixed = {name: value for name, value in fixed.items() if name != "data"}
     searched = Space.of(fixed, given(space or {}))

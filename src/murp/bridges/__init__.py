@@ -1,1 +1,1 @@
-"""Bridges to other libraries, each imported on its own: scikit-learn's manners, and PyKEEN both ways."""
+"""Interfaces of other libraries, each imported separately: scikit-learn, and PyKEEN in both directions."""

@@ -1,4 +1,4 @@
-"""PyKEEN both ways: a PyKEEN dataset as a graph, a trained run as a PyKEEN model.
+"""PyKEEN in both directions: a PyKEEN dataset as a graph, a trained run as a PyKEEN model.
 
     from pykeen.datasets import Nations
     from pykeen.evaluation import RankBasedEvaluator
@@ -12,7 +12,7 @@
         additional_filter_triples=[dataset.training.mapped_triples, dataset.validation.mapped_triples],
     )
 
-The graph keeps PyKEEN's numbers of entities and relations, so that its triples mean the same to both.
+The graph keeps PyKEEN's numbers of entities and relations, so that triples mean the same in both libraries.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ def factories(graph: KnowledgeGraph) -> dict[str, Any]:
 
 
 def to_pykeen(run: Run) -> RunModel:
-    """A trained run as a PyKEEN model: its evaluators rank it, its prediction functions ask it."""
+    """A trained run as a PyKEEN model, for PyKEEN's evaluators and prediction functions."""
     return RunModel(run)
 
 
 class RunModel(Model):  # type: ignore[misc]
-    """The scores of a run. Heads are asked for through the reciprocal relation, as murp evaluates."""
+    """The scores of a run. Heads are predicted with the reciprocal relation, as in murp."""
 
     can_slice_h = can_slice_r = can_slice_t = False
 

@@ -1,4 +1,4 @@
-"""scikit-learn's manners: an estimator that is fitted to triples, and gives vectors and verdicts.
+"""A scikit-learn estimator that is fitted to triples, and returns vectors and predictions.
 
     embedder = Embedder(dim=20, epochs=50).fit(triples)
     embedder.transform(["a", "b"])                        # vectors (2, 20)
@@ -45,12 +45,12 @@ NAME = "triples"  # of the graph that is made of them
 class Embedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A model of triples as a scikit-learn estimator.
 
-    ``graph`` are the triples to learn from; None: :meth:`fit` is given them.
-    ``model``, ``dim``, ``epochs`` and ``seed`` are settings of :func:`murp.train`, ``settings`` any others. ``valid``
-    is the share of facts that is held out to choose thresholds for :meth:`predict`; 0: none, and the threshold is
-    φ = 0. ``coordinates`` are those of :meth:`transform`: by default a hyperbolic model's points are given in the
-    tangent space at the origin, where Euclidean tools are at home. ``out`` is the run folder, by default one under
-    ``runs/``; a fit with the same settings on the same facts opens the run that is there.
+    ``graph``: the triples to learn from; None: they are given to :meth:`fit`. ``model``, ``dim``, ``epochs`` and
+    ``seed`` are settings of :func:`murp.train`, ``settings`` any others. ``valid`` is the share of facts that is held
+    out to choose thresholds for :meth:`predict`; 0: none, and the threshold is φ = 0. ``coordinates`` are those of
+    :meth:`transform`: by default a hyperbolic model's points are in the tangent space at the origin, which suits
+    Euclidean tools. ``out`` is the run folder, by default one under ``runs/``; a fit with the same settings on the same
+    facts opens the run that is there.
 
     After :meth:`fit`: ``run_`` is the :class:`murp.Run`, ``thresholds_`` those of its relations, ``classes_`` false and
     true.
@@ -81,7 +81,7 @@ class Embedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train on triples: a list of (head, relation, tail), an array, a data frame, or a graph.
 
-        Where ``graph`` was given, on that: then ``X`` are the entities of a pipeline. ``y`` is for its next steps.
+        If ``graph`` was given, train on it: then ``X`` are the entities of a pipeline. ``y`` is for its next steps.
         """
         triples = X if self.graph is None else self.graph
         graph = triples if isinstance(triples, KnowledgeGraph) else self._made(triples)

@@ -1,4 +1,4 @@
-"""``murp analyze``: the hierarchies of a dataset, or what a run made of them."""
+"""``murp analyze``: the hierarchies of a dataset, or how a run represents them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ LIKELY = 0.5  # from this σ(φ) on the model takes a fact for true
 
 def add(commands: Commands) -> None:
     """Declare the command."""
-    analyze = commands.add_parser("analyze", help="how hierarchical a dataset is; what a run made of it")
+    analyze = commands.add_parser("analyze", help="how hierarchical a dataset is; how a run represents it")
     add_source(analyze, optional=True)
     analyze.add_argument("--run", dest="run_folder", metavar="RUN", help="analyse a trained run instead of a dataset")
-    analyze.add_argument("--relation", metavar="R", help="one relation of DATA alone; the one that --higher asks about")
-    analyze.add_argument("--dim", type=whole(least=1), metavar="D", help="dimension to advise on; default: 40")
     analyze.add_argument(
-        "--seed", type=whole(least=0), default=0, metavar="N", help="draws the sample for δ; default: 0"
+        "--relation", metavar="R", help="analyse only this relation of DATA; with --higher: the relation to compare by"
+    )
+    analyze.add_argument("--dim", type=whole(least=1), metavar="D", help="dimension for the advice; default: 40")
+    analyze.add_argument(
+        "--seed", type=whole(least=0), default=0, metavar="N", help="seed of the sample for δ; default: 0"
     )
     analyze.add_argument(
         "--higher", nargs=2, metavar=("A", "B"), help="with --run and --relation: which one is higher?"
@@ -42,7 +44,7 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Hand over to one of the three analyses."""
+    """Run one of the three analyses."""
     if (options.source is None) == (options.run_folder is None):
         raise ConfigError("give either DATA or --run RUN: what is to be analysed.")
     if options.source is not None:
@@ -166,7 +168,7 @@ def _print_fits(options: argparse.Namespace, report: EmbeddingReport) -> None:
 
 
 def _verdict(options: argparse.Namespace) -> str:
-    """The heading of the last column, which in a terminal explains itself."""
+    """The heading of the last column; empty in the format text."""
     return "" if options.format == "text" else "hierarchical"
 
 

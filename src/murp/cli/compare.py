@@ -1,4 +1,4 @@
-"""``murp compare``: whether the difference between two runs is one."""
+"""``murp compare``: test whether two runs differ."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ DIGITS = 4  # differences are small
 
 def add(commands: Commands) -> None:
     """Declare the command."""
-    command = commands.add_parser("compare", help="is the difference between two runs one? bootstrap over the queries")
+    command = commands.add_parser("compare", help="test whether two runs differ, with a bootstrap over the facts")
     add_run(command, several=True)
     add_ranking(command)
     command.add_argument("--by-relation", action="store_true", help="also a row for every relation")
     command.add_argument(
-        "--samples", type=whole(least=100), metavar="N", help="how often the facts are drawn anew; default: 10,000"
+        "--samples", type=whole(least=100), metavar="N", help="number of bootstrap samples; default: 10,000"
     )
-    command.add_argument("--seed", type=whole(least=0), default=0, metavar="N", help="draws the samples; default: 0")
+    command.add_argument("--seed", type=whole(least=0), default=0, metavar="N", help="seed of the samples; default: 0")
     add_output(command, "one JSON object, by relation too")
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Rank, compare, and print one table and what it says, or one JSON object."""
+    """Rank, compare, and print one table with a verdict, or one JSON object."""
     if len(options.path) != 2:
         raise ConfigError(
             f"compare takes two runs, not {len(options.path)}. `murp evaluate` prints several side by side."
@@ -65,10 +65,9 @@ def run(options: argparse.Namespace) -> None:
     if options.format == "text":
         print(f"\n{verdict(found)}")
         print(
-            "low, high: the difference lies between them with 95 % confidence; p: how often one at least so large "
-            "occurs where there is none.\n"
-            f"Paired bootstrap, {found.samples:,} samples of the {found.overall.queries // 2:,} facts with both their "
-            f"queries, seed {found.seed}."
+            "low, high: the 95 % interval of the difference; p: the chance of such a difference if there is "
+            f"none.\nPaired bootstrap, {found.samples:,} samples of the {found.overall.queries // 2:,} facts with both "
+            f"their queries, seed {found.seed}."
         )
         if options.by_relation:
             print(f"{_by_chance(found)}")

@@ -16,7 +16,7 @@ def add(commands: Commands) -> None:
     verbs = commands.add_parser("data", help="datasets: list, info, audit, convert, hierarchy-split").add_subparsers(
         title="verbs", metavar="VERB", required=True
     )
-    verb = verbs.add_parser("list", help="the datasets known by name")
+    verb = verbs.add_parser("list", help="the named datasets")
     add_output(verb, "one JSON array")
     verb.set_defaults(run=run_list)
 
@@ -36,15 +36,15 @@ def add(commands: Commands) -> None:
     verb.add_argument(
         "--format",
         default="tsv",
-        help="tsv, csv or parquet, perhaps with .gz, .xz or .zst (tsv.zst); graph: murp's own form, mapped into "
-        "memory, for which files of any size are read in pieces; default: tsv",
+        help="tsv, csv or parquet, with .gz, .xz or .zst if wanted (tsv.zst); graph: murp's own format, which is "
+        "mapped into memory, and for which files of any size are read in pieces; default: tsv",
     )
     verb.set_defaults(run=run_convert)
     _add_hierarchy_split(verbs)
 
 
 def run_list(options: argparse.Namespace) -> None:
-    """One row a dataset."""
+    """One row per dataset."""
     from murp.graph.datasets import datasets
 
     known = datasets()
@@ -116,13 +116,13 @@ def _add_hierarchy_split(verbs: Commands) -> None:
         nargs="+",
         default=[100, 75, 50, 25],
         metavar="PERCENT",
-        help="of hierarchical relations among the relations; default: 100 75 50 25",
+        help="shares of hierarchical relations; default: 100 75 50 25",
     )
     for split in ("valid", "test"):
         text = f"facts drawn for {split}, before relations are left out; default: 10000"
         verb.add_argument(f"--{split}", type=whole(least=1), default=10_000, metavar="N", help=text)
     verb.add_argument(
-        "--seed", type=whole(least=0), default=0, metavar="N", help="draws facts and relations; default: 0"
+        "--seed", type=whole(least=0), default=0, metavar="N", help="seed that draws facts and relations; default: 0"
     )
     verb.add_argument(
         "--hierarchical",

@@ -1,4 +1,4 @@
-"""``murp demo``: something to show within a minute, in the browser."""
+"""``murp demo``: a demonstration in the browser within a minute."""
 
 from __future__ import annotations
 
@@ -13,26 +13,28 @@ from murp.display import show
 ROOT = "artifact.n.01"
 ASIA = "#entity=asia.n.01&relation=has_part&view=question"
 _WHAT = {
-    "tree": "what people make, by WordNet, as a tree that grows in the disk, with curvature and dimension as sliders",
-    "wordnet": "MuRP on wordnet-mini while it is trained, then the run",
-    "countries": "the same, then the question what Asia has as parts",
+    "tree": "WordNet's artifacts as a tree that grows in the disk, with sliders for curvature and dimension",
+    "wordnet": "a training of MuRP on wordnet-mini, then the run",
+    "countries": "the same, then the question for the parts of Asia",
 }
 
 
 def add(commands: Commands) -> None:
     """Declare the command."""
-    command = commands.add_parser("demo", help="something to show within a minute, in the browser")
+    command = commands.add_parser("demo", help="a demonstration in the browser within a minute")
     explained = "; ".join(f"{name}: {what}" for name, what in _WHAT.items())
     command.add_argument("what", choices=tuple(_WHAT), help=explained)
     command.add_argument("--out", metavar="RUN", help="run folder to make, or to show again; default: runs/demo-WHAT")
-    command.add_argument("--beside", action="store_true", help="MuRE beside MuRP (wordnet, countries)")
+    command.add_argument("--beside", action="store_true", help="show MuRE beside MuRP (wordnet, countries)")
     command.add_argument("--epochs", type=whole(least=1), default=60, metavar="N", help="default: 60")
-    command.add_argument("--port", type=whole(least=0), default=8000, metavar="N", help="default: 8000; 0: a free one")
+    command.add_argument(
+        "--port", type=whole(least=0), default=8000, metavar="N", help="default: 8000; 0: any free port"
+    )
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Make what is shown where it is not there yet, and serve it until Ctrl-C."""
+    """Make the demonstration if it does not exist yet, and serve it until Ctrl-C."""
     with fast_imports():
         import torch
 
@@ -60,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _make(options: argparse.Namespace, path: Path, model: str, port: int) -> int:
-    """Train or lay out into a new folder; the port that was used."""
+    """Train or lay out into a new folder. Returns the port that was used."""
     from murp.graph import KnowledgeGraph
 
     graph = KnowledgeGraph.load("wordnet-mini")

@@ -19,7 +19,7 @@ SETTINGS: dict[str, tuple[type, str]] = {
     "dim": (int, "dimension d of the embedding"),
     "epochs": (int, "passes over the pairs of a node and one above it"),
     "lr": (float, "learning rate"),
-    "optimizer": (str, "how points follow the gradient: sgd or adagrad"),
+    "optimizer": (str, "how points are updated: sgd or adagrad"),
     "lr_schedule": (str, "learning rate by epoch: constant, linear, cosine"),
     "warmup": (int, "epochs in which the learning rate rises to its value (burn-in)"),
     "negatives": (int, "nodes that are not above, for each pair"),
@@ -49,12 +49,12 @@ def add_embed(commands: Commands) -> None:
     )  # fmt: skip
     one.add_argument(
         "--model", choices=("poincare", "lorentz", "layout"), default="poincare",
-        help="embeddings trained on the ball or the hyperboloid, or the layout of the tree in two dimensions",
+        help="train embeddings on the ball or the hyperboloid, or lay out the tree in two dimensions",
     )  # fmt: skip
-    one.add_argument("--scale", type=float, metavar="X", help="of the layout, the length of an edge")
+    one.add_argument("--scale", type=float, metavar="X", help="length of an edge of the layout")
     one.add_argument("--out", required=True, metavar="RUN", help="run folder to make")
-    one.add_argument("--json", action="store_true", help="one JSON object a line: every epoch, then the metrics")
-    one.add_argument("--quiet", action="store_true", help="nothing on standard error but warnings and errors")
+    one.add_argument("--json", action="store_true", help="one JSON object per line: every epoch, then the metrics")
+    one.add_argument("--quiet", action="store_true", help="print only warnings and errors to standard error")
     for name, (kind, words) in SETTINGS.items():
         metavar = {int: "N", float: "X", str: "TEXT"}[kind]
         reads: Any = whole(least=0) if kind is int else kind
@@ -96,7 +96,7 @@ def run_embed(options: argparse.Namespace) -> None:
 
 def add_reconstruct(commands: Commands) -> None:
     """Declare the command."""
-    one = commands.add_parser("reconstruct", help="how well an embedded hierarchy can be read from its points")
+    one = commands.add_parser("reconstruct", help="how well a hierarchy can be reconstructed from its embedding")
     one.add_argument("run_folder", metavar="RUN", help="run folder of `murp embed`")
     one.add_argument("--json", action="store_true", help="one JSON object")
     one.set_defaults(run=run_reconstruct)

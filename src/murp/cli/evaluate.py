@@ -1,4 +1,4 @@
-"""``murp evaluate``, ``calibrate`` and ``classify``: how good a run is, and what its probabilities are worth."""
+"""``murp evaluate``, ``calibrate`` and ``classify``: how good a run and its probabilities are."""
 
 from __future__ import annotations
 
@@ -35,30 +35,34 @@ def add_evaluate(commands: Commands) -> None:
         "--candidates",
         type=whole(least=1),
         metavar="N",
-        help="with --protocol sampled: how many are drawn for each question",
+        help="with --protocol sampled: number of candidates for each question",
     )
-    command.add_argument("--seed", type=whole(least=0), default=0, metavar="N", help="draws the candidates; default: 0")
     command.add_argument(
-        "--by-relation", action="store_true", help="also a row for every relation; of several runs with their MRR"
+        "--seed", type=whole(least=0), default=0, metavar="N", help="seed of the candidates; default: 0"
+    )
+    command.add_argument(
+        "--by-relation",
+        action="store_true",
+        help="also print a row for every relation; for several runs with their MRR",
     )
     add_output(command)
     command.set_defaults(run=run_evaluate)
 
 
 def add_ranking(command: argparse.ArgumentParser, *, sampled: bool = False) -> None:
-    """What is ranked, and how; ``sampled``: also among candidates that are drawn."""
+    """Options for ranking; ``sampled``: also offer protocol ``sampled``."""
     command.add_argument("--split", choices=("test", "valid", "train"), default="test", help="default: test")
     command.add_argument(
         "--protocol",
         choices=("standard", "paper", "types", *(("sampled",) if sampled else ())),
         default="standard",
-        help="paper: the entity asked about is removed from the ranking, as the authors' code does; types: answers "
-        "that the types learned from train refuse come after all others; "
+        help="paper: the entity of the question is removed from the ranking, as in the authors' code; types: answers "
+        "of the wrong type, learned from train, are ranked after all others; "
         + ("sampled: each answer is ranked among --candidates, not among all entities; " if sampled else "")
         + "default: standard",
     )
     command.add_argument(
-        "--memory", type=whole(least=1), metavar="MIB", help="bound on the memory of the scores, in MiB"
+        "--memory", type=whole(least=1), metavar="MIB", help="limit for the memory of the scores, in MiB"
     )
 
 
@@ -93,7 +97,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
 
 
 def _evaluated_by(ranks: Ranks, options: argparse.Namespace) -> tuple[list[Run], list[Report]]:
-    """By all ranks, each with its share of the rows; torchrun evaluates one run."""
+    """Evaluate on all ranks, each with its own rows; torchrun evaluates one run."""
     from murp.api.run import Run
     from murp.training.sharded import evaluated
 
@@ -171,7 +175,7 @@ def described(run: Run) -> str:
 
 
 def about(options: argparse.Namespace, report: Report | None = None) -> dict[str, str]:
-    """What metrics are of: split and protocol, with the candidates where these were drawn."""
+    """Split and protocol of metrics, with the number of candidates if they were sampled."""
     return {"split": options.split, "protocol": options.protocol if report is None else report.overall.protocol}
 
 
@@ -190,28 +194,28 @@ def _cells(metrics: Metrics) -> list[Number]:
 
 def add_calibrate(commands: Commands) -> None:
     """Declare the command."""
-    command = commands.add_parser("calibrate", help="calibrate probabilities on valid, judge them on test, keep them")
+    command = commands.add_parser("calibrate", help="calibrate probabilities on valid, check them on test, store them")
     add_run(command)
     command.add_argument(
         "--method",
         choices=("platt", "isotonic"),
         default="platt",
-        help="which of the two predictions show; both are fitted and judged. platt needs few facts, isotonic is truer "
-        "where valid has many hundreds; default: platt",
+        help="the method that predictions show; both are fitted and checked. platt needs few facts, isotonic is more "
+        "accurate if valid has many hundreds; default: platt",
     )
     command.add_argument(
         "--seed",
         type=whole(least=0),
         default=0,
         metavar="N",
-        help="draws candidates far down and, of very many questions, a part; default: 0",
+        help="seed that samples candidates with low ranks and, if there are very many, questions; default: 0",
     )
     command.add_argument("--json", action="store_true", help="one JSON object")
     command.set_defaults(run=run_calibrate)
 
 
 def run_calibrate(options: argparse.Namespace) -> None:
-    """Fit, judge, write ``calibration.json`` into the run folder, and print what it is worth."""
+    """Fit and check a calibration, write ``calibration.json`` into the run folder, and print its quality."""
     with fast_imports():
         from murp.prediction.calibration import CONDITION, SHOWN
         from murp.runs import folder
@@ -278,15 +282,19 @@ def note(result: Run) -> str | None:
 
 def add_classify(commands: Commands) -> None:
     """Declare the command."""
-    command = commands.add_parser("classify", help="true or false by thresholds chosen on valid; accuracy on test")
+    command = commands.add_parser(
+        "classify", help="classify facts as true or false with thresholds chosen on valid; accuracy on test"
+    )
     add_run(command)
     command.add_argument(
-        "--triples", metavar="FILE", help="judge these: .tsv, .csv, .jsonl or .parquet of head, relation and tail"
+        "--triples",
+        metavar="FILE",
+        help="triples to classify: .tsv, .csv, .jsonl or .parquet with head, relation and tail",
     )
     command.add_argument(
-        "--seed", type=whole(least=0), default=0, metavar="N", help="draws the corruptions; default: 0"
+        "--seed", type=whole(least=0), default=0, metavar="N", help="seed of the corruptions; default: 0"
     )
-    add_output(command, "one JSON object, or one a line for --triples")
+    add_output(command, "one JSON object; with --triples, one per line")
     command.set_defaults(run=run_classify)
 
 

@@ -13,9 +13,14 @@ from murp.commands import command as printed
 
 def add(commands: Commands) -> None:
     """Declare the command."""
-    command = commands.add_parser("extend", help="place new entities and relations in a run, the rest held fixed")
+    command = commands.add_parser("extend", help="add new entities and relations to a run; all others stay fixed")
     add_run(command)
-    command.add_argument("--facts", metavar="FILE", required=True, help="facts about them, in any format of a dataset")
+    command.add_argument(
+        "--facts",
+        metavar="FILE",
+        required=True,
+        help="facts about the new entities and relations, in any format for datasets",
+    )
     command.add_argument("--out", metavar="RUN2", help="run folder to make; default: RUN-extended")
     command.add_argument(
         "--new",
@@ -24,11 +29,14 @@ def add(commands: Commands) -> None:
         help="what may be new; any other unknown name is an error; default: all",
     )
     command.add_argument(
-        "--epochs", type=whole(least=1), metavar="N", help="passes over the new facts; default: by the optimizer"
+        "--epochs",
+        type=whole(least=1),
+        metavar="N",
+        help="passes over the new facts; default: depends on the optimizer",
     )
     command.add_argument("--seed", type=whole(least=0), default=0, metavar="N", help="default: 0")
     command.add_argument("--json", action="store_true", help="one JSON object")
-    command.add_argument("--quiet", action="store_true", help="nothing on standard error but warnings and errors")
+    command.add_argument("--quiet", action="store_true", help="print only warnings and errors to standard error")
     command.set_defaults(run=run)
 
 

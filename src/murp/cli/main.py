@@ -1,7 +1,7 @@
-"""The command line: parse, hand over to one command, say errors plainly.
+"""The command line: parse arguments, run one command, print errors.
 
 A module has a family of commands. Each command is a function ``add…(commands)``, which declares its arguments, and one
-that runs it. Heavy imports stand inside those functions: ``murp --help`` answers at once.
+that runs it. Heavy imports are inside those functions, so that ``murp --help`` starts at once.
 """
 
 from __future__ import annotations
@@ -104,17 +104,17 @@ def parser(words: Sequence[str] = ()) -> Parser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; its exit status: 0 done, 1 it could not be done, 2 not understood, 130 interrupted.
+    """Run one command and return its exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 
-    Not understood is a word that is wrong by itself: an unknown command or option, a value no option takes. Options
-    that do not go together, and whatever turns out only when files are looked at, could not be done.
+    Wrong usage means a single wrong word: an unknown command or option, or a value that the option does not accept.
+    Options that cannot be combined, and errors that appear only when files are read, are failures.
 
-    What standard error does not take is dropped: progress and messages decide nothing. A standard output that is full
-    is status 1, after all other work is done: training, for one, goes on to its end. Where the reader of a pipe goes
-    away (``| head``) it has had what it wanted: work that leaves files goes on to its end, what would only be printed
-    is left, and the status is as if all had been read, so that it does not depend on who was faster. A standard output
-    that was closed from the start (``>&-``) is status 1 for commands whose answer is what they print (``ANSWERING``);
-    for those that leave files, or serve, it is as good as ``/dev/null``.
+    If standard error cannot be written, its text is dropped: progress and messages are not results. If standard output
+    is full, the status is 1, after all other work is done; a training, for example, continues to its end. If the reader
+    of a pipe stops (``| head``), commands that write files continue to their end, commands that only print stop, and
+    the status is as if everything had been read, so that it does not depend on timing. If standard output was closed
+    from the start (``>&-``), the status is 1 for commands that print their result (``ANSWERING``); for commands that
+    write files, or serve, it is like ``/dev/null``.
     """
     status = 0
     with standard_streams() as output:
@@ -176,7 +176,7 @@ def _command(words: list[str], output: Output) -> int:
 
 
 def _check_working_folder() -> None:
-    """Raise where it was removed: PyTorch's mathematics would end the process, with words that help nobody."""
+    """Raise if it was removed: otherwise PyTorch's libraries would end the process with an unclear message."""
     try:
         os.getcwd()
     except FileNotFoundError:

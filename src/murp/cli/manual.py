@@ -1,4 +1,4 @@
-"""What ``--help`` says of every command beside its options: a sentence, and examples to copy."""
+"""What ``--help`` prints for every command beside its options: a sentence, and examples to copy."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "train": (
-        "Train a model on a graph into a new run folder, or continue a run. Ctrl-C writes a checkpoint. Which settings "
-        "there are depends on what is chosen: `murp train --model rotate --help` shows those of RotatE.",
+        "Train a model on a graph into a new run folder, or continue a run. Ctrl-C writes a checkpoint. The settings "
+        "depend on the model, the objective and other choices: `murp train --model rotate --help` shows the settings "
+        "of RotatE.",
         (
             "murp train --data wordnet-mini --dim 40 --epochs 60 --out runs/first",
             "murp train --data my-facts.tsv --lr 10 --out runs/mine",
@@ -30,24 +31,24 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "sweep": (
-        "Train every combination of the values given, each into a run folder of its own, and rank them by their MRR on "
-        "valid. A run that fails does not stop the others. The same command again keeps the finished runs and goes on "
-        "with the others. Exit status: 0 if every run is trained, 1 if any of them failed.",
+        "Train every combination of the given values, each into its own run folder, and rank them by their MRR on "
+        "valid. A run that fails does not stop the others. Run the same command again to keep the finished runs and "
+        "continue with the others. Exit status: 0 if every run is trained, 1 if any of them failed.",
         ("murp sweep --data wordnet-mini --model murp mure --dim 5 10 40 --epochs 30 --out runs/dimensions",),
     ),
     "extend": (
-        "Place new entities and relations in a trained run by facts about them, without training it again: every old "
-        "row stays as it is, bit for bit. The result is a run folder of its own.",
+        "Add new entities and relations to a trained run, from facts about them, without training it again: every "
+        "old row keeps its value, bit for bit. The result is a new run folder.",
         (
             "murp extend runs/first --facts new-facts.tsv --out runs/second",
             "murp extend runs/first --facts new-facts.tsv --new entities --out runs/second",
         ),
     ),
     "tune": (
-        "Search for settings with a better MRR on valid. The first trial has the defaults, TPE proposes the others, "
-        "and ASHA stops those that fall behind. What is searched comes from the settings themselves; --space narrows "
-        "it or adds to it, and an option gives a setting one value. Every trial is kept in --storage: the same command "
-        "goes on where it was stopped. Test is never looked at.",
+        "Search for settings with a better MRR on valid. The first trial has the default settings, TPE proposes the "
+        "others, and ASHA stops trials that fall behind. Each setting declares its search range. --space narrows the "
+        "search or adds settings to it, and an option gives a setting one fixed value. Every trial is stored in "
+        "--storage: the same command continues a search that was stopped. Test is never used.",
         (
             "murp tune --data wordnet-mini --epochs 30 --trials 40 --storage runs/tune.db",
             "murp tune --data wordnet-mini --space lr=1..50 negatives=10,50,250 --storage runs/lr.db",
@@ -56,9 +57,9 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "embed": (
-        "Embed one hierarchy: every node is to be nearer to all nodes above it than to any other (Poincaré and Lorentz "
-        "embeddings), or its tree is laid out in the disk. The result is a run folder, for plot, explore, nearest and "
-        "export.",
+        "Embed one hierarchy, so that every node is nearer to all nodes above it than to any other (Poincaré and "
+        "Lorentz embeddings), or lay out its tree in the disk. The result is a run folder for plot, explore, nearest "
+        "and export.",
         (
             "murp embed --data wordnet-mini --relation has_part --above head --dim 5 --out runs/parts",
             "murp embed --data taxonomy.tsv --relation kind_of --dim 10 --out runs/kinds",
@@ -66,19 +67,19 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "reconstruct": (
-        "For every node of an embedded hierarchy, how the nodes above it rank among all others by distance: the mean "
-        "rank, and the mean average precision (MAP), as in the papers.",
+        "Measure how well an embedded hierarchy can be reconstructed: for every node, rank the nodes above it among "
+        "all others by distance. Prints the mean rank and the mean average precision (MAP), as in the papers.",
         ("murp reconstruct runs/parts", "murp reconstruct runs/parts --json"),
     ),
     "recipes": (
-        "Settings that go together, by name, with the stored results they reached. `murp train --recipe NAME` trains "
-        "with them; options override them. `--recipe auto` decides by the graph which one, and says why.",
+        "List named sets of settings with the stored results they reached. `murp train --recipe NAME` trains with "
+        "one of them; options override its settings. `--recipe auto` chooses one for the graph and prints the reason.",
         ("murp recipes", "murp recipes --json"),
     ),
     "evaluate": (
-        "Rank the true answer of every fact of a split among all entities, facts that are true as well left out, in "
-        "both directions. Several runs are printed side by side. Where ranking among all entities takes too long, "
-        "--protocol sampled ranks among candidates that are drawn; its metrics are higher, and have intervals.",
+        "Rank the true answer of every fact of a split among all entities, in both directions, without other true "
+        "answers (filtered). Several runs are printed side by side. If ranking among all entities takes too long, "
+        "--protocol sampled ranks among sampled candidates; its metrics are higher, and have confidence intervals.",
         (
             "murp evaluate runs/first --by-relation",
             "murp evaluate runs/first --protocol paper --json",
@@ -88,13 +89,13 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "compare": (
-        "Say whether two runs on the same facts differ: the difference of their MRR, A less B, with a 95 % interval "
-        "and a p, by a paired bootstrap. Drawn are facts, each with its two queries, which are not independent of each "
-        "other.",
+        "Test whether two runs on the same facts differ: prints the difference of their MRR, A minus B, with a 95 % "
+        "interval and a p-value from a paired bootstrap. The bootstrap samples facts, each with its two queries, "
+        "since these are not independent.",
         ("murp compare runs/first runs/second --by-relation", "murp compare runs/first runs/second --json"),
     ),
     "predict": (
-        "Ask a run which tails a head has under a relation, or which heads a tail has; one question, or a file of "
+        "Predict the tails of a head under a relation, or the heads of a tail; for one question, or for a file of "
         "them.",
         (
             "murp predict runs/first --head asia.n.01 --relation has_part",
@@ -105,35 +106,35 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "discover": (
-        "Score every pair of entities under a relation, or under each of them, and keep the most probable facts that "
-        "the graph does not state.",
+        "Score every pair of entities under one relation, or under each relation, and list the most probable facts "
+        "that are not in the graph.",
         (
             "murp discover runs/first --relation has_part -k 20",
             "murp discover runs/first --out new-facts.csv",
         ),
     ),
     "calibrate": (
-        "Fit probabilities of answers, by score and place, to what valid states of them, judge them on test, and keep "
-        "them in the run folder, where predict and discover find them.",
+        "Fit probabilities of answers, by score and rank, to the facts of valid, and check them on test. The result "
+        "is stored in the run folder, and predict and discover use it.",
         ("murp calibrate runs/first", "murp calibrate runs/first --method isotonic"),
     ),
     "classify": (
-        "Call triples true or false by a threshold for each relation, chosen on valid; without a file of triples, say "
-        "how often that is right on test.",
+        "Classify triples as true or false with a threshold for each relation, chosen on valid. Without a file of "
+        "triples, print the accuracy on test.",
         ("murp classify runs/first", "murp classify runs/mine --triples doubtful.tsv"),
     ),
     "nearest": (
-        "List the entities at the smallest distance from one, in the geometry of the model.",
+        "List the entities nearest to one entity, in the geometry of the model.",
         ("murp nearest runs/first chair.n.01 -k 5",),
     ),
     "index": (
-        "Put near entities into cells, so that `predict --approximate` and `nearest --approximate` look into a few of "
-        "them and not at every entity, which pays among millions. Scores stay exact; how often an answer is missed is "
+        "Group near entities into cells, so that `predict --approximate` and `nearest --approximate` search only a "
+        "few cells. This helps with millions of entities. Scores stay exact; the share of answers that are found is "
         "measured. Needs faiss-cpu (pip install 'murp[index]').",
         ("murp index runs/first", "murp index runs/first --recall 0.95"),
     ),
     "info": (
-        "Say what a run folder holds: settings, graph, progress, and the machine it was trained on.",
+        "Show what a run folder contains: settings, graph, progress, and the machine it was trained on.",
         ("murp info runs/first",),
     ),
     "plot": (
@@ -145,19 +146,20 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "demo": (
-        "Make something to show and serve it until Ctrl-C: a tree that grows in the disk, or a training to watch.",
+        "Show a demonstration in the browser until Ctrl-C: a tree that grows in the disk, or a training that you "
+        "watch.",
         ("murp demo tree", "murp demo wordnet --beside"),
     ),
     "serve": (
-        "Answer questions about a run over HTTP: POST /predict and /score, GET /health, /metrics and /docs. When the "
-        "folder is replaced by another run, that one is served, and no request fails.",
+        "Answer questions about a run over HTTP: POST /predict and /score, GET /health, /metrics and /docs. If the "
+        "folder is replaced with another run, the server switches to it, and no request fails.",
         (
             "murp serve runs/first",
             "murp serve runs/first --host 0.0.0.0 --keys keys.txt --rate 200",
         ),
     ),
     "explore": (
-        "Serve a run, or two on the same graph, to the browser on this machine, or write a page that can be sent.",
+        "Show a run, or several on the same graph, in the browser on this machine, or write a page that you can send.",
         (
             "murp explore runs/first",
             "murp explore runs/first --export first.html",
@@ -165,8 +167,8 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "analyze": (
-        "Measure how hierarchical the relations of a dataset are and advise on the geometry; or measure what a run "
-        "made of them.",
+        "Measure how hierarchical the relations of a dataset are and advise on the geometry; or measure how a run "
+        "represents them.",
         (
             "murp analyze wordnet-mini --dim 10",
             "murp analyze --run runs/first",
@@ -181,38 +183,39 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "import": (
-        "Make a run folder of what `murp export` wrote.",
+        "Make a run folder from what `murp export` wrote.",
         ("murp import first.npz --data wordnet-mini --out runs/again",),
     ),
     "data": (
-        "List the datasets known by name, and describe, check, convert or divide a dataset.",
+        "List the named datasets; describe, check, convert or split a dataset.",
         ("murp data list", "murp data audit my-facts.tsv"),
     ),
-    "data list": ("List the datasets known by name.", ("murp data list",)),
-    "data info": ("Say where a dataset comes from and how large it is.", ("murp data info WN18RR",)),
+    "data list": ("List the named datasets.", ("murp data list",)),
+    "data info": ("Show where a dataset comes from and how large it is.", ("murp data info WN18RR",)),
     "data audit": (
         "Look for flaws in a dataset that distort training or evaluation, with examples of each.",
         ("murp data audit my-facts.tsv", "murp data audit wordnet-mini --json"),
     ),
     "data convert": (
-        "Write a dataset as train, valid and test in another format; a single file is split, and so are many files "
-        "that a pattern names. With --format graph files may be larger than memory, and what was stopped goes on.",
+        "Write a dataset as train, valid and test in another format. A single file, or many files that a pattern "
+        "names, are split. With --format graph, files may be larger than memory, and the same command continues "
+        "after a stop.",
         (
             "murp data convert my-facts.tsv my-split --format parquet",
             "murp data convert 'facts/*.parquet' my-graph --format graph",
         ),
     ),
     "data hierarchy-split": (
-        "Draw subsets of a dataset with given shares of hierarchical relations, as the paper's of NELL-995.",
+        "Draw subsets of a dataset with given shares of hierarchical relations, like the paper's subsets of NELL-995.",
         ("murp data hierarchy-split wordnet-mini --valid 500 --test 500 --shares 50 25 --out mini-shares",),
     ),
     "paper": (
         "Run the experiments behind the paper's tables and figures, and report them beside the printed ones.",
         ("murp paper list", "murp paper run table2 --quick --out quick", "murp paper report"),
     ),
-    "paper list": ("List the paper's tables and figures with what is stored of them.", ("murp paper list",)),
+    "paper list": ("List the paper's tables and figures, and which of them are stored.", ("murp paper list",)),
     "paper run": (
-        "Run the experiments of the items named and store their results.",
+        "Run the experiments of the given items and store their results.",
         (
             "murp paper run table2 --quick --out quick",
             "murp paper run table1 --only WN18RR/murp/40 --seeds 1 --out mine",
@@ -222,12 +225,12 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         "Print every setting of a stored run as a file that `murp train --config` takes, to repeat it.",
         ("murp paper config WN18RR-murp-d40-lr50-seed0",),
     ),
-    "paper report": ("Write the report from what is stored.", ("murp paper report --to docs",)),
+    "paper report": ("Write the report from the stored results.", ("murp paper report --to docs",)),
 }
 
 
 def explain(parser: Parser, name: str = "") -> None:
-    """Give a parser and all its commands their places in the manual."""
+    """Add the texts of the manual to a parser and all its commands."""
     sentence, examples = MANUAL[name]
     parser.explain(sentence, examples)
     for action in parser._actions:

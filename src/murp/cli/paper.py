@@ -19,15 +19,17 @@ def add(commands: Commands) -> None:
     _add_out(verb)
     verb.set_defaults(run=run_list)
 
-    verb = verbs.add_parser("run", help="run an item's experiments; what is stored already is not repeated")
+    verb = verbs.add_parser("run", help="run an item's experiments, except those that are stored already")
     verb.add_argument("items", metavar="ITEM", nargs="+", help="names from `murp paper list`, or all")
     _add_out(verb)
     verb.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: auto")
-    verb.add_argument("--seeds", type=whole(least=1), default=3, metavar="N", help="runs of each cell; default: 3")
-    again = "run what is stored already, too; runs that were trained with other settings are trained anew"
+    verb.add_argument("--seeds", type=whole(least=1), default=3, metavar="N", help="runs for each cell; default: 3")
+    again = "also run what is stored already; train runs again that have other settings"
     verb.add_argument("--again", action="store_true", help=again)
-    verb.add_argument("--quick", action="store_true", help="a toy of it on the bundled graph, within a minute")
-    verb.add_argument("--only", metavar="DATA/MODEL/DIM", help="one cell of the item, its plan and time said first")
+    verb.add_argument("--quick", action="store_true", help="a small version on the bundled graph, within a minute")
+    verb.add_argument(
+        "--only", metavar="DATA/MODEL/DIM", help="only one cell of the item; prints its plan and time first"
+    )
     verb.set_defaults(run=run_items)
 
     verb = verbs.add_parser("config", help="the settings of a stored run, for `murp train --config`")
@@ -35,7 +37,7 @@ def add(commands: Commands) -> None:
     _add_out(verb)
     verb.set_defaults(run=run_config)
 
-    verb = verbs.add_parser("report", help="Markdown, an HTML page and figures from what is stored")
+    verb = verbs.add_parser("report", help="write Markdown, an HTML page and figures from the stored results")
     _add_out(verb)
     verb.add_argument("--to", metavar="FOLDER", default="docs", help="where to write reproduction.md; default: docs")
     verb.set_defaults(run=run_report)
@@ -83,7 +85,7 @@ def run_config(options: argparse.Namespace) -> None:
 
 
 def _say(line: str) -> None:
-    """Experiments go on, be it read or not."""
+    """Print a message; experiments continue even if it cannot be written."""
     show(line, sys.stdout)
 
 

@@ -1,4 +1,4 @@
-"""The parser of the command line: what was mistyped is told by the command it was meant for, with what is close."""
+"""The parser of the command line: a command reports its own mistyped arguments and suggests close names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from murp.paths import not_text
 
 
 class Parser(argparse.ArgumentParser):
-    """An ``ArgumentParser`` whose commands answer for their own arguments and suggest names that are close."""
+    """An ``ArgumentParser`` whose commands report their own wrong arguments and suggest close names."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
@@ -22,9 +22,9 @@ class Parser(argparse.ArgumentParser):
         self.elsewhere: Callable[[str], str] = lambda option: ""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """As argparse's, but nothing is left over: a command would leave it to the parser above, which knows less.
+        """As in argparse, but unknown arguments are reported here: the parser above knows less about them.
 
-        Where a command has to be named and nothing is, its help says which there are.
+        If a command is required and none is given, the help lists them.
         """
         self.given = list(sys.argv[1:] if args is None else args)
         if not self.given and self._subparsers is not None:
@@ -39,7 +39,7 @@ class Parser(argparse.ArgumentParser):
         return options, []
 
     def error(self, message: str) -> NoReturn:
-        """Say it below the usage and exit with status 2; each misspelt option has the one that is close to it."""
+        """Print the error below the usage and exit with status 2; suggest a close option for each misspelt one."""
         known = list(self._option_string_actions)
         words = (word.partition("=")[0] for word in self.given if word.startswith("--"))
         misspelt = [word for word in words if not any(option.startswith(word) for option in known)]
@@ -58,6 +58,6 @@ class Parser(argparse.ArgumentParser):
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """A question with the closest of ``known``; empty where none is close."""
+    """A question with the closest of ``known``; empty if none is close."""
     close = difflib.get_close_matches(word, known, n=1)
     return f". Did you mean {close[0]}?" if close else ""

@@ -25,16 +25,22 @@ def add_plot(commands: Commands) -> None:
     command.add_argument("--relation", metavar="R", help="id or name of a question's relation (disk, question)")
     command.add_argument("--centre", metavar="X", help="entity to move to the centre (disk, spheres)")
     command.add_argument("--edges", metavar="R", help="relation whose facts are drawn as geodesics (disk)")
-    command.add_argument("--colour", choices=("norm", "depth", "relation"), help="of the points (disk); default: norm")
+    command.add_argument(
+        "--colour", choices=("norm", "depth", "relation"), help="colour of the points (disk); default: norm"
+    )
     command.add_argument(
         "--projection",
         choices=("distances", "paper"),
-        help="of more than two dimensions (disk): distances from the centre kept, or the paper's; default: distances",
+        help="of more than two dimensions (disk): keep distances from the centre, or as the paper; default: distances",
     )
-    command.add_argument("--split", choices=("test", "valid", "train"), help="to evaluate (relations); default: test")
-    command.add_argument("--protocol", choices=("standard", "paper"), help="to rank by (relations); default: standard")
+    command.add_argument(
+        "--split", choices=("test", "valid", "train"), help="split to evaluate (relations); default: test"
+    )
+    command.add_argument(
+        "--protocol", choices=("standard", "paper"), help="protocol of the ranks (relations); default: standard"
+    )
     command.add_argument("--out", metavar="FILE", help=".png, .svg or .pdf; default: KIND.png in the run folder")
-    command.add_argument("--force", action="store_true", help="replace an --out that exists")
+    command.add_argument("--force", action="store_true", help="overwrite the file --out")
     command.set_defaults(run=run_plot)
 
 
@@ -58,24 +64,30 @@ def run_plot(options: argparse.Namespace) -> None:
 
 def add_explore(commands: Commands) -> None:
     """Declare the command."""
-    command = commands.add_parser("explore", help="a run in the browser: the disk, search, predictions, metrics")
+    command = commands.add_parser("explore", help="show a run in the browser: the disk, search, predictions, metrics")
     command.add_argument("path", metavar="RUN", help="run folder that `murp train` made")
     command.add_argument("others", metavar="RUN2", nargs="*", help="other runs on the same graph, side by side")
     command.add_argument(
-        "--checkpoint", choices=("best", "last"), help="weights of the best validation, or the newest; default: best"
+        "--checkpoint",
+        choices=("best", "last"),
+        help="weights of the best validation, or the newest weights; default: best",
     )
-    command.add_argument("--port", type=whole(least=0), default=8000, metavar="N", help="default: 8000; 0: a free one")
+    command.add_argument(
+        "--port", type=whole(least=0), default=8000, metavar="N", help="default: 8000; 0: any free port"
+    )
     command.add_argument("--host", default="127.0.0.1", help="address to bind to; default: 127.0.0.1, this machine")
     command.add_argument(
-        "--export", metavar="FILE", help="write one self-contained page with the disk and the search instead"
+        "--export", metavar="FILE", help="do not serve; write one self-contained page with the disk and the search"
     )
     command.add_argument(
         "--film",
         metavar="FILE",
-        help="write how the run grew, if it was trained with --explore: .gif, .html, or .mp4 where ffmpeg is installed",
+        help="write a film of the training, if it used --explore: .gif, .html, or .mp4 if ffmpeg is installed",
     )
     command.add_argument(
-        "--columns", metavar="FILE", help="tab-separated: a first row of names, then id and values to colour points by"
+        "--columns",
+        metavar="FILE",
+        help="values to colour points by; tab-separated, a first row of column names, then rows of id and values",
     )
     command.set_defaults(run=run_explore)
 

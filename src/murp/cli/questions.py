@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from murp.api.run import Run
     from murp.prediction.discovery import NewFacts
 
-_QUERIES = """file of questions: .tsv, .csv, .jsonl or .parquet, a row of head and relation each; with a header
-(head, relation, tail) also relation and tail, or three columns with ? for what is asked"""
+_QUERIES = """file of questions: .tsv, .csv, .jsonl or .parquet, with a head and a relation in each row; with a header
+(head, relation, tail) also a relation and a tail, or three columns with ? for the missing one"""
 
 
 def add_predict(commands: Commands) -> None:
@@ -43,12 +43,17 @@ def add_predict(commands: Commands) -> None:
     given.add_argument("--queries", metavar="FILE", help=_QUERIES)
     command.add_argument("--relation", metavar="R", help="id or name of the relation, with --head or --tail")
     command.add_argument("-k", type=whole(least=1), default=10, metavar="N", help="how many; default: 10")
-    command.add_argument("--new-only", action="store_true", help="leave out facts that the graph states")
+    command.add_argument("--new-only", action="store_true", help="leave out facts that are in the graph")
     add_types(command)
-    command.add_argument("--out", metavar="FILE", help=".parquet, .csv or .jsonl, a row an answer; --queries needs it")
-    command.add_argument("--force", action="store_true", help="replace an --out that exists")
     command.add_argument(
-        "--memory", type=whole(least=1), metavar="MIB", help="with --queries: bound on the memory of the scores, in MiB"
+        "--out", metavar="FILE", help=".parquet, .csv or .jsonl with one row per answer; required with --queries"
+    )
+    command.add_argument("--force", action="store_true", help="overwrite the file --out")
+    command.add_argument(
+        "--memory",
+        type=whole(least=1),
+        metavar="MIB",
+        help="with --queries: limit for the memory of the scores, in MiB",
     )
     _add_approximate(command)
     add_output(command)
@@ -57,7 +62,7 @@ def add_predict(commands: Commands) -> None:
 
 def _add_approximate(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--approximate", action="store_true", help="by the index that `murp index` made: faster, and may miss some"
+        "--approximate", action="store_true", help="use the index of `murp index`: faster, but may miss answers"
     )
 
 
@@ -176,19 +181,23 @@ def add_discover(commands: Commands) -> None:
     command = commands.add_parser("discover", help="the most probable new facts of the whole graph, by relation")
     add_run(command)
     command.add_argument("--relation", metavar="R", help="id or name; default: every relation")
-    command.add_argument("-k", type=whole(least=1), default=100, metavar="N", help="how many a relation; default: 100")
+    command.add_argument("-k", type=whole(least=1), default=100, metavar="N", help="facts per relation; default: 100")
     command.add_argument(
         "--heads",
         choices=("seen", "all"),
         default="seen",
-        help="ask about the heads some fact of the relation states, or about every entity; default: seen",
+        help="only heads that a fact of the relation has (seen), or every entity (all); default: seen",
     )
     add_types(command)
     # The name of --heads in earlier versions.
     command.add_argument("--subjects", dest="heads", choices=("seen", "all"), help=argparse.SUPPRESS)
-    command.add_argument("--out", metavar="FILE", help=".parquet, .csv or .jsonl, a row a fact; default: print them")
-    command.add_argument("--force", action="store_true", help="replace an --out that exists")
-    command.add_argument("--json", action="store_true", help="one JSON object a line for each fact; one with --out")
+    command.add_argument(
+        "--out", metavar="FILE", help=".parquet, .csv or .jsonl with one row per fact; default: print them"
+    )
+    command.add_argument("--force", action="store_true", help="overwrite the file --out")
+    command.add_argument(
+        "--json", action="store_true", help="one JSON object per line for each fact; with --out, only one"
+    )
     command.set_defaults(run=run_discover)
 
 
@@ -285,23 +294,23 @@ def add_index(commands: Commands) -> None:
         type=float,
         default=0.98,
         metavar="SHARE",
-        help="of the ten best that is to be found; default: 0.98",
+        help="share of the ten best answers that must be found; default: 0.98",
     )
     command.add_argument(
         "--cells",
         type=whole(least=1),
         metavar="N",
-        help="groups of near entities; default: four times the square root of the number of entities",
+        help="number of cells; default: four times the square root of the number of entities",
     )
     command.add_argument(
-        "--seed", type=whole(least=0), default=0, metavar="N", help="draws centres and questions; default: 0"
+        "--seed", type=whole(least=0), default=0, metavar="N", help="seed of the centres and questions; default: 0"
     )
     command.add_argument("--json", action="store_true", help="one JSON object")
     command.set_defaults(run=run_index)
 
 
 def run_index(options: argparse.Namespace) -> None:
-    """Make the index, and say what it is worth."""
+    """Make the index, and print its recall."""
     with fast_imports():
         from murp.display import aside
         from murp.runs import folder

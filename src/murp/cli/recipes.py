@@ -1,4 +1,4 @@
-"""``murp recipes``: settings that go together, by name."""
+"""``murp recipes``: named sets of settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from murp.tables import Number
 
 def add(commands: Commands) -> None:
     """Declare the command."""
-    command = commands.add_parser("recipes", help="settings that go together, by name, with what they reached")
+    command = commands.add_parser("recipes", help="named sets of settings, with the results they reached")
     add_output(command)
     command.set_defaults(run=run)
 

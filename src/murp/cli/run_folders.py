@@ -42,7 +42,7 @@ def add_export(commands: Commands) -> None:
     command.add_argument(
         "--coordinates",
         choices=("poincare", "lorentz", "tangent"),
-        help="of a hyperbolic model's points: ball, hyperboloid, or tangent space at the origin; default: poincare",
+        help="coordinates of a hyperbolic model: ball, hyperboloid, or tangent space at the origin; default: poincare",
     )
     command.set_defaults(run=run_export)
 
@@ -60,10 +60,12 @@ def run_export(options: argparse.Namespace) -> None:
 
 def add_import(commands: Commands) -> None:
     """Declare the command."""
-    command = commands.add_parser("import", help="make a run of what `murp export` wrote")
-    command.add_argument("path", metavar="PATH", help=f"an export; formats that can be: {', '.join(WHOLE)}")
+    command = commands.add_parser("import", help="make a run from what `murp export` wrote")
+    command.add_argument("path", metavar="PATH", help=f"an export in one of the formats {', '.join(WHOLE)}")
     command.add_argument("--out", metavar="RUN", required=True, help="run folder to make; it must not exist")
-    command.add_argument("--data", metavar="DATA", help="the graph it was trained on; a hub-folder brings its own")
+    command.add_argument(
+        "--data", metavar="DATA", help="the graph that the run was trained on; not needed for a hub-folder"
+    )
     command.set_defaults(run=run_import)
 
 

@@ -15,29 +15,39 @@ def add(commands: Commands) -> None:
     command = commands.add_parser(
         "serve", help="answer questions about a run over HTTP: batches, keys, limits, metrics"
     )
-    command.add_argument("path", metavar="RUN", help="run folder that `murp train` made; replaced, it is read again")
-    command.add_argument("--port", type=whole(least=0), default=8000, metavar="N", help="default: 8000; 0: a free one")
+    command.add_argument(
+        "path", metavar="RUN", help="run folder that `murp train` made; if it is replaced, it is read again"
+    )
+    command.add_argument(
+        "--port", type=whole(least=0), default=8000, metavar="N", help="default: 8000; 0: any free port"
+    )
     command.add_argument("--host", default="127.0.0.1", help="address to bind to; default: 127.0.0.1, this machine")
-    command.add_argument("--keys", metavar="FILE", help="API keys, one a line; default: everyone may ask")
+    command.add_argument("--keys", metavar="FILE", help="API keys, one per line; default: no key is needed")
     command.add_argument(
         "--rate",
         type=positive(zero=True),
         default=0.0,
         metavar="X",
-        help="questions a second of a client; 0: any number",
+        help="questions per second for one client; 0: no limit",
     )
     command.add_argument(
-        "--most-questions", type=whole(least=1), default=1000, metavar="N", help="of one request; default: 1000"
+        "--most-questions",
+        type=whole(least=1),
+        default=1000,
+        metavar="N",
+        help="questions in one request; default: 1000",
     )
     command.add_argument(
-        "--most-bytes", type=whole(least=1), default=4 * 2**20, metavar="N", help="of one request; default: 4 MiB"
+        "--most-bytes", type=whole(least=1), default=4 * 2**20, metavar="N", help="bytes in one request; default: 4 MiB"
     )
     command.add_argument(
-        "--timeout", type=positive(), default=10.0, metavar="SECONDS", help="for one request; default: 10"
+        "--timeout", type=positive(), default=10.0, metavar="SECONDS", help="time for one request; default: 10"
     )
     add_types(command, "; a question may say otherwise")
     command.add_argument(
-        "--checkpoint", choices=("best", "last"), help="weights of the best validation, or the newest; default: best"
+        "--checkpoint",
+        choices=("best", "last"),
+        help="weights of the best validation, or the newest weights; default: best",
     )
     command.add_argument("--device", choices=("auto", "cpu", "cuda"), default="cpu", help="default: cpu")
     command.set_defaults(run=run)

@@ -1,6 +1,6 @@
-"""The settings of a run as options, with their words and their limits: those of every run, and those of what is chosen.
+"""The settings of a run as options, with their help and limits: those of every run, and those of the chosen parts.
 
-Which there are depends on the model, the objective, …: the command line is looked through for these first.
+They depend on the model, the objective, …: so the command line is searched for these first.
 """
 
 from __future__ import annotations

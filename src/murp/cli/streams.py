@@ -17,7 +17,7 @@ ESCAPE = "murp.escape"
 
 
 class Output:
-    """Standard output that remembers why it was refused.
+    """Standard output that remembers why writing failed.
 
     One that is missing, as after ``>&-``, refuses what is ``needed``, and takes everything where nothing is.
     """
@@ -106,7 +106,7 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 
 def _settle(stream: TextIO | None) -> None:
-    """Empty the stream. Where that is refused, drop what is left: the interpreter would complain when it ends."""
+    """Flush the stream. If that fails, drop the rest: otherwise the interpreter would complain at its end."""
     if stream is None:
         return
     try:

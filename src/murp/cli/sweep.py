@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Every setting of :class:`Config` is an option that takes several values."""
-    command = commands.add_parser("sweep", help="train a grid of settings; on one GPU side by side")
+    command = commands.add_parser("sweep", help="train a grid of settings; on a GPU, several runs at the same time")
     command.add_argument(
-        "--out", metavar="FOLDER", help="folder for the runs, finished ones are kept; default: one under runs/"
+        "--out", metavar="FOLDER", help="folder for the runs; finished runs are kept; default: a new one under runs/"
     )
-    add_output(command, "one JSON object a line: every epoch, then the table")
-    command.add_argument("--quiet", action="store_true", help="nothing on standard error but warnings and errors")
+    add_output(command, "one JSON object per line: every epoch, then the table")
+    command.add_argument("--quiet", action="store_true", help="print only warnings and errors to standard error")
     command.set_defaults(run=run)
 
 

@@ -1,4 +1,4 @@
-"""What the commands share: arguments that several take, tables and numbers as text, a bar, and sooner imports."""
+"""Code that the commands share: common arguments, tables and numbers as text, a progress bar, and faster imports."""
 
 from __future__ import annotations
 
@@ -30,16 +30,19 @@ NAMELESS = "part"  # what a column is called in a file that has no heading in a 
 
 
 def figure(value: float | None, digits: int = 3) -> str:
-    """A metric as the literature prints it; a dash where there is none."""
+    """A metric as the literature prints it; a dash if there is none."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 
 def add_output(command: argparse.ArgumentParser, json: str = "one JSON object") -> None:
-    """How a command that prints a table is to print it: ``--json``, with these words, or ``--format``."""
+    """Options for the output of a command that prints a table: ``--json``, with this help, or ``--format``."""
     output = command.add_mutually_exclusive_group()
     output.add_argument("--json", action="store_true", help=json)
     output.add_argument(
-        "--format", choices=FORMATS, default="text", help="of the table; others than text print it alone; default: text"
+        "--format",
+        choices=FORMATS,
+        default="text",
+        help="format of the table; formats other than text print only the table; default: text",
     )
 
 
@@ -88,14 +91,14 @@ def positive(*, zero: bool = False) -> Callable[[str], float]:
 
 
 def add_run(command: argparse.ArgumentParser, *, several: bool = False) -> None:
-    """The arguments every command on a run folder shares; where it takes several, ``path`` is a list."""
+    """The arguments of every command on a run folder; with ``several``, ``path`` is a list."""
     command.add_argument(
         "path", metavar="RUN", nargs="+" if several else None, help="run folder that `murp train` made"
     )
     command.add_argument(
         "--checkpoint",
         choices=("best", "last"),
-        help="weights of the best validation, or the newest; default: best",
+        help="weights of the best validation, or the newest weights; default: best",
     )
     command.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: auto")
 
@@ -110,7 +113,7 @@ def open_run(options: argparse.Namespace) -> Run:
 
 def add_types(command: argparse.ArgumentParser, further: str = "") -> None:
     """Whether type constraints hold."""
-    words = "leave out answers of another kind than train has there, and a second one where a relation has one"
+    words = "leave out answers of the wrong type, learned from train, and second answers if a relation has only one"
     command.add_argument("--types", action="store_true", help=words + further)
 
 
@@ -127,13 +130,13 @@ def add_source(command: argparse.ArgumentParser, *, optional: bool = False) -> N
 
 def add_reading(command: argparse.ArgumentParser) -> None:
     """Where to look for data, how a single file is split, and what its columns are."""
-    command.add_argument("--data-dir", metavar="DIR", help="where to look for named datasets first")
+    command.add_argument("--data-dir", metavar="DIR", help="folder to search first for named datasets")
     command.add_argument(
         "--split-seed",
         type=whole(least=0),
         default=0,
         metavar="N",
-        help="draws the splits of a single file; default: 0",
+        help="seed that splits a single file; default: 0",
     )
     command.add_argument(
         "--columns",
@@ -141,7 +144,9 @@ def add_reading(command: argparse.ArgumentParser) -> None:
         metavar="head=…,relation=…,tail=…",
         help="which column is which, by title or by number from 1; default: by known titles",
     )
-    command.add_argument("--no-header", action="store_true", help="the first row is a fact, whatever it looks like")
+    command.add_argument(
+        "--no-header", action="store_true", help="the first row is a fact, even if it looks like a header"
+    )
 
 
 def load_source(options: argparse.Namespace) -> KnowledgeGraph:
@@ -164,7 +169,8 @@ def data_dir(options: argparse.Namespace) -> Path | None:
 
 @contextlib.contextmanager
 def bar(total: int, what: str) -> Iterator[Callable[[int], None]]:
-    """Yield what is told how many more of ``total`` are done; silent where standard error is no terminal."""
+    """Yield a function that adds to the number of ``total`` that are done; silent if standard error is not a
+    terminal."""
     if not watched():
         yield lambda done: None
         return

@@ -28,17 +28,21 @@ def add(commands: Commands) -> None:
     command.add_argument("--out", metavar="RUN", help="run folder to make; default: a free name under runs/")
     command.add_argument("--config", metavar="FILE", help="settings from a TOML file; options override them")
     command.add_argument(
-        "--resume", metavar="RUN", help="continue this run; of the settings only --epochs and --patience may be given"
+        "--resume", metavar="RUN", help="continue this run; only --epochs and --patience may be changed"
     )
-    command.add_argument("--json", action="store_true", help="one JSON object a line: every epoch, then the run")
-    command.add_argument("--quiet", action="store_true", help="nothing on standard error but warnings and errors")
+    command.add_argument("--json", action="store_true", help="one JSON object per line: every epoch, then the run")
+    command.add_argument("--quiet", action="store_true", help="print only warnings and errors to standard error")
     command.add_argument(
-        "--explore", action="store_true", help="show it in the browser while it trains, then the run; keeps snapshots"
+        "--explore",
+        action="store_true",
+        help="show the training in the browser, then the finished run; stores snapshots",
     )
     command.add_argument(
-        "--port", type=whole(least=0), metavar="N", help="of --explore; default: 8000, or a free one with 0"
+        "--port", type=whole(least=0), metavar="N", help="port of --explore; default: 8000; 0: any free port"
     )
-    command.add_argument("--recipe", metavar="NAME", help="settings by name; options override them (murp recipes)")
+    command.add_argument(
+        "--recipe", metavar="NAME", help="named set of settings (see `murp recipes`); options override them"
+    )
     command.set_defaults(run=run)
 
 
@@ -48,7 +52,7 @@ def settings(command: argparse.ArgumentParser, words: Sequence[str]) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Train and say where the result is and what to do with it."""
+    """Train, and print where the result is and what to do next."""
     given = given_settings(options)
     if options.resume is not None:
         _refuse_settings(options, given)
@@ -61,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
         display.be_quiet()
     shown = progress.chosen(json=options.json, quiet=options.quiet)
     if options.port is not None and not options.explore:
-        raise ConfigError("--port is that of --explore: give both, or neither.")
+        raise ConfigError("--port is the port of --explore: give both, or neither.")
     if options.explore:
         if "TORCHELASTIC_RUN_ID" in os.environ:
             raise ConfigError("--explore looks at all points, and with torchrun no process has them: leave it out.")
@@ -104,7 +108,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _explore(result: Run, port: int) -> None:
-    """Show what was trained, at the address that showed the training, until Ctrl-C."""
+    """Show the finished run at the same address as the training, until Ctrl-C."""
     import torch
 
     from murp.explorer.collection import Collection
@@ -120,7 +124,7 @@ def _explore(result: Run, port: int) -> None:
 
 
 def _why(result: Run) -> str:
-    """How a run ended that has nothing left to do, and how it goes on."""
+    """How a finished run ended, and how to continue it."""
     from murp.runs import checkpoint, folder
     from murp.runs.settings import checked
     from murp.training.loop import stopped_early

@@ -23,10 +23,14 @@ SHOWN = 10  # trials in the table
 
 def add(commands: Commands) -> None:
     """Every setting of :class:`Config` is an option that gives it a value; ``--space`` says what is searched."""
-    command = commands.add_parser("tune", help="search for settings: TPE, trials that fall behind stopped early")
-    command.add_argument("--trials", type=whole(least=1), default=50, metavar="N", help="in all; default: 50")
+    command = commands.add_parser("tune", help="search for good settings; bad trials are stopped early")
     command.add_argument(
-        "--storage", metavar="FILE", help="keeps the trials; the same command goes on there; default: one under runs/"
+        "--trials", type=whole(least=1), default=50, metavar="N", help="total number of trials; default: 50"
+    )
+    command.add_argument(
+        "--storage",
+        metavar="FILE",
+        help="file that stores the trials; the same command continues; default: a new one under runs/",
     )
     command.add_argument(
         "--space",
@@ -34,14 +38,18 @@ def add(commands: Commands) -> None:
         action="extend",
         default=[],
         metavar="NAME=VALUES",
-        help="what to search: lr=1..50, model=murp,mure; default: what the settings declare, if they have no value",
+        help="what to search: lr=1..50, model=murp,mure; default: settings with a search range and no given value",
     )
     command.add_argument("--workers", type=whole(least=1), default=1, metavar="N", help="trials at a time; default: 1")
-    command.add_argument("--timeout", type=positive(), metavar="SECONDS", help="stop then; the same command goes on")
-    command.add_argument("--recipe", metavar="NAME", help="settings by name; options override them (murp recipes)")
-    command.add_argument("--report", action="store_true", help="train nothing: print and write what --storage has")
+    command.add_argument(
+        "--timeout", type=positive(), metavar="SECONDS", help="stop after this time; the same command continues"
+    )
+    command.add_argument(
+        "--recipe", metavar="NAME", help="named set of settings (see `murp recipes`); options override them"
+    )
+    command.add_argument("--report", action="store_true", help="train nothing; only write the report of --storage")
     add_output(command)
-    command.add_argument("--quiet", action="store_true", help="nothing on standard error but warnings and errors")
+    command.add_argument("--quiet", action="store_true", help="print only warnings and errors to standard error")
     command.set_defaults(run=run)
 
 

@@ -1,9 +1,9 @@
-"""One model trained by many processes (ranks): rows of entities shared out, batches cut into slices.
+"""One model trained by many processes (ranks): rows of entities are divided among them, batches are cut into slices.
 
-ranks.py     the processes, and what they tell each other; torch.distributed started by torchrun
-shares.py    which rows a rank holds, and their initial values
-plan.py      which rows a slice of a batch reads, and who has them
-engine.py    the step: rows fetched, gradients returned, rows moved by their owner
+ranks.py     the processes and their messages; torch.distributed, started by torchrun
+shares.py    which rows a rank has, and their initial values
+plan.py      which rows a slice of a batch needs, and which rank has them
+engine.py    the step: fetch rows, return gradients, update rows on the rank that has them
 ranking.py   evaluation: every rank counts among its own candidates
 saving.py    checkpoints: every rank writes and reads its own rows
 """

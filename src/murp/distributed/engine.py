@@ -1,6 +1,6 @@
-"""The training step on many ranks, for any model and optimizer with an objective that draws false triples.
+"""The training step on many ranks, for any model and optimizer with an objective that uses negatives.
 
-Every rank holds some rows of the entities with their optimizer's state, and all relations and shared tables. In a step
+Every rank has some rows of the entities with their optimizer state, and all relations and shared tables. In a step
 
     1. the owners send the rows that a slice reads to the rank that computes it; where a batch names few entities, those
        that the step before does not move have travelled while that one was computed,
@@ -10,8 +10,8 @@ Every rank holds some rows of the entities with their optimizer's state, and all
     4. gradients are added up slice by slice, in their order, and the rows move; relations and shared tables come last,
        so that their message travels while the rows move.
 
-The rest of a batch never meets: all that depends on the number of ranks is where the rows lie. On the CPU PyTorch
-rounds the end of a tensor in another way than its middle, so rows are moved in whole blocks, filled up.
+Nothing else of a batch is combined, so only the place of the rows depends on the number of ranks. On the CPU, PyTorch
+rounds the end of a tensor differently from its middle. So rows are updated in whole blocks, padded at the end.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ WHOLE = 64  # rows of a block: a multiple of every processor's vectors
 
 
 class ShardedEngine:
-    """Steps of one model whose entities lie on several ranks; ``model.parameters`` are those of this one."""
+    """Steps of one model whose entities are divided among several ranks; ``model.parameters`` are those of this
+    rank."""
 
     name = "sharded"
 
@@ -61,11 +62,11 @@ class ShardedEngine:
 
     @property
     def states(self) -> list[dict[str, Tensor]]:
-        """The optimizer's tables: of entities the rows of this rank."""
+        """The optimizer's tables; for entities only the rows of this rank."""
         return [self.state]
 
     def run(self, chunks: Sequence[Chunk], rates: Sequence[float]) -> Tensor:
-        """See :meth:`murp.engines.engine.Engine.run`; every rank is given the same chunk and has the same losses."""
+        """See :meth:`murp.engines.engine.Engine.run`; every rank gets the same chunk and returns the same losses."""
         (chunk,), (lr,) = chunks, rates
         total = torch.zeros((), dtype=self.model.dtype, device=self.model.device)
         part = own_part(chunk.positives.shape[1], self.slices, self.ranks.rank, self.ranks.size)
@@ -92,9 +93,10 @@ class ShardedEngine:
     def step(
         self, step: Step, lr: float, seed: tuple[int, int], early: OnTheWay | None, following: Step | None
     ) -> tuple[Tensor, OnTheWay | None]:
-        """One step: the mean loss of the batch before it, and those rows of the ``following`` that travel early.
+        """One step. Returns the mean loss of the batch before the step, and the rows of the ``following`` step that are
+        sent early.
 
-        ``early``: those of this one.
+        ``early``: such rows of this step.
         """
         fetched = self._fetched(step, early)
         ahead = None if following is None or following.early is None else self._send(following.early)
@@ -106,14 +108,14 @@ class ShardedEngine:
         return self._move_common(step, common.wait(), lr), ahead
 
     def _send(self, message: Message) -> OnTheWay:
-        """This rank's rows on their way to those who asked."""
+        """Start sending this rank's rows to the ranks that need them."""
         width = self.width["entity"]
         tables = {name: self._flat(name).index_select(0, message.wanted) for name in self.columns["entity"]}
         outgoing, incoming = ([width * n for n in counts] for counts in (message.outgoing, message.incoming))
         return self.ranks.begin(side_by_side(tables).flatten(), outgoing, incoming)
 
     def _fetched(self, step: Step, early: OnTheWay | None) -> list[Tensor]:
-        """The rows of entities (n, width) that each of this rank's slices reads."""
+        """The rows of entities (n, width) that each of this rank's slices needs."""
         parts = self._send(step.late).wait().view(-1, self.width["entity"])
         if early is not None:
             assert step.early is not None
@@ -128,7 +130,7 @@ class ShardedEngine:
         return [parts] if slices == 1 else [joined(pieces_[i::slices]) for i in range(slices)]
 
     def _gradients(self, one: Slice, rows: Tensor, seed: tuple[int, int, int]) -> tuple[Tensor, Tensor]:
-        """The gradients of the entities' rows (n, width); those of relations, of shared tables, and the loss (m)."""
+        """The gradients of the entities' rows (n, width), and of relations and shared tables with the loss (m)."""
         model = self.seen.model
         relations = {name: self._flat(name).index_select(0, one.relations) for name in self.columns["relation"]}
         shared = {name: self._flat(name) for name in self.columns["shared"]}
@@ -153,13 +155,13 @@ class ShardedEngine:
         return dense["entity"], torch.cat([*common, value.view(1)])
 
     def _spread(self, step: Step, found: list[Tensor]) -> OnTheWay:
-        """What all ranks need of each slice: gradients of relations and of shared tables, and the loss."""
+        """Send to all ranks, for each slice: the gradients of relations and of shared tables, and the loss."""
         own = torch.cat([self._nothing(), *found])
         incoming = by_rank(self._lengths(step), step.slices_of)
         return self.ranks.begin(own.repeat(self.ranks.size), [len(own)] * self.ranks.size, incoming)
 
     def _lengths(self, step: Step) -> list[int]:
-        """How many numbers that is, for each slice."""
+        """The length of that message, for each slice."""
         return [self.width["relation"] * n + self.width["shared"] + 1 for n in step.relation_counts]
 
     def _returned(self, step: Step, found: list[Tensor]) -> Tensor:
@@ -191,7 +193,7 @@ class ShardedEngine:
                 self._move(table, where, own, lr)
 
     def _move_common(self, step: Step, common: Tensor, lr: float) -> Tensor:
-        """Move relations and shared tables, on every rank alike; the loss."""
+        """Update relations and shared tables, in the same way on every rank. Returns the loss."""
         loss = common.new_zeros(())
         shared = common.new_zeros(self.width["shared"])
         of_relations = []
@@ -232,7 +234,8 @@ class ShardedEngine:
 
     @contextmanager
     def _training(self, seed: tuple[int, int, int]) -> Iterator[None]:
-        """The model in training, and dropout's random numbers a function of ``seed``: of chunk, step and slice."""
+        """The model in training mode; dropout's random numbers depend only on ``seed``, which is made of chunk, step
+        and slice."""
         model = self.seen.model
         device = [self.model.device] if self.model.device.type == "cuda" else []
         with torch.random.fork_rng(device, enabled=bool(model.uses_chance)):

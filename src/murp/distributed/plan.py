@@ -1,13 +1,13 @@
-"""Which rows each slice of a batch reads, and who has them.
+"""Which rows each slice of a batch needs, and which rank has them.
 
-A batch is cut into slices, always at the same places; ranks share the slices out. What a slice computes depends on
-the slice alone. So the number of ranks changes who computes, not what: the bits are the same on any number of them.
+A batch is cut into slices, always at the same places, and the slices are divided among the ranks. The result of a slice
+depends only on the slice. So the result is the same, bit for bit, on any number of ranks.
 
-Before some steps every rank tells the others which of their rows its slices are going to read: a row once for each
+Before a group of steps, every rank tells the others which of their rows its slices will need: each row once for each
 slice and step, however often it occurs there.
 
-A row that a step reads and the step before does not move may travel early, while the step before computes: its values
-are the same. Only its owner knows, who sees what all slices read, and tells those who asked.
+If the step before does not change a row, the row can be sent early, while that step computes. Only the owner of the row
+knows this, since it knows which rows all slices need; it tells the other ranks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SUBJECT, OBJECT, ROLES = 1, 2, 4  # a row that is asked for is sent as its numbe
 
 @dataclass
 class Slice:
-    """A part of a batch, with its rows numbered 0 … as they will lie in memory."""
+    """A part of a batch, with its rows numbered 0 … in the order of memory."""
 
     number: int
     weight: float  # its share of the batch
@@ -43,7 +43,7 @@ class Slice:
 
 @dataclass
 class Message:
-    """Rows of entities that travel together."""
+    """Rows of entities that are sent together."""
 
     wanted: Tensor  # (n): rows of this rank that are sent, rank after rank
     outgoing: list[int]  # how many of them go to each rank
@@ -53,7 +53,7 @@ class Message:
 
 @dataclass
 class Step:
-    """What one rank has to do in a step: its slices, and the rows of its own that all slices read."""
+    """The work of one rank in a step: its slices, and its own rows that any slice needs."""
 
     own: list[Slice]
     counts: list[int]  # (slices): how many of its rows each slice reads; 0 where the batch is too small for so many
@@ -77,10 +77,10 @@ def by_rank(numbers: list[int], slices_of: list[int]) -> list[int]:
 
 
 def distinct(numbers: Tensor, most: int) -> tuple[Tensor, Tensor]:
-    """The different ``numbers`` (n), all below ``most``, in their order, and where among them each stands (n).
+    """The distinct ``numbers`` (n), all below ``most``, sorted, and the position of each number among them (n).
 
-    As torch.unique has it, which sorts, and takes as long as a step. Where there are not many more numbers than are
-    given they are marked in a list instead.
+    The same as torch.unique, which sorts and takes as long as a step. If ``most`` is not much larger than n, the
+    numbers are marked in a list instead.
     """
     if most > MARKED * len(numbers):
         rows, where = torch.unique(numbers, return_inverse=True)
@@ -93,7 +93,7 @@ def distinct(numbers: Tensor, most: int) -> tuple[Tensor, Tensor]:
 
 
 def cut(length: int, slices: int) -> list[slice]:
-    """Where a batch is cut."""
+    """The places where a batch is cut."""
     places = [length * i // slices for i in range(slices + 1)]
     return [slice(a, b) for a, b in itertools.pairwise(places)]
 
@@ -104,7 +104,7 @@ def own_slices(slices: int, rank: int, size: int) -> range:
 
 
 def own_part(length: int, slices: int, rank: int, size: int) -> slice:
-    """Which triples of a batch these slices have."""
+    """The triples of a batch that belong to these slices."""
     own, places = own_slices(slices, rank, size), cut(length, slices)
     return slice(places[own[0]].start, places[own[-1]].stop) if own else slice(0, 0)
 
@@ -114,7 +114,7 @@ def plan(
 ) -> list[Step]:
     """The steps on positives (S, B, 3) and the negatives (S, …) of this rank's part of each batch.
 
-    ``every_relation``: how many there are, where each slice reads all of them.
+    ``every_relation``: the number of relations, if each slice needs all of them.
     """
     places = cut(positives.shape[1], slices)
     mine = [i for i in own_slices(slices, ranks.rank, ranks.size) if places[i].start < places[i].stop]
@@ -139,7 +139,7 @@ def plan(
 
 
 def _named(batch: int, drawn: Drawn) -> int:
-    """How many entities a batch names, as often as it does."""
+    """How many entities a batch names, with repetitions."""
     each = drawn.objects.shape[-1] * (1 if drawn.subjects is None else 2)
     return 2 * batch + each * (1 if drawn.objects.dim() == 2 else batch)
 
@@ -155,7 +155,7 @@ def _slice(
     starts: Tensor,
     most: int,
 ) -> tuple[Slice, list[Tensor]]:
-    """One slice, and what it asks each rank for. ``drawn`` begins at the ``first`` triple of a batch."""
+    """One slice, and the rows that it needs from each rank. ``drawn`` begins at the ``first`` triple of a batch."""
     subjects, relations, objects = positives[step, place].unbind(1)
     shared = drawn.objects.dim() == 2  # (S, k): by the whole batch
     among = slice(place.start - first, place.stop - first)
@@ -192,9 +192,10 @@ def _told(
     device: torch.device,
     dtype: torch.dtype,
 ) -> list[tuple[list[Tensor], list[Tensor]]]:
-    """Of each step, for each slice that is not empty: the rows it reads here, and the relations; all ranks tell theirs.
+    """For each step and each non-empty slice: the rows of this rank that it needs, and its relations; all ranks
+    exchange theirs.
 
-    A message has how many there are of each, step by step and slice by slice, and in a second one the numbers.
+    The first message has the counts, by step and slice; the second has the numbers.
     """
     steps, size = len(own), ranks.size
     theirs = [[i for i in own_slices(slices, rank, size) if places[i].start < places[i].stop] for rank in range(size)]
@@ -244,7 +245,7 @@ def _step(own: list[Slice], entities: list[Tensor], relations: list[Tensor], sli
 
 
 def _hasten(ranks: Ranks, steps: list[Step]) -> None:
-    """Let rows travel early, of every step but the first; which ones is told in one message."""
+    """Mark rows that can be sent early, for every step but the first; one message says which."""
     if len(steps) < 2:
         return
     later = steps[1:]

@@ -1,7 +1,7 @@
-"""Evaluation on many ranks: each scores its own candidates, and the counts are added.
+"""Evaluation on many ranks: each process scores its own candidates, and the counts are added.
 
-A score depends on its query and its candidate alone, to the bit (see :mod:`murp.models.blocks`), so that the ranks are
-those that one process finds by the same arithmetic.
+A score depends only on its query and its candidate, bit for bit (see :mod:`murp.models.blocks`). So the result is the
+same as in one process with the same arithmetic.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from murp.models.model import Model, Rows
 
 
 class Counting:
-    """Better and equal entities of queries, for :func:`murp.evaluation.ranks.rank`.
+    """Counts better and equal entities of queries, for :func:`murp.evaluation.ranks.rank`.
 
-    ``memory`` bounds the bytes of the scores on this rank, with the default of one process.
+    ``memory`` limits the bytes of the scores on this rank; the default is the same as for one process.
     """
 
     def __init__(self, ranks: Ranks, model: Model, memory: int | None = None) -> None:

@@ -1,7 +1,8 @@
-"""The processes that train one model together: those that torchrun has started, or this one alone.
+"""The processes that train one model together: those that torchrun started, or only this one.
 
-Tensors travel through torch.distributed: gloo on CPUs, NCCL on GPUs. What the ranks have to agree on travels as text,
-always through gloo. Where one rank fails the others stop too: at once if they are told, or as soon as they miss it.
+Tensors are sent with torch.distributed: gloo on CPUs, NCCL on GPUs. Values on which the ranks must agree are sent as
+text, always with gloo. If one rank fails, the others stop too: at once if they get a message, or as soon as they notice
+that it is gone.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ RUN_ID, RESTARTS = "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"  # which 
 
 
 class RankError(MurpError):
-    """What another rank has failed with. It is told by one rank alone: the others are ``silent``."""
+    """The error of another rank. Only one rank prints it: the others are ``silent``."""
 
     def __init__(self, message: str, *, silent: bool) -> None:
         super().__init__(message)
@@ -43,7 +44,7 @@ def _rank_error(message: str, silent: bool) -> RankError:
 
 @dataclass
 class OnTheWay:
-    """Numbers that travel; ``sent`` is kept until they have arrived."""
+    """Numbers that are being sent; ``sent`` is kept until they have arrived."""
 
     sent: Tensor
     found: Tensor
@@ -60,7 +61,7 @@ class OnTheWay:
 class Ranks:
     """This process (``rank``) among ``size``; ``sent`` counts the bytes that it has sent to others.
 
-    ``group``: of torch.distributed; None is the one that all begin with.
+    ``group`` of torch.distributed; None is the default group.
     """
 
     def __init__(self, rank: int = 0, size: int = 1, group: dist.ProcessGroup | None = None) -> None:
@@ -68,7 +69,7 @@ class Ranks:
         self.sent = 0
 
     def aside(self) -> Ranks:
-        """The same processes with connections of their own (gloo), for a thread: its messages meet no others."""
+        """The same processes with separate connections (gloo), for a thread: its messages do not mix with others."""
         if self.size == 1:
             return self
         with _missing():
@@ -80,9 +81,10 @@ class Ranks:
         return self.rank == 0
 
     def exchange(self, values: Tensor, outgoing: Sequence[int], incoming: Sequence[int]) -> Tensor:
-        """Parts of ``values`` (n), as long as ``outgoing`` says, to each rank; what each sent, one after another.
+        """Send parts of ``values`` (n), of lengths ``outgoing``, to the ranks. Returns what each rank sent,
+        concatenated.
 
-        ``incoming`` says how long these are.
+        ``incoming``: the lengths of the received parts.
         """
         return self.begin(values, outgoing, incoming).wait()
 
@@ -97,7 +99,8 @@ class Ranks:
         return OnTheWay(values, found, work)
 
     def total(self, values: Tensor) -> Tensor:
-        """The sum over all ranks, in place; exact for whole numbers, and where one rank alone has no zeros."""
+        """The sum over all ranks, in place; exact for whole numbers, and if only one rank has values other than
+        zero."""
         if self.size > 1:
             with _missing():
                 dist.all_reduce(values, group=self.group)
@@ -118,7 +121,7 @@ class Ranks:
         return found
 
     def agreed(self, *flags: bool) -> tuple[bool, ...]:
-        """Each flag as it is where any rank has raised it."""
+        """Each flag is true if it is true on any rank."""
         if self.size == 1:
             return flags
         raised = torch.tensor(flags, dtype=torch.int32)
@@ -128,7 +131,8 @@ class Ranks:
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
-        """Where a rank fails with a :class:`MurpError` in this block all ranks do; the first one tells it."""
+        """If a rank fails with a :class:`MurpError` in this block, all ranks fail; the first of them prints the
+        error."""
         failure: MurpError | None = None
         try:
             yield
@@ -161,7 +165,7 @@ class Ranks:
 
 @contextlib.contextmanager
 def _missing() -> Iterator[None]:
-    """What torch.distributed says when another rank has gone."""
+    """Turn torch.distributed's errors about a missing rank into a RankError."""
     try:
         yield
     except (dist.DistError, RuntimeError) as error:
@@ -185,12 +189,12 @@ def launched() -> bool:
 
 
 def restarted() -> bool:
-    """Whether torchrun has started it again, because a rank had failed."""
+    """Whether torchrun has restarted this process after a rank failed."""
     return launched() and os.environ.get(RESTARTS, "0") not in ("", "0")
 
 
 def join() -> Ranks:
-    """The ranks that torchrun has started, connected with each other; without torchrun this process alone."""
+    """The ranks that torchrun started, connected with each other; without torchrun only this process."""
     global _joined
     if not launched() or os.environ["WORLD_SIZE"] == "1":
         return Ranks()
@@ -218,13 +222,13 @@ def _connected() -> Ranks:
 
 
 def failed() -> None:
-    """This rank has failed, and the others do not know it yet: they notice that it has gone."""
+    """Mark that this rank has failed; the others notice that it is gone."""
     global _failed
     _failed = True
 
 
 def _leave() -> None:
-    """At the end of the process. One that has failed does not say good-bye: gloo would wait for the others' answer."""
+    """At the end of the process. A rank that failed does not close its connections: gloo would wait for the others."""
     if _failed or hasattr(sys, "last_value"):  # what was not caught
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):

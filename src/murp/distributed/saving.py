@@ -1,10 +1,10 @@
 """Checkpoints of many ranks: every rank writes and reads its own rows.
 
-All ranks write into a folder beside the checkpoint. When every file is on the disk and was read back, the first rank
-puts the folder in the place of the one before. Where one rank fails, none is kept.
+All ranks write into a folder beside the checkpoint. After every file was written to disk and read back, the first rank
+replaces the old folder with the new one. If one rank fails, the new folder is removed.
 
-A run in progress does this on a thread of each rank, from a copy of the rows, while training goes on. The threads talk
-through connections of their own, so that their messages never meet those of a step.
+During training, a thread of each rank does this with a copy of the rows, while training continues. The threads have
+their own connections, so that their messages do not mix with those of a step.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from murp.runs import checkpoint, shards
 
 
 class Saver:
-    """Writes and reads the checkpoints of one model, whose rows are this rank's."""
+    """Writes and reads the checkpoints of one model, of which this rank has some rows."""
 
     def __init__(self, ranks: Ranks, model: Model) -> None:
         self.ranks, self.writers = ranks, ranks.aside()
@@ -40,7 +40,7 @@ class Saver:
         self.mesh = DeviceMesh("cpu", range(ranks.size)) if ranks.size > 1 else None
 
     def save(self, path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
-        """Replace the checkpoint ``path`` of a run in progress; a failure says how to go on.
+        """Replace the checkpoint ``path`` of a run in progress; an error says how to continue.
 
         For a thread: nothing may change ``tables`` meanwhile, and one save ends before the next begins.
         """
@@ -69,9 +69,9 @@ class Saver:
             raise
 
     def newest(self, path: Path, *, repair: bool = True) -> dict[str, Any]:
-        """The state of the newest whole checkpoint; with ``repair`` the one before takes the place of a damaged one.
+        """The state of the newest complete checkpoint; with ``repair``, the previous one replaces a damaged one.
 
-        Ranks share the files out, to look whether they are whole.
+        The ranks divide the files among them to check whether they are complete.
         """
         home = checkpoint.shards_of(path)
         faults = []
@@ -115,7 +115,7 @@ class Saver:
                     values.copy_(host[name])
 
     def _new_part(self, home: Path) -> Path:
-        """A new folder beside ``home``, which the first rank makes and every rank is told of."""
+        """A new folder beside ``home``; the first rank makes it and sends its name to all."""
         part = home.parent / f".{home.name}.{secrets.token_hex(4)}.part"
         refusal = None
         if self.ranks.first:
@@ -129,7 +129,7 @@ class Saver:
         return Path(said)
 
     def _whole(self, tables: dict[str, Tensor]) -> dict[str, Any]:
-        """The tables as torch.distributed.checkpoint knows them: those of entities as parts of larger ones."""
+        """The tables in the form of torch.distributed.checkpoint: those of entities as parts of larger tables."""
         if self.mesh is None:
             return dict(tables)
         found: dict[str, Any] = {}
@@ -153,7 +153,8 @@ class Saver:
 
 
 def _put(part: Path, home: Path) -> None:
-    """The folder ``part`` in the place of ``home``, which becomes the one before; the one before that is removed."""
+    """Replace ``home`` with the folder ``part``. The old ``home`` becomes the previous checkpoint; the older one is
+    removed."""
     flush_folder(part)
     older = checkpoint.previous(home)
     aside = older.parent / f".{home.name}.{secrets.token_hex(4)}.part"

@@ -1,4 +1,4 @@
-"""Which rows of the entities a rank holds, and their initial values."""
+"""Which rows of the entities a rank has, and their initial values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIXTEEN = 16
 class Share:
     """Rows ``start`` … ``stop`` - 1 of ``rows``, the share of ``rank`` among ``size``: ``length`` each, the last fewer.
 
-    This is how torch.distributed cuts a tensor, so that its checkpoints know whose rows are whose.
+    torch.distributed divides a tensor in the same way, so its checkpoints know which rank has which rows.
     """
 
     rows: int
@@ -52,7 +52,7 @@ class Share:
 def initialise(model: Model, share: Share, seed: int, scale: float) -> None:
     """Give ``model`` the rows of its ``share``, with the values that :meth:`Model.initialise` draws for them.
 
-    Every rank draws every number, since a random generator cannot skip, but keeps a block of them at a time.
+    Every rank draws every number, since a random generator cannot skip, but keeps only one block at a time.
     """
     generator = torch.Generator().manual_seed(seed)
     model.first_row = share.start
@@ -83,12 +83,13 @@ def _drawn(table: Table, model: Model, share: Share, generator: torch.Generator,
 
 
 def _by_blocks(table: Table) -> bool:
-    """Whether rows drawn block by block are those that are drawn at once: not those of products, drawn part by part."""
+    """Whether drawing rows block by block gives the same numbers as drawing them at once: not for products, drawn part
+    by part."""
     return table.initial != "normal" or table.geometry.is_flat or isinstance(table.geometry, PoincareBall)
 
 
 def widths(model: Model, of: str) -> dict[str, int]:
-    """How many numbers a row has in each table of the entities, of the relations or shared by all."""
+    """How many numbers a row has in each table: of entities, of relations, or shared by all."""
     return {table.name: math.prod(table.shape) for table in model.tables if table.of == of}
 
 
@@ -99,10 +100,10 @@ def side_by_side(rows: Rows) -> Tensor:
 
 
 def apart(values: Tensor, columns: dict[str, int]) -> Rows:
-    """The opposite: rows (n, m) of each table."""
+    """The inverse: rows (n, m) of each table."""
     return dict(zip(columns, torch.split(values, list(columns.values()), 1), strict=True))
 
 
 def joined(parts: Sequence[Tensor]) -> Tensor:
-    """One after the other; a single one as it is, since joining would copy it."""
+    """Concatenated; a single tensor is returned without a copy."""
     return parts[0] if len(parts) == 1 else torch.cat(list(parts))

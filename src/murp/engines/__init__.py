@@ -27,7 +27,7 @@ class Fused:
 
     device: str
     package: str
-    unknown: Callable[[Task], str | None]  # what of a task it does not know; None where it knows all of it
+    unknown: Callable[[Task], str | None]  # what of a task it does not know; None if it knows all of it
     make: Callable[[Sequence[Task]], Engine]
 
 
@@ -60,17 +60,17 @@ def side_by_side(name: str, task: Task) -> bool:
 
 
 def refuse_host_tables(config: Config) -> None:
-    """Raise where a run on a GPU cannot have its entities' points in host memory."""
+    """Raise if a run on a GPU cannot have its entities' points in host memory."""
     why: str | None = None
     if config.engine not in ("auto", "triton"):
-        why = f"engine {config.engine} has its tables where it computes"
+        why = f"engine {config.engine} needs its tables on the device that computes"
     elif (reason := _unknown("triton", Task.of(config, from_config(config, 1, 1)))) is not None:
         why = f"engine triton {reason}"
     if why is not None:
         raise ConfigError(
-            f"tables = host is offered by engine triton alone, on cuda, for models murp and mure with objective "
-            f"bernoulli, corruption uniform, optimizer sgd (without clip), no regularizer and no dropout; and {why}. "
-            "Leave tables at device, or share the rows out among several GPUs with torchrun."
+            "tables = host needs the engine triton on cuda, model murp or mure, objective bernoulli, corruption "
+            f"uniform, optimizer sgd (without clip), no regularizer and no dropout; but {why}. Leave tables at device, "
+            "or divide the rows among several GPUs with torchrun."
         )
 
 

@@ -1,8 +1,8 @@
-"""Memory that a step gives back and the next one asks for again.
+"""Reuse memory that a step has freed.
 
 Rows and gradients of a step are some megabytes each. The C library returns such blocks to the system when they are
-free, and the system clears every page that it hands out: up to half of the work of a step on the CPU. So an engine
-keeps what it has freed for its next step.
+freed, and the system clears every page before it gives it out again. This takes up to half of the work of a step on the
+CPU. So an engine keeps freed memory for its next step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ KEPT = 2**29  # bytes that are free at the end of the heap and stay there
 
 @cache
 def keep_freed() -> bool:
-    """From now on keep freed memory of this process for what it asks for next; whether the C library can do that."""
+    """From now on keep freed memory in this process. Returns whether the C library can do that."""
     try:
         option = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):  # another system's library

@@ -1,18 +1,17 @@
-"""Whether the difference between two models is one: a paired bootstrap over the ranks of the same queries.
+"""Test whether two models differ: a paired bootstrap over the ranks of the same queries.
 
-A query is a fact with the direction in which it is asked. Both models answer the same ones, so what counts is the
-difference of their reciprocal ranks query by query: hard questions are hard for both, and that part goes away.
+A query is a fact and a direction (head or tail). Both models answer the same queries, so their reciprocal ranks are
+compared query by query: hard questions are hard for both, and this part cancels.
 
-What is drawn with replacement are facts, each with its two queries. The test set is a sample of facts; the two
-questions that one fact makes are no two independent observations, and drawing them apart would make the intervals too
-narrow.
+Facts are drawn with replacement, each with its two queries. The test set is a sample of facts, and the two questions of
+one fact are not independent; drawing them separately would make the intervals too narrow.
 
 The bootstrap is the studentized, symmetric one (Hall 1988): with differences d₁ … dₙ of the facts, their mean m and its
 standard error e, and m*, e* of a sample,
 
     t* = |m* - m| / e*,   interval m ± q e,   q the 95 % quantile of t*,   p = the share of samples with t* ≥ |m| / e
 
-so that p is below .05 exactly where 0 lies outside the interval. Most queries have the same rank in both models, so the
+so that p is below .05 exactly if 0 is outside the interval. Most queries have the same rank in both models, so the
 differences are mostly 0. In simulations of that kind the plainer percentile interval of a relation with 10 facts covers
 the truth 83 % of the time and with 50 facts 92 %; this one 95 % or more, and both agree from some hundred facts on.
 """
@@ -42,10 +41,10 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Difference:
-    """Two models' MRR over the same ``queries``: ``difference`` is that of A less that of B.
+    """Two models' MRR over the same ``queries``: ``difference`` is A minus B.
 
-    Between ``low`` and ``high`` the true difference lies with 95 % confidence; ``p`` is how often one at least so large
-    would come where there is none. None where one fact, or equal differences that are not 0, leave nothing to judge by.
+    ``low`` and ``high`` are the 95 % interval of the difference; ``p`` is the chance of a difference at least as large
+    if there is none. None if there is only one fact, or if all differences are equal and not 0.
     """
 
     mrr_a: float
@@ -58,16 +57,16 @@ class Difference:
 
     @property
     def is_one(self) -> bool:
-        """Whether it is a difference, by the usual threshold of p."""
+        """Whether the difference is significant (p below .05)."""
         return self.p is not None and self.p < 1 - LEVEL
 
 
 @dataclass(frozen=True)
 class Comparison(Tabular):
-    """Two models on one split under one protocol, over everything and by relation.
+    """Two models on one split under one protocol, overall and by relation.
 
-    ``samples`` were drawn by ``seed``. The p of relations are each for itself: of a hundred relations without any
-    difference about five have one below .05.
+    ``samples`` were drawn with ``seed``. The p-values of relations are not corrected: of a hundred relations without
+    any difference, about five have a p below .05.
     """
 
     split: Split
@@ -105,7 +104,7 @@ def compare_ranks(
     """
     seed = whole_number("seed", seed, least=0)
     if samples < 100:
-        raise ConfigError(f"samples must be at least 100, not {samples}: fewer say nothing of 95 %.")
+        raise ConfigError(f"samples must be at least 100, not {samples}: fewer are not enough for a 95 % interval.")
     if a.protocol_in_words != b.protocol_in_words:
         raise ConfigError(f"the ranks are of two protocols, {a.protocol_in_words} and {b.protocol_in_words}: use one.")
     if not np.array_equal(a.triples, b.triples):

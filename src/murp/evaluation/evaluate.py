@@ -32,10 +32,10 @@ def evaluate(
 ) -> Report:
     """Rank both directions of every triple of ``split`` among all entities, filtered by all known facts.
 
-    Protocol ``types`` is ``standard`` with answers that the types learned from train refuse behind all others
+    Protocol ``types`` is ``standard``, but answers that the types learned from train refuse are ranked after all others
     (:mod:`murp.graph.types`). Protocol ``sampled`` ranks among ``candidates`` drawn by ``seed`` for each question
-    (:mod:`murp.evaluation.sampled`). ``known`` saves preparing the facts again when the same graph is evaluated often,
-    ``memory`` bounds the bytes of the work, ``counting`` is for a model on many ranks (see
+    (:mod:`murp.evaluation.sampled`). ``known`` avoids preparing the facts again when the same graph is evaluated often,
+    ``memory`` limits the bytes of the work, ``counting`` is for a model on many ranks (see
     :func:`murp.evaluation.ranks.rank`, which also defines ``standard`` and ``paper``).
     """
     check_candidates(protocol, candidates, seed)
@@ -79,7 +79,7 @@ def evaluate(
 
 
 def check_candidates(protocol: Protocol, candidates: int | None, seed: int) -> None:
-    """Raise unless candidates are given where they are drawn, and nowhere else."""
+    """Raise unless candidates are given for protocol ``sampled``, and only for it."""
     if protocol == "sampled":
         if candidates is None:
             raise ConfigError(

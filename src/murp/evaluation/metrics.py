@@ -1,4 +1,4 @@
-"""What is reported of ranks: mean reciprocal rank, mean rank, Hits@k, over everything and by group."""
+"""Metrics of ranks: mean reciprocal rank, mean rank, Hits@k, overall and by group."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ HITS = (1, 3, 10)
 
 @dataclass(frozen=True)
 class Metrics:
-    """Means over ``queries`` ranks; None where there are none.
+    """Means over ``queries`` ranks; None if there are none.
 
     ``mrr`` is the mean of 1 / rank, ``mr`` the mean rank, ``hits[k]`` the share of ranks that are at most k.
-    ``protocol`` names the candidates too, where these were drawn.
+    ``protocol`` also names the number of candidates, if they were sampled.
     """
 
     protocol: str
@@ -53,10 +53,10 @@ class Metrics:
 class Report(Tabular):
     """The metrics of one split under one protocol.
 
-    ``by_direction`` has ``tail`` and ``head`` (what is asked for); ``by_seen`` has ``seen`` and ``unseen``
-    (triples without and with an entity that training never saw); ``by_relation`` has the id of every relation
-    of the split, both directions together. ``ranks`` are those that all of this is made of. ``intervals`` are, under
-    protocol ``sampled``, the 95 % intervals of ``mrr`` and each ``hits@k``: see :mod:`murp.evaluation.sampled`.
+    ``by_direction`` has ``tail`` and ``head`` (the predicted side); ``by_seen`` has ``seen`` and ``unseen`` (triples
+    without and with an entity that is not in train); ``by_relation`` has the id of every relation of the split, both
+    directions together. ``ranks`` are the ranks behind all metrics. ``intervals`` are, under protocol ``sampled``, the
+    95 % intervals of ``mrr`` and each ``hits@k``: see :mod:`murp.evaluation.sampled`.
     """
 
     split: Split

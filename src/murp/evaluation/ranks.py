@@ -30,7 +30,7 @@ CPU_CELLS = 2**20
 
 
 class Scorer(typing.Protocol):
-    """What a model must offer to be ranked; heads are asked for through reciprocal relations."""
+    """The interface that a model needs for ranking; heads are predicted with reciprocal relations."""
 
     @property
     def num_entities(self) -> int: ...
@@ -64,9 +64,9 @@ class Counting(typing.Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """The rank of each triple (n, 3) when its tail is asked for (n) and when its head is (n).
+    """The rank of the tail (n) and of the head (n) of each triple (n, 3).
 
-    ``sample`` says among which candidates, where these are not all entities.
+    ``sample`` describes the candidates, if these are not all entities.
     """
 
     protocol: Protocol
@@ -94,20 +94,19 @@ def rank(
 ) -> Ranks:
     """The realistic filtered rank of every triple (s, r, o), asked as (s, r, ?) and as (o, r + R, ?).
 
-    The rank is 1 + better + equal / 2, where better and equal count the entities that score above and the
-    same as the target: the mean of the ranks the target has over all orders of the ties. Not counted are the
-    target itself, the other known answers, and under ``paper`` the entity asked about, unless it is the
-    target. Target and candidates are scored by the same arithmetic.
+    The rank is 1 + better + equal / 2, where better and equal count the entities that score above and the same as the
+    target: the mean of the ranks the target has over all orders of the ties. The target itself, the other known answers
+    and, under ``paper``, the entity of the question (unless it is the target) are not counted. Target and candidates
+    are scored with the same arithmetic.
 
-    Infinite scores are ordered like any others; NaN has no order and raises :class:`NotFiniteError`.
-    ``memory`` bounds the bytes of batch × entities work, scoring included (by default 512 MiB on a CPU,
-    4 GiB on a GPU, and never less than one query needs). ``counting`` counts in the place of what is here, for a model
-    that does not lie in this process alone.
+    Infinite scores are ordered like any others; NaN has no order and raises :class:`NotFiniteError`. ``memory`` bounds
+    the bytes of batch × entities work, scoring included (by default 512 MiB on a CPU, 4 GiB on a GPU, and never less
+    than one query needs). ``counting`` replaces the counting of this module, for a model on several processes.
     """
     if protocol == "sampled":
         raise ConfigError(
-            "protocol sampled ranks among candidates that are drawn, and its metrics must not stand where those of all "
-            "entities are meant. Choose standard or paper here; `murp evaluate` has sampled."
+            "protocol sampled ranks among sampled candidates, and its metrics must not be mixed with those of all "
+            "entities. Choose standard or paper here; `murp evaluate` has sampled."
         )
     if protocol not in PROTOCOLS:
         raise ConfigError(f"unknown protocol {protocol!r}: choose one of {', '.join(PROTOCOLS)}.")
@@ -139,7 +138,7 @@ def rank(
 def better_and_equal(
     model: Scorer, triples: Triples, known: KnownFacts, *, num_relations: int, protocol: Protocol = "standard"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What :func:`rank` makes its ranks of: (2n) each, tails asked for first, then heads.
+    """The counts behind :func:`rank`: (2n) each, first for tails, then for heads.
 
     How many entities score above the target, and how many the same. 1 + better is the rank if ties are in the model's
     favour, 1 + better + equal if they are against it.
@@ -240,7 +239,7 @@ def count(scores: Tensor, own: Tensor, removed: Tensor) -> Tensor:
 
 
 def refuse_nan(bad: NDArray[np.bool_], subjects: Indices, relations: Indices) -> None:
-    """Raise where a query of those (Q) has a score that is NaN."""
+    """Raise if one of the queries (Q) has a NaN score."""
     if bad.any():
         row = int(bad.argmax())
         raise NotFiniteError(
@@ -251,7 +250,7 @@ def refuse_nan(bad: NDArray[np.bool_], subjects: Indices, relations: Indices) ->
 
 
 def _refuse_impossible(ranks: NDArray[np.float64], num_entities: int) -> None:
-    """A rank that was never counted must not become a metric."""
+    """Raise for an impossible rank, which must not become a metric."""
     wrong = ~((ranks >= 1) & (ranks <= num_entities))
     if wrong.any():
         raise MurpError(

@@ -1,19 +1,19 @@
-"""Ranks among candidates that are drawn: the protocol ``sampled``, for graphs where ranking all entities is too dear.
+"""Ranks among sampled candidates: the protocol ``sampled``, for graphs on which ranking all entities is too expensive.
 
-Of each question (s, r, ?) with the answer o, n candidates are drawn without replacement from the entities that are
-neither o nor another known answer, and o is ranked among them: 1 + better + equal / 2. Where no more than n are left
-all of them are candidates; then the rank is that of ``standard``.
+For each question (s, r, ?) with the answer o, n candidates are drawn without replacement from the entities that are
+neither o nor another known answer, and o is ranked among them: 1 + better + equal / 2. If at most n are left, all of
+them are candidates; then the rank is the same as under ``standard``.
 
-The metrics are **no estimates of** ``standard``. Among n candidates of N an answer passes about (N - n)/N of those that
-are better than it, so that ranks are lower and metrics higher, and the order of two models may change (Krichene and
-Rendle, On Sampled Metrics for Item Recommendation, KDD 2020). They compare models that were ranked among equally many
-candidates, on the same facts. So n is named wherever they are.
+The metrics are **no estimates of** ``standard``. With n of N entities as candidates, about (N - n)/N of the better
+entities are missing, so ranks are lower and metrics higher, and the order of two models may change (Krichene and
+Rendle, On Sampled Metrics for Item Recommendation, KDD 2020). Use them to compare models with the same number of
+candidates, on the same facts. So n is part of the protocol's name.
 
-What is stored is the seed. The candidates of a question are a function of the seed, the question, its answer, n and the
-graph (:mod:`murp.kernels.numba_candidates`), in whole numbers: whoever has these has the candidates.
+Only the seed is stored. The candidates of a question are a function of the seed, the question, its answer, n and the
+graph (:mod:`murp.kernels.numba_candidates`), computed with integers, so they can always be drawn again.
 
-The interval is one for the mean over all facts of the kind that the split is a sample of, and over all draws of
-candidates: a fact, with its two questions, is one observation, and every question has candidates of its own.
+The interval is for the mean over all facts of which the split is a sample, and over all draws of candidates: a fact
+with its two questions is one observation, and every question has its own candidates.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _counted(scores: Tensor, there: Tensor) -> Tensor:
 
 
 def intervals(ranks: Ranks, hits: tuple[int, ...]) -> dict[str, Interval | None]:
-    """95 % intervals of the MRR and of each Hits@k; None where one fact, or equal ones, leave nothing to judge by.
+    """95 % intervals of the MRR and of each Hits@k; None if one fact, or equal ones, leave nothing to judge by.
 
     The studentized bootstrap of :mod:`murp.evaluation.comparison`; of many facts mean ± 1.96 standard errors, which is
     what that becomes.

@@ -34,7 +34,7 @@ def own_coordinates(model: Model) -> str:
 
 
 def converted(model: Model, coordinates: Coordinates | None) -> dict[str, Tensor]:
-    """The tables of a model on the CPU, points of its ball in ``coordinates``; as they are where that is None."""
+    """The tables of a model on the CPU, points of its ball in ``coordinates``; as they are if that is None."""
     tables = {name: values.detach().cpu() for name, values in model.parameters.items()}
     geometry = model.geometry
     if coordinates is None or (coordinates == "poincare" and isinstance(geometry, PoincareBall)):

@@ -19,7 +19,7 @@ RECIPROCAL = "_reciprocal"  # after the id of a relation: heads are predicted wi
 
 
 class Embeddings(Tabular):
-    """Vectors (n, …), a row for each of ``ids``; ``names`` are readable names, ids where there are none.
+    """Vectors (n, …), a row for each of ``ids``; ``names`` are readable names, ids if there are none.
 
     ``numpy.asarray`` gives the vectors. ``coordinates`` say which they are of a model's points.
     """
@@ -77,7 +77,7 @@ def embeddings(run: Run, table: str = "entity", coordinates: Coordinates | None 
     model, graph = run.model, run.graph
     kinds = {one.name: one.of for one in model.tables if one.of != "shared"}
     if table not in kinds:
-        raise ConfigError(f"table {table!r} is none of this model's: choose one of {', '.join(kinds)}.")
+        raise ConfigError(f"this model has no table {table!r}: choose one of {', '.join(kinds)}.")
     if coordinates is not None and coordinates not in COORDINATES:
         raise ConfigError(f"coordinates must be one of {', '.join(COORDINATES)}, not {coordinates!r}.")
     vectors = converted(model, coordinates)[table].contiguous()

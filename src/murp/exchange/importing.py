@@ -35,7 +35,7 @@ def read(path: Path) -> Contents:
         if path.suffix == form.ending if form.ending else (path / form.holds).is_file():
             if form.read is None:
                 raise DataError(
-                    f"{path} is in the format {to}, which holds the entities' vectors alone: no relations, no biases. "
+                    f"{path} is in the format {to}, which has only the entities' vectors: no relations, no biases. "
                     f"Export to {_either(WHOLE)} to import it again."
                 )
             contents: Contents = function_of(form.read)(path)

@@ -1,4 +1,4 @@
-"""A folder of Parquet files: a row an entity, and a row a relation and its reciprocal; what all share in one row.
+"""A folder of Parquet files: a row an entity, and one row per relation and its reciprocal; what all share in one row.
 
 ``entities.parquet`` has id, name and gloss where known, vector, and the biases; ``relations.parquet`` id, name,
 reciprocal, and the relation's parameters; ``shared.parquet``, where the model has such, the parameters of no entity and

@@ -1,7 +1,7 @@
-"""The routes. They look names up and bound what is asked; :mod:`murp.explorer.answers` computes.
+"""The routes. They look names up and limit requests; :mod:`murp.explorer.answers` computes the answers.
 
-A handler is a coroutine that does its millisecond of work in place: a thread pool would cost more than the work.
-What takes longer, the metrics of a run and the search for what a misspelt name was meant to be, runs in a thread.
+A handler is a coroutine that does its millisecond of work directly: a thread pool would cost more than the work. Slower
+work, the metrics of a run and suggestions for misspelt names, runs in a thread.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ async def _query(collection: Collection, head: str | None, relation: str, tail: 
     """Indices of the given entity and the relation."""
     given = head if head is not None else tail
     if given is None or (head is not None and tail is not None):
-        raise Refused(422, "a question has either a head or a tail.", "Give one; the other is what is asked for.")
+        raise Refused(422, "a question has either a head or a tail.", "Give one; the other is predicted.")
     return await find(collection.entities, given), await find(collection.relations, relation)
 
 

@@ -82,7 +82,7 @@ class Collection:
         for other in runs[1:]:
             _refuse_another_graph(runs[0], other)
         self.graph = graph = runs[0].graph
-        self.columns = columns or {}  # of the reader: a text for every entity, None where there is none
+        self.columns = columns or {}  # of the reader: a text for every entity, None if there is none
         facts = graph.facts()
         degree = np.bincount(facts[:, [0, 2]].ravel(), minlength=graph.num_entities)
         self.entities = Names(graph.entities, degree)

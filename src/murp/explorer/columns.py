@@ -187,7 +187,7 @@ _CATEGORIES = {"relation": _main_relations, "branch": _branches, "community": _c
 
 
 def _as_numbers(texts: list[str | None]) -> Numbers | None:
-    """The texts as numbers, NaN where there is none; None where one of them is no number."""
+    """The texts as numbers, NaN if there is none; None if one of them is no number."""
     try:
         return np.array([np.nan if text is None else float(text) for text in texts])
     except ValueError:
@@ -215,8 +215,8 @@ def read_columns(path: Path, graph: KnowledgeGraph) -> dict[str, list[str | None
     heads = rows[0][1:] if rows else []
     if not [head for head in heads if head not in NAMING]:
         raise DataError(
-            f"{path}, line 1: a file of columns is tab-separated, and its first row is id and the names of the columns,"
-            " at least one of them neither name nor gloss."
+            f"{path}, line 1: a file of columns is tab-separated. Its first row has id and the names of the columns, "
+            "at least one of them neither name nor gloss."
         )
     columns: dict[str, list[str | None]] = {head: [None] * graph.num_entities for head in heads if head not in NAMING}
     known = Names(graph.entities, np.zeros(graph.num_entities, dtype=np.int64))

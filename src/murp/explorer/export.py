@@ -89,7 +89,7 @@ def contents(collection: Collection) -> dict[str, Any]:
 
 def _likely(collection: Collection, exhibit: Exhibit) -> dict[str, Any]:
     """The likely new facts of the drawn entities (P, k): row, place of the other end and probability; the row is 2R
-    where there is none. Of a large graph the most important entities have them."""
+    if there is none. Of a large graph the most important entities have them."""
     shown = collection.shown[:MOST_LIKELY]
     found = likely(exhibit, shown)
     place = np.full(len(collection.entities), -1)

@@ -1,4 +1,4 @@
-"""The facts about one entity: those that the graph states, and those that the model finds likely and nobody states."""
+"""The facts about one entity: those in the graph, and likely new ones."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class LikelyFacts:
 def likely(exhibit: Exhibit, entities: Indices, k: int = LIKELY) -> LikelyFacts:
     """The ``k`` likeliest facts of each entity (n) that no split states.
 
-    Asked are the relations that the graph states something of the entity with, in the same direction: what a person
-    does to a place is no question about a number.
+    Only relations that the entity already has in the graph, in the same direction, are used: other relations may make
+    no sense for it.
     """
     known = exhibit.answers.known
     relations = 2 * exhibit.run.graph.num_relations
@@ -115,10 +115,10 @@ def _asked(collection: Collection, row: int) -> dict[str, Any]:
 def supports(
     collection: Collection, exhibit: Exhibit, given: int, row: int, answer: int, k: int
 ) -> list[dict[str, Any]]:
-    """Why an answer: the stated facts of the same relation whose ends lie nearest to its ends.
+    """Why an answer: the known facts of the same relation whose entities are nearest to its entities.
 
-    A fact (s, r, o) stands behind (given, r, answer) where both s lies near the one and o near the other: the sum of
-    the two distances orders them.
+    A fact (s, r, o) supports (given, r, answer) if s is near the given entity and o is near the answer: facts are
+    sorted by the sum of the two distances.
     """
     heads, relation = divmod(row, len(collection.relations))
     facts = collection.graph.train[collection.graph.train[:, 1] == relation]

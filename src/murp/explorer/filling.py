@@ -1,4 +1,4 @@
-"""Filling the disk: in many dimensions all entities are about as far from any point, and would be drawn as a ring.
+"""Fill the disk: in many dimensions all entities are about equally far from any point, and would be drawn as a ring.
 
 A picture of a ball draws the distance d at tanh(√c d/2), of Euclidean space at d/(1 + d). Here the distance is first
 measured from where the nearest entities are and in a unit of its own, so that entities take up the disk from its middle

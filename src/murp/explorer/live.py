@@ -1,4 +1,4 @@
-"""A training that is watched: what has been trained so far, and where the points were after each epoch."""
+"""A training that is being watched: its progress so far, and the points after each epoch."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The question that is asked most, answered before the framework looks at it.
+"""A fast path for the most frequent request, before the web framework.
 
-Routing and validation of `/api/predict` cost as much as its answer. A request that plainly keeps to the interface is
-answered here, by the same function; every other, be it wrong, unknown or only unusual, goes on to the route, which
-alone refuses and explains.
+Routing and validation of `/api/predict` cost as much as its answer. A simple valid request is answered here, with the
+same function. All other requests, wrong or only unusual, go to the route, which reports errors.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class PredictShortcut:
         await send({"type": "http.response.body", "body": body})
 
     def answer(self, query: bytes) -> bytes | None:
-        """What the route would answer; None where that is not plain."""
+        """What the route would answer; None if that is not plain."""
         pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
         fields = dict(pairs)
         heads = "tail" in fields

@@ -1,4 +1,4 @@
-"""How a run's picture grew: points of the most important entities, epoch by epoch, in the run folder.
+"""Snapshots of a training: points of the most important entities, epoch by epoch, in the run folder.
 
     snapshots/entities.npy        which entities, the most important first
     snapshots/000012.npy          (P, 2) float32: their places in the unit disk after epoch 12
@@ -6,8 +6,7 @@
     snapshots/d010.npy            the same tree embedded in 10 dimensions, as it is drawn
 
 They are few and small (at most 160 of 16 KB): when there are more, every second one is dropped and from then on only
-every second one is taken. Taking them may cost training one part in a hundred of its time, and is left out where it
-would cost more.
+every second one is taken. Taking them may use at most a hundredth of the training time; otherwise they are skipped.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ Places = NDArray[np.float32]
 
 
 class Recorder(Silent):
-    """Another progress, and a snapshot after an epoch where it is time for one."""
+    """Passes everything to another progress, and takes a snapshot after an epoch if it is time for one."""
 
     def __init__(self, shown: Silent) -> None:
         self.shown = shown
@@ -180,7 +179,7 @@ class Film:
         return _read(self.path / FOLDER / dimension_file(dim)).astype(np.float64)
 
     def check(self) -> None:
-        """Raise where there is nothing to show."""
+        """Raise if there is nothing to show."""
         if not self.epochs():
             raise ConfigError(f"{self.path} has no snapshots of its training. Train with --explore to have some.")
 

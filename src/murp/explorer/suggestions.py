@@ -1,4 +1,4 @@
-"""Questions worth a click: about important entities, with answers that nobody states."""
+"""Suggested questions: about important entities, with new answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def suggested(collection: Collection) -> list[dict[str, Any]]:
 def find_questions(collection: Collection) -> list[dict[str, Any]]:
     """Three questions of different relations, those with the most new answers among the first ten.
 
-    A question asks what the graph already states some answers to, so that a reader can judge the new ones.
+    The graph already has some answers to each question, so that a reader can judge the new ones.
     """
     known, relations, exhibit = collection.known, len(collection.relations), collection.exhibits[0]
     if not len(known.keys):

@@ -1,7 +1,7 @@
 """The hierarchy of a graph as the explorer draws it: one relation, a parent for each entity, and who matters.
 
-A relation states parents; where it states several, the embedding chooses the one that lies nearest. So the tree is the
-one that the embedding implies: parents by the relation, depth by the norm.
+A relation gives the parents; if there are several, the nearest one in the embedding is used. So the tree is the one
+that the embedding implies: parents from the relation, depth from the norm.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
-    """The relation that orders most of a graph: ``relation`` and its levels; None where none orders anything.
+    """The relation that orders most of a graph: ``relation`` and its levels; None if none orders anything.
 
     ``children`` and ``parents`` (E,) are the ends of its edges, ``rank`` (N,) the level below the top, -1 outside.
     Entities that it does not speak of join below those that another ordering relation puts them under: a continent by

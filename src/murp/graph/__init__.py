@@ -1,4 +1,4 @@
-"""Knowledge graphs: read, indexed, audited, split; the facts they state, looked up."""
+"""Knowledge graphs: reading, numbering, auditing, splitting, and looking up known facts."""
 
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph, Split, Triples
 from murp.graph.known_facts import Indices, KnownFacts, relations_with_loops, split_names

@@ -1,4 +1,4 @@
-"""From what files state to one graph: names joined, ids shortened, what was found gathered."""
+"""Make one graph from the facts of files: join names, shorten ids, collect findings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KINDS = ("entity", "relation")
 
 
 def graph_of(name: str, parts: Sequence[Facts], names: Mapping[str, pa.Table] | None = None) -> KnowledgeGraph:
-    """The graph of one part, all in train, or of three; ``names`` given beside them count before the files' own."""
+    """The graph of one part (all in train) or of three; ``names`` given separately are used before the files' own."""
     tables = [part.triples for part in parts]
     tables += [tables[0].slice(0, 0)] * (3 - len(tables))
     given = names or {}
@@ -42,7 +42,7 @@ def _names(kind: str, parts: Sequence[Facts], given: Mapping[str, pa.Table]) -> 
 
 
 def tidied_names(table: pa.Table) -> pa.Table:
-    """Names by the rule and on one line; an empty one is none."""
+    """Names after the rule for names, on one line; empty names are dropped."""
     columns = {column: tidy_array(table[column].combine_chunks()) for column in table.column_names}
     for column in ("name", "gloss"):
         if column in columns:
@@ -54,7 +54,7 @@ def tidied_names(table: pa.Table) -> pa.Table:
 
 
 def _blank(parts: Sequence[Facts]) -> DataError | None:
-    """The error that says where the first blank name stands."""
+    """The error for the first blank name, with its place."""
     for part in parts:
         blank = [pc.equal(pc.utf8_trim(part.triples[role], characters=BLANKS), "") for role in COLUMNS]
         rows = [row for row in (pc.index(one, True).as_py() for one in blank) if row >= 0]
@@ -65,10 +65,10 @@ def _blank(parts: Sequence[Facts]) -> DataError | None:
 
 
 def _shortened(graph: KnowledgeGraph, parts: Sequence[Facts]) -> KnowledgeGraph:
-    """Ids with the prefixes of the files in place of what these stand for.
+    """Ids shortened with the prefixes of the files.
 
-    Of two meanings of a prefix the first counts. A prefix that ids begin with as they are is not used: two ids must not
-    become one. Of two beginnings that fit the longer counts.
+    If a prefix has two meanings, the first is used. A prefix is not used if some ids already begin with it: two ids
+    must not become one. If two beginnings match, the longer is used.
     """
     prefixes: dict[str, str] = {}
     for part in parts:

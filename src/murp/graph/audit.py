@@ -1,4 +1,4 @@
-"""What is wrong with a dataset, or odd about it: counted and shown, never repaired."""
+"""Find flaws and oddities of a dataset: they are counted and shown, never repaired."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from murp.rows import Tabular
 
 @dataclass(frozen=True)
 class Audit(Tabular):
-    """Every check made of a graph, those that found nothing (count 0) too."""
+    """Every check of a graph, including those that found nothing (count 0)."""
 
     name: str
     counts: dict[str, int]
@@ -63,7 +63,7 @@ class Audit(Tabular):
 
 
 def audit(graph: KnowledgeGraph, source: Path | None = None) -> Audit:
-    """Look for flaws in ``graph`` and, where given, in the folder or file it was read from."""
+    """Look for flaws in ``graph`` and, if given, in the folder or file that it was read from."""
     # Keys of different calls need not agree: those of all facts are made together.
     keys = fact_keys(graph.facts(), graph.num_entities, graph.num_relations)
     ends = np.cumsum([len(graph.split(split)) for split in SPLITS])
@@ -171,7 +171,7 @@ def _self_loops(graph: KnowledgeGraph) -> Iterator[Finding]:
 
 
 def _sorted_rows(graph: KnowledgeGraph) -> Iterator[Finding]:
-    """Whether rows of one head (relation, tail) stand together: all, or nearly all, of them.
+    """Whether all or nearly all rows with the same head (relation, tail) are adjacent.
 
     With n rows, n_v of them with value v, a random order has Σ n_v (n_v - 1) / n neighbours that agree, a
     sorted one has Σ (n_v - 1). Sorted means at least 80 % of the way from the one to the other.

@@ -1,4 +1,4 @@
-"""Graphs out of what Python holds: lists, data frames, Arrow tables, networks."""
+"""Graphs from Python objects: lists, data frames, Arrow tables, networks."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from murp.graph.vocabulary import Vocabulary
 
 
 def build(name: str, read: Callable[[Any, str], Facts], train: Any, valid: Any, test: Any, seed: int) -> KnowledgeGraph:
-    """The graph of ``train``, of which shares are held out by ``seed``, or with facts of their own for the others."""
+    """The graph of ``train``, with shares held out by ``seed``, or with separate facts for valid and test."""
     shares = [isinstance(one, Real) for one in (valid, test)]
     if all(shares):
         graph = divided(graph_of(name, [read(train, name)]), valid=valid, test=test, seed=seed)
     elif any(shares):
-        raise DataError("valid and test are both shares of the facts, or both facts of their own.")
+        raise DataError("valid and test must both be shares of the facts, or both be facts.")
     else:
         parts = [read(one, f"{name}, {part}") for one, part in zip((train, valid, test), SPLITS, strict=True)]
         graph = graph_of(name, parts)
@@ -40,9 +40,11 @@ def build(name: str, read: Callable[[Any, str], Facts], train: Any, valid: Any, 
 
 
 def divided(graph: KnowledgeGraph, *, valid: float = 0.05, test: float = 0.05, seed: int) -> KnowledgeGraph:
-    """All facts of a graph divided anew; where none can be held out all are in train."""
+    """Split all facts of a graph again; if none can be held out, all are in train."""
     if not (0 <= valid < 1 and 0 <= test < 1 and valid + test < 1):
-        raise DataError(f"the shares of valid and test are from 0 to 1 and leave something, not {valid} and {test}.")
+        raise DataError(
+            f"the shares of valid and test must be at least 0 and leave facts for train, not {valid} and {test}."
+        )
     facts = graph.facts() if len(graph.valid) or len(graph.test) else graph.train
     parts = split(facts, seed=seed, valid=valid, test=test)
     if (valid and not len(parts[1])) or (test and not len(parts[2])):
@@ -56,7 +58,7 @@ def filtered(
     entities: Iterable[str] | None,
     where: Callable[[str, str, str], bool] | None,
 ) -> KnowledgeGraph:
-    """The facts that hold to all conditions, with the entities and relations they mention."""
+    """The facts that satisfy all conditions, with their entities and relations."""
     kept = {}
     wanted = _wanted(graph.entities, entities), _wanted(graph.relations, relations)
     for part in SPLITS:
@@ -86,7 +88,7 @@ def filtered(
 
 
 def listed(triples: Iterable[Sequence[object]], where: str) -> Facts:
-    """Facts out of a list of triples of strings or whole numbers."""
+    """Facts from a list of triples of strings or whole numbers."""
     rows = triples if isinstance(triples, list | tuple) else list(triples)
     for number, row in enumerate(rows):
         if isinstance(row, str | bytes) or not hasattr(row, "__len__") or len(row) != 3:
@@ -112,7 +114,7 @@ def listed(triples: Iterable[Sequence[object]], where: str) -> Facts:
 
 
 def frame(columns: Columns = EACH_BY_TITLE) -> Callable[[Any, str], Facts]:
-    """Facts out of a data frame of pandas or polars, or of what else gives Arrow data."""
+    """Facts from a data frame of pandas or polars, or from other objects that give Arrow data."""
 
     def read(data: Any, where: str) -> Facts:
         data = data.collect() if hasattr(data, "collect") else data  # a lazy one
@@ -129,7 +131,7 @@ def frame(columns: Columns = EACH_BY_TITLE) -> Callable[[Any, str], Facts]:
 
 
 def rdf(form: str | None) -> Callable[[Any, str], Facts]:
-    """Facts out of RDF: a path, text or bytes in a format such as ``ttl``, or a graph of rdflib."""
+    """Facts from RDF: a path, text or bytes in a format such as ``ttl``, or a graph of rdflib."""
     from murp.graph.formats.rdf import read as read_file
     from murp.graph.formats.rdf import read_text
 
@@ -148,7 +150,7 @@ def _arrow(data: Any, where: str) -> pa.Table:
     if isinstance(data, pa.Table):
         return data
     if not hasattr(data, "iloc") and not hasattr(data, "__arrow_c_stream__"):
-        raise DataError(f"{where}: {type(data).__name__} is no data frame. Give one of pandas or polars.")
+        raise DataError(f"{where}: {type(data).__name__} is not a data frame. Give one of pandas or polars.")
     try:
         if hasattr(data, "iloc"):
             return pa.Table.from_pandas(data, preserve_index=False)

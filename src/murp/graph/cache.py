@@ -1,17 +1,17 @@
-"""Graphs that were parsed once, kept in coded form so that the next start need not parse again.
+"""A cache of parsed graphs, so that the next start need not parse them again.
 
-An entry is a folder with a graph as ``KnowledgeGraph.save`` writes it and what was found in reading. Its name is a hash
-of all it was made from: the content and names of the source files, the seed of the split, what was said of the columns,
-the version of the program. What the files say now decides which entry fits, never their place or their dates. The files
-of an entry are compared with their checksums when they are read.
+An entry is a folder with a graph as ``KnowledgeGraph.save`` writes it and the findings of reading. Its name is a hash
+of everything it depends on: the content and names of the source files, the seed of the split, the options for columns,
+the version of the program. Only the content of the files decides which entry is used, never their place or date. The
+files of an entry are checked with checksums when they are read.
 
-Entries lie in the user's cache and nowhere else. A hash in a name proves nothing: whoever makes a dataset can make an
-entry of another graph under the right name, so that a cache beside the data, which comes with it, is never read. For
-the same reason the folder of entries must belong to the user, and nobody else may write to it.
+Entries are only in the user's cache. A hash in a name is no proof: the author of a dataset could add an entry of
+another graph under the right name. So a cache beside the data is never read. For the same reason the folder of entries
+must belong to the user, and nobody else may write to it.
 
-An entry that is missing, damaged or cannot be written is no error: the files are parsed as if there were no cache. So
-it is where there is no home folder. Entries used last are kept, up to :data:`MOST_ENTRIES` and :data:`MOST_BYTES`.
-``MURP_CACHE=off`` in the environment does without the cache.
+If an entry is missing, damaged or cannot be written, or if there is no home folder, the files are parsed without the
+cache. The most recently used entries are kept, up to :data:`MOST_ENTRIES` and :data:`MOST_BYTES`. ``MURP_CACHE=off`` in
+the environment switches the cache off.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ MOST_ENTRIES, MOST_BYTES = 64, 8 << 30
 
 
 def coded(files: Sequence[Path], parse: Callable[[], KnowledgeGraph], how: str = "") -> KnowledgeGraph:
-    """What ``parse`` makes of ``files``, from the cache where it is there and put there where it is not.
+    """The result of ``parse`` for ``files``, from the cache; if it is not there, it is parsed and stored.
 
-    ``how`` it is made beside their content: the seed of a split, the choice of columns.
+    ``how``: what else the result depends on, such as the seed of a split or the choice of columns.
     """
     root = None if os.environ.get("MURP_CACHE", "").lower() == "off" else user_cache()
     key = None if root is None else _key(files, how)
@@ -66,7 +66,7 @@ def coded(files: Sequence[Path], parse: Callable[[], KnowledgeGraph], how: str =
 def coded_large(order: Order) -> KnowledgeGraph:
     """The graph of files that are read in pieces (:mod:`murp.graph.large`): its coded form is mapped from the cache.
 
-    Where there is no cache it is mapped from a temporary folder, which is removed at once: what is mapped stays.
+    Without a cache it is mapped from a temporary folder, which is removed at once; mapped files stay usable.
     """
     from murp.graph.large.coding import code  # a compiler, which only large graphs need
 
@@ -93,7 +93,7 @@ def coded_large(order: Order) -> KnowledgeGraph:
 
 
 def _key(files: Sequence[Path], how: str) -> str | None:
-    """The hash that names an entry; None where an entry is not worth it or the files cannot be read."""
+    """The hash that names an entry; None if an entry is not worth it or the files cannot be read."""
     whole = hashlib.blake2b(f"{murp.__version__} {how}".encode(), digest_size=16)
     try:
         if sum(file.stat().st_size for file in files) < LEAST_BYTES:
@@ -146,7 +146,7 @@ def _keep(graph: KnowledgeGraph, entry: Path) -> None:
 
 
 def _trim(home: Path) -> None:
-    """Remove the entries that were not used for longest. A clock that was wrong changes which, and nothing else."""
+    """Remove the entries that were not used for longest; a wrong clock only changes which."""
     entries = [path for path in home.iterdir() if re.fullmatch(r"[0-9a-f]{32}", path.name)]
     total = 0
     for number, entry in enumerate(sorted(entries, key=lambda entry: entry.stat().st_mtime_ns, reverse=True)):

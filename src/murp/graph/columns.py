@@ -1,9 +1,9 @@
-"""Which column is the head, which the relation, which the tail: known by name, told by the user, or not known.
+"""Which columns are head, relation and tail: recognised by title, given by the user, or not known.
 
-A row of names is a header if it names all three roles by words that are known here, in any order, with further columns
-or without. Where several columns could have a role the more telling pair counts (``head`` and ``tail`` before ``start``
-and ``end``, which may be dates); of two that tell as much none is chosen. What looks like a header and is not
-understood is never read as a fact: it is refused, and the user says what it is.
+A row is a header if it names all three roles with known words, in any order, with or without other columns. If several
+columns could have a role, the more specific pair is used (``head`` and ``tail`` before ``start`` and ``end``, which may
+be dates); if both are equally specific, neither is chosen. A row that looks like a header but is not recognised is
+never read as a fact: it is refused, and the user must say what it is.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ _ROLES = {
 
 @dataclass(frozen=True)
 class Columns:
-    """What the user says of columns: which is which, by title or by number from 1, and that there is no header."""
+    """The user's options for columns: which is which, by title or by number from 1, and whether there is no header."""
 
     chosen: Mapping[str, str] = field(default_factory=dict)
     header: bool = True
@@ -172,7 +172,7 @@ class Columns:
 
     @classmethod
     def of(cls, columns: object = None, *, header: bool = True) -> Columns:
-        """From what Python gives: nothing, the text of the command line, a mapping of roles, or three in order."""
+        """From Python: None, the text of the command line, a mapping of roles, or three in order."""
         if columns is None or isinstance(columns, str):
             return cls.parse(columns or "", header=header)
         if isinstance(columns, Mapping):
@@ -182,7 +182,7 @@ class Columns:
         else:
             chosen = {}
         if set(chosen) != set(COLUMNS):
-            raise DataError(f"columns are three, for head, relation and tail, each by name or number, not {columns!r}.")
+            raise DataError(f"give three columns (head, relation, tail), each by name or number, not {columns!r}.")
         return cls(chosen, header)
 
     def __str__(self) -> str:
@@ -196,7 +196,8 @@ class Columns:
         return head, relation, tail
 
     def find(self, titles: Sequence[str], where: str) -> tuple[int, int, int] | None:
-        """The places of the three roles among ``titles``; None where nothing was said and they are not understood."""
+        """The positions of the three roles among ``titles``; None if there are no options and the titles are not
+        recognised."""
         if not self.chosen:
             return role_positions(titles)
         found = []
@@ -219,7 +220,7 @@ EACH_BY_TITLE = Columns()
 
 
 def role_positions(titles: Sequence[str]) -> tuple[int, int, int] | None:
-    """Where ``titles`` name the head, the relation and the tail; None unless they do so without doubt."""
+    """The positions of head, relation and tail among ``titles``; None unless they are clear."""
     words = [_word(title) for title in titles]
     if letters := _by_letters(words):
         return letters
@@ -249,7 +250,7 @@ def looks_like_header(fields: Sequence[str]) -> bool:
 def not_understood(
     where: str, fields: Sequence[str], why: str = "looks like a header and is not understood"
 ) -> DataError:
-    """The error that shows the row and the two ways on."""
+    """The error that shows the row and the two solutions."""
     return DataError(
         f"{where}: the first row {why}: {_quoted(fields)}. If it is a header, say which column is which: --columns "
         "head=…,relation=…,tail=… (titles or numbers; in Python columns=…). If it is a fact: --no-header "
@@ -258,7 +259,7 @@ def not_understood(
 
 
 def by_position(titles: Sequence[str]) -> bool:
-    """Whether three titles say nothing (``a, b, c``; ``0, 1, 2``; ``column_1`` …), so that their order counts."""
+    """Whether three titles mean nothing (``a, b, c``; ``0, 1, 2``; ``column_1`` …), so that their order is used."""
     return len(titles) == 3 and all(
         re.fullmatch(r"[a-z]|(col(umn)?|f|c|v|x)?_?[0-9]+|", t.strip().lower()) for t in titles
     )
@@ -275,7 +276,7 @@ def _title(title: object) -> str:
 
 
 def _word(title: str) -> str:
-    """A title without what spellings differ in: case, blanks, underscores, Neo4j's marks, a comment's #."""
+    """A title without differences of spelling: case, spaces, underscores, Neo4j's marks, a comment's #."""
     text = title.strip().lstrip("#").strip()
     if mark := _NEO4J.search(text):
         text = mark[1] or mark[2]
@@ -291,7 +292,7 @@ def _by_letters(words: Sequence[str]) -> tuple[int, int, int] | None:
 
 
 def _strongest(found: Sequence[tuple[Strength, Value]]) -> Value | None:
-    """The value of the lowest strength; None where there is none, or several."""
+    """The value of the lowest strength; None if there is none, or several."""
     lowest = min((strength for strength, _ in found), default=None)
     best = {value for strength, value in found if strength == lowest}
     return best.pop() if len(best) == 1 else None

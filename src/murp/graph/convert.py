@@ -1,4 +1,4 @@
-"""Writing a graph as files that other tools read."""
+"""Write a graph as files for other tools."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ _TAB, _NEWLINE, _NOTHING = (pa.scalar(text, pa.large_string()) for text in ("\t"
 def convert(graph: KnowledgeGraph, out: Path, format: str = "tsv") -> None:
     """Write train, valid and test into the new folder ``out``, and names where known (``entity_names.tsv``).
 
-    ``format`` is tsv, csv or parquet, perhaps with a compression: ``tsv.gz``, ``csv.zst``. Csv and Parquet
-    carry a header; tsv has none, as is the custom, and cannot hold tabs or line ends. What was
-    written loads as the same triples in the same order. ``graph`` is murp's own coded form, names and numbers, which
-    is mapped into memory.
+    ``format`` is tsv, csv or parquet, optionally compressed: ``tsv.gz``, ``csv.zst``. Csv and Parquet have a header;
+    tsv has none, as usual, and cannot contain tabs or line ends. The files load as the same triples in the same order.
+    ``graph`` is murp's own format, names and numbers, which is mapped into memory.
     """
     if format.lower() == "graph":
         save_mapped(graph, out)
@@ -86,6 +85,6 @@ def _write_tsv(name: str, table: pa.Table, stream: Any) -> None:
 
 
 def _refuse_header(name: str, table: pa.Table) -> None:
-    """A first fact such as (head, relation, tail) would be taken for a header when it is read back."""
+    """Raise if the first fact would be read back as a header, such as (head, relation, tail)."""
     if len(table) and no_fact(table) is not None:
         raise DataError(f"{name}: the first row looks like a header. Convert to csv or parquet.")

@@ -1,4 +1,4 @@
-"""The datasets known by name: where they come from, whose they are, and what they should hold.
+"""The named datasets: origin, licence, and expected counts.
 
 To add one: a :class:`Dataset` in :data:`REGISTRY`. Its folder's name is its name.
 """
@@ -19,10 +19,10 @@ from murp.rows import Rows
 class Dataset:
     """One entry of the registry.
 
-    ``base_url`` is the folder to download train.txt, valid.txt and test.txt from, None where there is none;
-    ``sha256`` is by file name, for the files as the origin publishes them; ``sha256_of_rows`` for those of which
-    only the rows are known, in whatever order. What is downloaded must have one or the other. A local copy may
-    differ in bytes (line ends, row order): it is judged by its counts.
+    ``base_url`` is the folder to download train.txt, valid.txt and test.txt from, None if there is none; ``sha256`` is
+    by file name, for the files as the origin publishes them; ``sha256_of_rows`` for those of which only the rows are
+    known, in whatever order. A downloaded file must match one of the two. A local copy may differ in bytes (line ends,
+    row order): only its counts are checked.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Dataset:
         return {name: getattr(self, name) for name in names}
 
     def urls(self) -> dict[str, str]:
-        """File name to address, empty where nothing can be downloaded."""
+        """File name to address, empty if nothing can be downloaded."""
         files = ("train.txt", "valid.txt", "test.txt")
         return {} if self.base_url is None else {file: f"{self.base_url}/{file}" for file in files}
 
@@ -75,12 +75,12 @@ def datasets() -> Rows[Dataset]:
 
 
 def find_dataset(name: str) -> Dataset | None:
-    """The dataset called ``name``, upper and lower case alike; None where there is none."""
+    """The dataset called ``name``, upper and lower case alike; None if there is none."""
     return next((entry for entry in REGISTRY if entry.name.lower() == name.lower()), None)
 
 
 def dataset(name: str) -> Dataset:
-    """The dataset called ``name``; a DataError with the closest names where there is none."""
+    """The dataset called ``name``; a DataError with the closest names if there is none."""
     found = find_dataset(name)
     if found is None:
         raise DataError(f"unknown dataset {name!r}. {suggest(name)}")

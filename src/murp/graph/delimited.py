@@ -1,9 +1,9 @@
-"""Rows separated by tabs or commas into columns of strings, by a columnar reader.
+"""Read rows separated by tabs or commas into columns of strings, with a columnar reader.
 
-Tab-separated files are not quoted: a ``"`` is an ordinary character. Comma-separated files are quoted
-as RFC 4180 says. Line ends may be LF, CRLF or CR, the last one may be missing, a UTF-8 byte-order mark
-and blank lines are passed over. So are comments: lines that begin with # and have not as many fields as the others (a
-line that has them is a row like any other). Rows are walked one by one only to explain what is wrong with a file.
+Tab-separated files are not quoted: a ``"`` is an ordinary character. Comma-separated files are quoted as RFC 4180 says.
+Line ends may be LF, CRLF or CR, the last one may be missing, a UTF-8 byte-order mark and blank lines are ignored. So
+are comments: lines that begin with # and whose number of fields differs from the other lines. Rows are read one by one
+only to explain what is wrong with a file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read_columns(
 ) -> pa.Table:
     """All rows of ``path`` as large_string ``columns``, of which only those ``kept`` are made, if that is given.
 
-    A DataError names the line that does not fit. ``comments``, where given, gets the comments that were passed over.
+    A DataError names the line that does not fit. ``comments``, if given, collects the ignored comments.
     """
     kept = columns if kept is None else kept
 
@@ -124,7 +124,7 @@ def _parsed(
 
 
 def first_row(path: Path, delimiter: str) -> tuple[int, list[str]] | None:
-    """(line, fields) of the first row that is neither blank nor a comment; None where there is none.
+    """(line, fields) of the first row that is neither blank nor a comment; None if there is none.
 
     How many fields a row has is told by the first one that does not begin with #.
     """
@@ -191,7 +191,7 @@ def _is_comment(row: Sequence[str]) -> bool:
 
 
 def _fault(path: Path, columns: Sequence[str], delimiter: str, may_be_empty: Sequence[str]) -> DataError | None:
-    """The first fault of the file as an error to raise, found row by row; None where there is none."""
+    """The first fault of the file as an error to raise, found row by row; None if there is none."""
     width = len(columns)
     for number, row in rows(path, delimiter, width):
         where, shown = f"{path}, line {number}", _shown(row, delimiter)

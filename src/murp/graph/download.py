@@ -1,4 +1,4 @@
-"""Fetching a dataset from its public origin: over https, checked, whole or not at all."""
+"""Download a dataset from its public origin: over https, checked, completely or not at all."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def download(dataset: Dataset, folder: Path, check: Callable[[Path], None], *, f
     """Make ``folder`` with the dataset's three files.
 
     Every file is checked by the SHA-256 that the registry has of it, or of its rows, before anything reads it; then
-    ``check`` looks at the finished temporary folder and raises if it is not what it should be. Whatever fails,
+    ``check`` looks at the finished temporary folder and raises if it is not what it should be. If anything fails,
     nothing is left behind.
     """
     with new_folder(folder, DataError) as part:
@@ -50,7 +50,7 @@ def _check_hash(dataset: Dataset, name: str, url: str, content: bytes) -> None:
     elif name in dataset.sha256_of_rows:
         known, actual, of = dataset.sha256_of_rows[name], digest_of_rows(content), " of its sorted rows"
     else:
-        raise DataError(f"{dataset.name}: no hash of {name} is known, so that {url} cannot be trusted.")
+        raise DataError(f"{dataset.name}: no hash of {name} is known, so {url} cannot be trusted.")
     if actual != known:
         raise DataError(
             f"{dataset.name}: {url} has SHA-256 {actual}{of} instead of {known}: it is not the published file."

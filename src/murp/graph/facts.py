@@ -1,4 +1,4 @@
-"""What one file states: a table of facts, names where it has some, and what was left out."""
+"""The content of one file: a table of facts, names if it has some, and what was left out."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ class NoFacts(DataError):
 class Facts:
     """The rows of one file as large_string columns head, relation, tail, in its order.
 
-    ``entity_names`` and ``relation_names`` have columns id, name and gloss. ``findings`` tell what was changed or left
-    out. ``place`` says where row i, counted from 0, stands. ``doubtful``: it was read without a header, by judgement.
-    ``prefixes``: short forms of the beginnings of ids (``ex`` for ``http://example.org/``), which go before the id.
+    ``entity_names`` and ``relation_names`` have columns id, name and gloss. ``findings``: what was changed or left out.
+    ``place`` gives the place of row i, counted from 0. ``doubtful``: it was read without a header, but this is not
+    certain. ``prefixes``: short forms of the beginnings of ids (``ex`` for ``http://example.org/``), which go before
+    the id.
     """
 
     triples: pa.Table
@@ -44,7 +45,7 @@ def triples_of(heads: Sequence[str], relations: Sequence[str], tails: Sequence[s
 
 
 def names_of(names: Names) -> pa.Table | None:
-    """The table of names that were gathered one by one; None where there are none."""
+    """The table of names that were gathered one by one; None if there are none."""
     if not names:
         return None
     columns: dict[str, list[str | None]] = {"id": [*names], "name": [name for name, _ in names.values()]}
@@ -54,9 +55,9 @@ def names_of(names: Names) -> pa.Table | None:
 
 
 class Ids:
-    """Ids of one kind of thing as text, one by one, where each value has a type of its own: JSON, lists.
+    """Ids of one kind as text, one by one, for data in which each value has its own type: JSON, lists.
 
-    A number and a text of its digits become one id, as everywhere; which ones do is told.
+    A number and a text with its digits become one id; ``findings`` lists them.
     """
 
     def __init__(self) -> None:
@@ -85,7 +86,7 @@ def identifier(value: object, where: str) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise DataError(f"{where} holds half a character: {value!r}. Write it in UTF-8.") from None
+            raise DataError(f"{where} is not valid Unicode (a lone surrogate): {value!r}. Write it in UTF-8.") from None
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)

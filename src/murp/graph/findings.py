@@ -1,4 +1,4 @@
-"""What was noticed about data: by those who read it, and by the audit."""
+"""Findings about data, from the readers and from the audit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ EXAMPLES = 5
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check at one place: how many, what that means, and up to five examples."""
+    """The result of one check at one place: the count, its meaning, and up to five examples."""
 
     check: str
     where: str
@@ -30,6 +30,6 @@ def number(count: int, words: str) -> str:
 
 
 def noticed(check: str, where: str, count: int, words: str, examples: Iterable[str] = ()) -> list[Finding]:
-    """A finding in a list, or none where nothing was found; ``words`` with {s} for the plural."""
+    """A list with a finding, or empty if nothing was found; ``words`` has {s} for the plural."""
     shown = tuple(dict.fromkeys(examples))[:EXAMPLES]
     return [Finding(check, where, count, number(count, words), shown)] if count else []

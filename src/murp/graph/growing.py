@@ -1,4 +1,4 @@
-"""A graph with more facts: about things that it has, by id or name, and about things that are new."""
+"""Add facts to a graph, about entities and relations that it has (by id or name) and about new ones."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ NEW: tuple[New, ...] = ("all", "entities", "relations")
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """``graph`` has all that it had, under the numbers that it had, and the new things behind them.
+    """``graph`` keeps its entities and relations with their numbers; new ones follow them.
 
-    ``facts`` (n, 3) are those that were added to train; ``left_out`` counts facts that a split states already.
+    ``facts`` (n, 3) were added to train; ``left_out`` counts facts that were already in a split.
     """
 
     graph: KnowledgeGraph
@@ -62,9 +62,9 @@ def given_facts(facts: Any, columns: Columns = EACH_BY_TITLE) -> Facts:
 def grow(graph: KnowledgeGraph, facts: Facts, *, new: New = "all") -> Growth:
     """``graph`` with ``facts`` at the end of its train.
 
-    A name is looked up among the ids, then among the names that only one thing has. What is neither is new; ``new``
-    says what may be: "all", "entities" or "relations" alone. Facts that train states are left out, and those of valid
-    and test too: training on them would give away what is to be predicted.
+    A name is looked up among the ids, then among unique names. If it is not found, it is new; ``new`` says what may be
+    new: "all", only "entities" or only "relations". Facts that are already in train are left out, and so are facts of
+    valid and test, since they are there to be predicted.
     """
     if new not in NEW:
         raise ConfigError(f"new must be one of {', '.join(NEW)}, not {new!r}.")
@@ -87,7 +87,7 @@ def grow(graph: KnowledgeGraph, facts: Facts, *, new: New = "all") -> Growth:
     stated = {split: np.isin(keys, of) for split, of in zip(SPLITS, known, strict=True)}
     fresh = coded[~np.any([*stated.values()], axis=0)]
     if len(fresh) == 0:
-        raise DataError(f"{graph.name} states every one of these facts already: there is nothing to add.")
+        raise DataError(f"{graph.name} already has all of these facts: there is nothing to add.")
     grown = replace(
         graph, entities=entities, relations=relations, train=np.concatenate([graph.train, fresh]), findings=()
     )

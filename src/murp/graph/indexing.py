@@ -1,4 +1,4 @@
-"""From names to numbers and back: tables of strings into an integer-coded graph."""
+"""From names to numbers and back: make an integer-coded graph from tables of strings."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def index(
 ) -> KnowledgeGraph:
     """The graph of three tables with columns head, relation, tail.
 
-    Entities are numbered in order of first appearance in train's heads, train's tails, valid's heads,
-    and so on; relations in order of first appearance in train, valid, test. Ids follow the rule of
-    :mod:`murp.graph.tidy`, and what it changed is in ``findings``. Names (columns id, name
-    and perhaps gloss) are joined by id: the first row of an id counts, ids not in the graph are passed over.
+    Entities are numbered in order of first appearance in train's heads, train's tails, valid's heads, and so on;
+    relations in order of first appearance in train, valid, test. Ids follow the rule of :mod:`murp.graph.tidy`, and
+    what it changed is in ``findings``. Names (columns id, name and perhaps gloss) are joined by id: the first row of an
+    id is used, ids that are not in the graph are ignored.
     """
     tables = (train, valid, test)
     entity_ids, entities = _number("entity", [table[role] for table in tables for role in ("head", "tail")])

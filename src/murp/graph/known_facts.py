@@ -1,7 +1,7 @@
-"""The facts that a graph states, looked up by question: which objects are known, and which split states them.
+"""Known facts by question: which objects are known, and in which split.
 
-A ranking is *filtered* by them: other right answers to the same question do not count against the model. Predictions
-leave them out, or are marked with the split that states them.
+A ranking is *filtered* by them: other right answers to the same question are left out. Predictions leave known facts
+out, or show the split that has them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class KnownFacts:
 
     @classmethod
     def of_question(cls, graph: KnowledgeGraph, subject: int, relation: int) -> KnownFacts:
-        """The facts that answer one question alone: a scan, where sorting all of them would take longer."""
+        """Only the facts that answer one question: a scan, since sorting all facts would take longer."""
         heads, r = divmod(relation, graph.num_relations)
         given = 2 if heads else 0
         parts = [graph.split(split) for split in SPLITS]
@@ -62,7 +62,8 @@ class KnownFacts:
 
     @classmethod
     def of_questions(cls, graph: KnowledgeGraph, subjects: Indices, relations: Indices) -> KnownFacts:
-        """The facts that answer some questions (Q) alone: block by block, where sorting all would take more memory.
+        """Only the facts that answer some questions (Q): block by block, since sorting all facts would take more
+        memory.
 
         A search among millions of questions takes a microsecond a fact. Nearly all facts are left out before it by the
         last bits of their keys, in a few nanoseconds.
@@ -89,7 +90,7 @@ class KnownFacts:
     def objects_of(self, subjects: ArrayLike, relations: ArrayLike) -> tuple[Indices, Indices]:
         """Every known object of each of B queries, flat: query ``rows[i]`` has the object ``objects[i]``.
 
-        Rows ascend, and so do the objects of a row; a query nothing is known of has none.
+        Rows are ascending, and so are the objects of a row; a query without known facts has none.
         """
         starts, ends = self.ranges(subjects, relations)
         counts = ends - starts
@@ -158,7 +159,7 @@ def split_names(places: NDArray[np.int8]) -> list[Split | None]:
 
 
 def relations_with_loops(graph: KnowledgeGraph) -> NDArray[np.bool_]:
-    """Which relations some split states of an entity with itself, reciprocals included; (2R)."""
+    """Which relations have a fact of an entity with itself in some split, reciprocals included; (2R)."""
     found = np.zeros(graph.num_relations, dtype=bool)
     for split in SPLITS:
         facts = graph.split(split)

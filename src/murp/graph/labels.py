@@ -1,7 +1,7 @@
-"""Names and glosses out of RDF's literals.
+"""Names and glosses from RDF literals.
 
-Of several labels of a thing the one without a language or in English counts, then skos:prefLabel before rdfs:label and
-others, then the first. Definitions likewise; synonyms stand behind the definition.
+If there are several labels, one without a language or in English is used, then skos:prefLabel before rdfs:label and
+others, then the first. The same holds for definitions; synonyms follow the definition.
 """
 
 from __future__ import annotations

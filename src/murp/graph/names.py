@@ -1,4 +1,4 @@
-"""What a file of names gets wrong: ids that are named twice, and ids that the graph does not have."""
+"""Check a file of names: ids that are named twice, and ids that the graph does not have."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from murp.graph.vocabulary import PLURALS, Vocabulary
 def check_names(file: Path, names: pa.Table, vocabulary: Vocabulary) -> list[Finding]:
     """A finding about the ids of ``file`` that ``vocabulary`` does not have; an id with two rows is a DataError.
 
-    Which of two names is meant cannot be known. A file that names more than there is may well be meant: it was made
-    for the whole of which the graph is a part.
+    With two names for an id, it is unclear which is right. A file with more ids than the graph is usual: it was made
+    for a larger graph.
     """
     ids = names["id"].combine_chunks()
     codes = ids.dictionary_encode().indices.to_numpy()  # numbered in order of first appearance

@@ -1,4 +1,4 @@
-"""Facts out of nodes and edges: GraphML files and graphs of NetworkX."""
+"""Facts from nodes and edges: GraphML files and NetworkX graphs."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def network_facts(
     name: str,
     relation: str | None = None,
 ) -> Facts:
-    """A fact an edge; the attribute ``relation``, or one with a known title, is its relation, else all have ``edge``.
+    """One fact per edge. The relation is the attribute ``relation``, or one with a known title; otherwise ``edge``.
 
-    An attribute of nodes such as name or label is their name. Edges without direction are stated one way.
+    A node attribute such as name or label is the name. An undirected edge becomes one fact, in one direction.
     """
     titles = list(dict.fromkeys(title for _, _, attributes in edges for title in attributes))
     chosen = relation if relation is not None else _relation(titles, where)
@@ -60,7 +60,7 @@ def network_facts(
 def _names(nodes: Iterable[tuple[object, Mapping[str, Any]]], where: str) -> dict[str, tuple[str | None, str | None]]:
     """The names of nodes by id.
 
-    Two nodes of one id would become one, and are refused: in NetworkX the number 1 and the text '1' are two.
+    Two nodes with the same id are refused: in NetworkX the number 1 and the text '1' are two nodes.
     """
     seen: dict[str, object] = {}
     known: dict[str, tuple[str | None, str | None]] = {}
@@ -76,7 +76,7 @@ def _names(nodes: Iterable[tuple[object, Mapping[str, Any]]], where: str) -> dic
 
 
 def _relation(titles: Sequence[str], where: str) -> str | None:
-    """The attribute that is the relation by its title; an error where several are."""
+    """The attribute that is the relation by its title; an error if several are."""
     named = [title for title in titles if role_of(title) == "relation"]
     if not named:
         return None
@@ -100,7 +100,7 @@ def _shape(name: str, edges: int, directed: bool, relation: str | None) -> list[
 def networkx_facts(graph: Any, where: str, relation: str | None = None) -> Facts:
     """The facts of a graph of NetworkX; keys of parallel edges that are texts count as their relation."""
     if not hasattr(graph, "edges") or not hasattr(graph, "is_directed"):
-        raise DataError(f"{where}: {type(graph).__name__} is no graph of NetworkX.")
+        raise DataError(f"{where}: {type(graph).__name__} is not a NetworkX graph.")
     edges: list[Edge] = []
     if graph.is_multigraph():
         keyed = all(isinstance(key, str) for _, _, key in graph.edges(keys=True))

@@ -1,4 +1,4 @@
-"""What RDF says by way of blank nodes and vocabularies, as facts: OWL's class expressions, declarations, labels.
+"""Facts from RDF with blank nodes and vocabularies: OWL's class expressions, declarations, labels.
 
 The rule. A statement between IRIs is a fact. So is one with a blank node, which is called ``_:b1``, ``_:b2``, … in
 order of appearance, unless the node is part of a class expression, a list or an axiom of OWL. Of those, *A is a

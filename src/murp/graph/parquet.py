@@ -1,7 +1,7 @@
-"""Parquet files read whole or refused.
+"""Read Parquet files, with limits.
 
-A repeated value costs a Parquet file next to nothing, so that a few kilobytes can stand for more rows or longer
-texts than any memory holds: rows are counted before they are read, and texts measured before they are spelled out.
+A repeated value takes almost no space in a Parquet file, so a few kilobytes can expand to more than memory can hold. So
+rows are counted before they are read, and texts are measured before dictionaries are decoded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Choose = Callable[[Sequence[str]], Sequence[str]]
 
 
 def read_table(path: Path, choose: Choose = lambda names: names) -> pa.Table:
-    """The columns of ``path`` that ``choose`` picks by name; dictionaries are spelled out."""
+    """The columns of ``path`` that ``choose`` picks by name; dictionaries are decoded."""
     try:
         with open_input(path) as stream:
             # Parquet is read from its end, which a decompressor cannot seek to.
@@ -40,8 +40,8 @@ def _read(path: Path, source: pa.NativeFile, choose: Choose) -> pa.Table:
     file = pq.ParquetFile(source, read_dictionary=texts)
     if file.metadata.num_rows > max(ROWS_ALWAYS, ROWS_A_BYTE * size):
         raise DataError(
-            f"{path}: says that it holds {file.metadata.num_rows:,} rows in {size:,} bytes, which no honest data does. "
-            "Get or write it again."
+            f"{path}: claims to have {file.metadata.num_rows:,} rows in {size:,} bytes, which is not plausible. Get or "
+            "write it again."
         )
     table = file.read(columns=list(choose(schema.names)))
     table.validate(full=True)  # texts must be UTF-8, and a damaged file may break what other functions take for granted

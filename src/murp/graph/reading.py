@@ -20,7 +20,7 @@ from murp.paths import not_a_file
 
 
 def find_file(folder: Path, stem: str, formats: Iterable[str] = FORMATS) -> Path | None:
-    """The one file ``stem`` + format (+ compression) of ``folder``; None where there is none."""
+    """The one file ``stem`` + format (+ compression) of ``folder``; None if there is none."""
     candidates = (folder / f"{stem}{form}{packed}" for form, packed in product(formats, COMPRESSIONS))
     found = [path for path in candidates if path.exists()]
     if len(found) > 1:

@@ -1,4 +1,4 @@
-"""Which relations say the same thing: near-duplicates, near-inverses and symmetric relations.
+"""Redundant relations: near-duplicates, near-inverses and symmetric relations.
 
 With P(r) the set of pairs (h, t), h ≠ t, that relation r holds between, and P⁻¹(r) the same pairs reversed:
 q repeats r as far as |P(r) ∩ P(q)| / |P(r)| says, is its inverse as far as |P(r) ∩ P⁻¹(q)| / |P(r)| says,

@@ -1,4 +1,4 @@
-"""The shape of a graph in four numbers that are cheap at any size: what a recipe is chosen by."""
+"""The shape of a graph in four numbers that are cheap to compute; used to choose a recipe."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from murp.graph.knowledge_graph import KnowledgeGraph, Triples
 
 @dataclass(frozen=True)
 class Shape:
-    """What training will see: valid and test are not looked at.
+    """The shape of the training facts; valid and test are not used.
 
-    ``facts`` are the distinct ones of train, ``density`` is facts an entity. ``chained`` is the share of facts that
-    lead on in one direction, as a hierarchy's do: (h, r, t) where t is the head of another fact of r, and (t, r, h) is
-    not stated. Facts at the top of a hierarchy lead no further, so that it is below 1 even in a pure one.
+    ``facts`` counts the distinct facts of train, ``density`` is facts per entity. ``chained`` is the share of facts
+    that continue in one direction, as in a hierarchy: (h, r, t) where t is the head of another fact of r, and (t, r, h)
+    is not a fact. Facts at the top of a hierarchy do not continue, so it is below 1 even in a pure hierarchy.
     """
 
     entities: int
@@ -27,7 +27,7 @@ class Shape:
 
 
 def shape(graph: KnowledgeGraph) -> Shape:
-    """Sorting the facts is all the work: half a second for a quarter of a million."""
+    """Takes one sort of the facts: half a second for a quarter of a million."""
     triples = graph.train
     forth, back = np.split(_keys(np.concatenate([triples, triples[:, ::-1]]), graph), 2)
     forth, first = np.unique(forth, return_index=True)

@@ -1,4 +1,4 @@
-"""From what the user says (a dataset's name, a folder, a file) to a graph.
+"""Find and load a graph from a dataset's name, a folder or a file.
 
 A folder holds train, valid and test, all three, each in any of :mod:`murp.graph.formats`, or is one that
 ``KnowledgeGraph.save``, Hugging Face's ``datasets`` or Neo4j wrote; a single file is split by
@@ -51,8 +51,8 @@ def load(
 ) -> KnowledgeGraph:
     """The graph ``source`` names; ``seed`` matters only for a single file, which is split by it.
 
-    A registered name comes before a folder of that name in the working directory: write ``./UMLS`` for the
-    folder. Where a dataset's counts are not the registry's, a warning says so.
+    A registered name comes before a folder of that name in the working directory: write ``./UMLS`` for the folder. If
+    the counts of a dataset differ from the registry, a warning says so.
     """
     path = locate(source, data_dir=data_dir)
     known = find_dataset(source) if isinstance(source, str) else None
@@ -67,10 +67,10 @@ def load(
 
 
 def locate(source: str | os.PathLike[str], *, data_dir: Path | None = None) -> Path:
-    """The folder or file ``source`` stands for; a registered dataset found nowhere is downloaded.
+    """The folder or file of ``source``; a registered dataset that is not found is downloaded.
 
-    Looked for in ``data_dir``, then in the folder the environment variable MURP_DATA names, then in the
-    user's cache. A path that is not registered may be relative to the working directory or the first two.
+    It is searched in ``data_dir``, then in the folder of the environment variable MURP_DATA, then in the user's cache.
+    A path that is not registered may be relative to the working directory or the first two.
     """
     if isinstance(source, str) and (known := find_dataset(source)) is not None:
         return _locate_dataset(known, data_dir)
@@ -86,7 +86,8 @@ def locate(source: str | os.PathLike[str], *, data_dir: Path | None = None) -> P
     close = next((near for path in candidates if (near := _close(path)) is not None), None)
     hint = suggest(Path(source).name) if close is None else f"Did you mean {close}?"
     raise DataError(
-        f"{os.fspath(source)!r} is no dataset's name, and there is no such folder or file (looked for {looked}). {hint}"
+        f"{os.fspath(source)!r} is not the name of a dataset, and there is no such folder or file (looked for "
+        f"{looked}). {hint}"
     )
 
 
@@ -101,7 +102,7 @@ def _close(path: Path) -> Path | None:
 
 
 def read(path: Path, *, seed: int = 0, columns: Columns = EACH_BY_TITLE) -> KnowledgeGraph:
-    """The graph of a folder, or of one file split by ``seed``; from :mod:`murp.graph.cache` where it is there."""
+    """The graph of a folder, or of one file split with ``seed``; from :mod:`murp.graph.cache` if it is there."""
     try:
         graph = _read(path, seed, columns)
     except OSError as error:
@@ -120,7 +121,7 @@ def _read(path: Path, seed: int, columns: Columns) -> KnowledgeGraph:
 
 
 def order_of(path: Path, *, seed: int = 0, columns: Columns = EACH_BY_TITLE) -> Order | None:
-    """What is to be read in pieces where ``path`` is; None where it is of a kind that is read whole."""
+    """What is to be read in pieces where ``path`` is; None if it is of a kind that is read whole."""
     if not os.path.lexists(path):
         files = many_files.matching(str(path))
         return Order(path.parent.resolve().name, [files], columns, {}, seed, many_files=True) if files else None
@@ -227,7 +228,7 @@ def _download(known: Dataset, roots: list[Path], cache: Path | None) -> Path:
 
 
 def _count_differences(known: Dataset, graph: KnowledgeGraph) -> str:
-    """Each count that is not the registry's, in words; empty where all agree."""
+    """Each count that is not the registry's, in words; empty if all agree."""
     found = graph.counts()
     return ", ".join(
         f"{found[name]:,} {name} instead of {count:,}" for name, count in known.counts().items() if found[name] != count
@@ -249,7 +250,7 @@ def _read_folder(folder: Path, seed: int, columns: Columns) -> KnowledgeGraph:
     if not present:
         content = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
         raise DataError(
-            f"{folder} is no dataset: it has no train, valid and test ({FORMATS_IN_WORDS}). It holds {content}."
+            f"{folder} is not a dataset: it has no train, valid and test ({FORMATS_IN_WORDS}). It holds {content}."
         )
     if missing:
         there = ", ".join(file.name for file in present)
@@ -326,7 +327,7 @@ def _index(name: str, parts: list[Facts], files: dict[str, Path]) -> KnowledgeGr
 
 
 def _warn(path: Path, findings: Sequence[Finding]) -> None:
-    """Say what was changed or left out, and where: a file of the folder, or all that was read."""
+    """Warn about what was changed or left out, and where: a file of the folder, or everything."""
     folder = path if path.is_dir() else path.parent
     for finding in findings:
         file = os.path.join(folder, finding.where) if "." in finding.where else path

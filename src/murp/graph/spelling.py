@@ -1,4 +1,4 @@
-"""What a misspelt name may have been meant for."""
+"""Suggestions for misspelt names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BUCKETS = 1024
 
 
 class Spelling:
-    """Distinct names held ready to be compared with what was typed.
+    """Distinct names, prepared for comparison with a typed text.
 
     The ratio by which difflib compares two strings is at most 2 · (characters they share) / (characters of both).
     That bound is cheap for all names at once; characters that fall into one bucket count as the same.

@@ -1,4 +1,4 @@
-"""Train, valid and test out of one set of facts, so that everything asked about was seen in training.
+"""Split one set of facts into train, valid and test, so that all entities and relations of valid and test are in train.
 
 The algorithm: go through the distinct facts in a random order (numpy's Generator, ``seed``) and hold one
 out if its head, its relation and its tail each keep at least one other fact in train; stop when enough
@@ -21,9 +21,9 @@ _CHUNK = 100_000  # candidates looked at between two conversions to Python integ
 def split(triples: Triples, *, seed: int, valid: float = 0.05, test: float = 0.05) -> tuple[Triples, Triples, Triples]:
     """(train, valid, test) rows of ``triples``, shape (n, 3), values 0 … E-1, 0 … R-1, 0 … E-1.
 
-    ``valid`` and ``test`` are shares of the distinct facts, rounded, at least one fact each unless it is 0. Where
-    fewer can be held out than asked for, valid and test share them in proportion, and may be empty (a tree has
-    no fact to spare: each one is the only mention of a leaf).
+    ``valid`` and ``test`` are shares of the distinct facts, rounded, at least one fact each unless it is 0. If fewer
+    can be held out than wanted, valid and test share them in proportion, and may be empty (in a tree no fact can be
+    held out: each one is the only fact of a leaf).
     """
     if not len(triples):
         return triples, triples, triples

@@ -1,8 +1,8 @@
 """RDF statements as columns: subjects, predicates, objects, a block at a time.
 
-Lines of N-Triples as they are usually written (``<s> <p> <o> .``) are cut where their blanks are, all lines of a block
-at once. Whatever else there is, pyoxigraph parses and writes in that form. IRIs stand without their brackets, blank
-nodes as ``_:name``, literals as N-Triples writes them, in quotation marks.
+Lines of N-Triples in the usual form (``<s> <p> <o> .``) are cut at their spaces, all lines of a block at once.
+pyoxigraph parses everything else and writes it in that form. IRIs have no brackets, blank nodes as ``_:name``, literals
+as N-Triples writes them, in quotation marks.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FORMATS = {
 
 @dataclass
 class Source:
-    """A stream of RDF, where it comes from, and what is learned of it on the way."""
+    """A stream of RDF, its origin, and what is found while reading it."""
 
     stream: Any
     form: str
@@ -103,7 +103,7 @@ class Source:
             said = re.sub(r"^Parser error [^:]*: ", "", _said(error.msg))
             if "LoadDocumentCallback" in said:
                 said = "its context lies elsewhere, and nothing is fetched. Put the context into the file"
-            raise DataError(f"{self.where}{line}{column}: {said}. Mend it there, or write the file again.") from error
+            raise DataError(f"{self.where}{line}{column}: {said}. Fix it there, or write the file again.") from error
         except (ValueError, OSError, RecursionError, MemoryError) as error:
             raise DataError(f"{self.where}: cannot be read: {_said(error)}.") from error
 
@@ -146,7 +146,7 @@ class _Cut:
 
 
 def _cut(data: bytes) -> _Cut | None:
-    """The lines of ``data``, cut at their first two blanks and before `` .``; None where one has another form."""
+    """The lines of ``data``, cut at their first two blanks and before `` .``; None if one has another form."""
     text = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(text == 10)
     starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
@@ -193,7 +193,7 @@ def _right(columns: list[pa.Array], plain: bool) -> NDArray[np.bool_]:
 
 
 def _strings(data: bytes, bounds: NDArray[np.int64]) -> list[pa.Array] | None:
-    """Three arrays of strings out of their bounds, which rise from row to row; None where they are not UTF-8."""
+    """Three arrays of strings out of their bounds, which rise from row to row; None if they are not UTF-8."""
     offsets = np.append(bounds.reshape(-1), len(data))
     pieces = pa.Array.from_buffers(
         pa.large_string(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)]

@@ -90,7 +90,7 @@ def is_saved(folder: Path) -> bool:
 
 
 def read_saved(folder: Path) -> KnowledgeGraph:
-    """The graph that :func:`save` wrote; a DataError where a file is not as it was written."""
+    """The graph that :func:`save` wrote; a DataError if a file is not as it was written."""
     refuse_strangers(folder, DataError)
     manifest = _manifest(folder / MANIFEST)
     if manifest["version"] == _MAPPED:

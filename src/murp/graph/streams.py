@@ -102,8 +102,8 @@ def most_unpacked(size: int) -> int:
 def too_much_unpacked(path: Path, most: int) -> DataError:
     """What is said of a file that holds more."""
     return DataError(
-        f"{path}: unpacks to more than {most >> 20:,} MiB, over {MOST_TIMES} times its size, as no honest data does. "
-        "If you trust it, unpack it yourself and give the unpacked file."
+        f"{path}: unpacks to more than {most >> 20:,} MiB, over {MOST_TIMES} times its size, which looks like a "
+        "decompression bomb. If you trust it, unpack it yourself and give the unpacked file."
     )
 
 

@@ -140,5 +140,5 @@ class Types(Tabular):
         )
 
     def columns(self) -> dict[str, list[Any]]:
-        """A row a relation."""
+        """One row per relation."""
         return {name: [getattr(one, name) for one in self] for name in RelationTypes.__dataclass_fields__}

@@ -60,7 +60,7 @@ class Vocabulary:
         return str(self.ids[int(index)].as_py())
 
     def name(self, index: int) -> str:
-        """Its readable name; the id where there is none."""
+        """Its readable name; the id if there is none."""
         name = None if self.names is None else self.names[int(index)].as_py()
         return self.id(index) if name is None else str(name)
 

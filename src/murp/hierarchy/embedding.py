@@ -1,4 +1,4 @@
-"""A taxonomy into a run folder: trained, or laid out.
+"""Make a run folder from a taxonomy: trained embeddings, or a layout.
 
 murp embed --data wordnet-mini --relation has_part --above head --dim 5 --out runs/parts
 """
@@ -53,7 +53,7 @@ def make(
         return lay_out(taxonomy, out=out, name=name, source=source, scale=scale or 0.0)
     if scale is not None:
         raise ConfigError(
-            "scale is the length of an edge of the model layout (--model layout): leave it out, or choose that."
+            "scale is the length of an edge of a layout (--model layout): leave it out, or choose that model."
         )
     return embed(taxonomy, out=out, name=name, source=source, progress=progress, model=model, **settings)
 
@@ -69,9 +69,9 @@ def embed(
 ) -> Run:
     """Train Poincaré or Lorentz embeddings of a taxonomy's closure and return the run.
 
-    The settings are those of :func:`murp.train`; ``model`` is poincare by default. Points begin in the tree's
-    :func:`sectors`, and not at random: of WordNet's nouns at d = 5, random points had a MAP of .38 at most after 15
-    epochs in the settings that were tried, and sectors have .94 before the first (a sample of nodes).
+    The settings are those of :func:`murp.train`; ``model`` is poincare by default. Points start in the tree's
+    :func:`sectors`, not at random: for WordNet's nouns at d = 5, random points had a MAP of at most .38 after 15 epochs
+    in the settings that we tried, and sectors have .94 before the first epoch (a sample of nodes).
     """
     graph, config = configure(taxonomy.graph(name, source), {"model": "poincare", **settings}, "embed")
     model = new_model(config, graph)
@@ -94,7 +94,7 @@ def embed(
 def lay_out(
     taxonomy: Taxonomy, *, out: str | os.PathLike[str], name: str = "taxonomy", source: str = "", scale: float = 0.0
 ) -> Run:
-    """Write a run of two dimensions in which the taxonomy's spanning tree is laid out: see :mod:`.tree_layout`."""
+    """Write a two-dimensional run with a layout of the taxonomy's spanning tree: see :mod:`.tree_layout`."""
     points = layout(taxonomy.tree(), scale)
     config = Config(model="poincare", dim=2, dtype="float64", epochs=1, validate_every=0, data=source or name)
     graph = taxonomy.graph(name, source)
@@ -105,8 +105,8 @@ def lay_out(
 
 
 def reconstruction(run: Run) -> Reconstruction:
-    """How well a run's points reconstruct the facts it was trained on."""
+    """How well a run's points reconstruct its training facts."""
     if not isinstance(run.model, Distance):
-        raise ConfigError(f"{run.path} is a run of {run.config.model}, and reconstruction is of poincare and lorentz.")
+        raise ConfigError(f"{run.path} is a run of {run.config.model}, but reconstruction needs poincare or lorentz.")
     points = run.model.parameters["entity"].double().cpu().numpy()
     return reconstruct(run.model.space(), points, np.unique(run.graph.train[:, [0, 2]], axis=0))

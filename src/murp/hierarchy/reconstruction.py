@@ -1,7 +1,7 @@
 """How well points reconstruct a hierarchy: mean rank and mean average precision (MAP).
 
 For a node u with ancestors A(u), the rank of an ancestor v is 1 + the number of nodes outside A(u) ∪ {u} that are
-nearer to u than v; of nodes at the same distance half count.
+nearer to u than v; nodes at the same distance count half.
 
     mean rank   the mean of the ranks over all pairs (u, v),
     MAP         the mean over nodes u that have ancestors of the mean over i of i / (rank_i + i - 1), where rank_1 ≤
@@ -27,7 +27,7 @@ from murp.geometry import Geometry, Hyperboloid, PoincareBall
 
 @dataclass(frozen=True)
 class Reconstruction:
-    """The two metrics, and how many pairs and nodes they are means over."""
+    """The two metrics, and the numbers of pairs and nodes."""
 
     mean_rank: float
     map: float

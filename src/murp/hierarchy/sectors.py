@@ -1,12 +1,14 @@
-"""Where training begins: a tree's nodes in nested sectors of the disk, each as far out as its sector is narrow.
+"""Initial points for training: a tree's nodes in nested sectors of the disk; the narrower the sector, the farther out.
 
-A point u at the distance r from the middle is nearer to a point x far out than the middle is exactly if the angle
-between them is below θ with cos θ = tanh(r/2). So u has a sector of half the angle θ. Suppose that the sectors of a
-node's children lie beside each other within its own, and that none of them holds its own direction. Then the nodes that
-are nearer to x than the middle are those above x, and the hierarchy can be read from the points. A sector is as wide as
-its node has nodes below it, so that each of n leaves is about 2 log(n) from the middle: float64 holds 10⁷ of them.
+Let u be a point at distance r from the centre, and x a point far out. x is nearer to u than to the centre exactly if
+the angle between them is below θ with cos θ = tanh(r/2). So u has a sector of half-angle θ. Suppose that the sectors of
+a node's children are side by side within its own sector, and that none of them contains the node's own direction. Then
+the nodes nearer to x than the centre are the nodes above x, and the hierarchy can be reconstructed from the points. The
+width of a sector grows with the number of nodes below, so that each of n leaves is about 2 log(n) from the centre:
+float64 is enough for 10⁷ leaves.
 
-Only a tree has nested sectors. Of several parents of a node the highest counts here, and training has to do the rest.
+Only a tree has nested sectors. If a node has several parents, the highest is used here, and training has to do the
+rest.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ WIDEST = 0.499 * math.pi  # half a sector: beyond a right angle there is no dist
 
 
 def sectors(taxonomy: Taxonomy, dim: int = 2, seed: int = 0) -> NDArray[np.float64]:
-    """Positions (n, d) in the ball. Several roots share the circle as if one stood above them, in the middle.
+    """Positions (n, d) in the ball. Several roots share the circle, as if there were one root above them in the centre.
 
     The sectors of a node's children lie along a great circle through the middle of its own, in two dimensions the only
     one, in more a random one for each node: sectors, then cones, are nested and apart all the same.

@@ -1,4 +1,4 @@
-"""A taxonomy: which node stands directly above which, and its transitive closure."""
+"""A taxonomy: the parents of each node, and the transitive closure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Taxonomy:
 
     @classmethod
     def of(cls, graph: KnowledgeGraph, relations: Sequence[str] = (), *, above: str = "tail") -> Taxonomy:
-        """The hierarchy that some relations of a graph make, all its splits together; by default the only relation.
+        """The hierarchy of some relations of a graph, over all splits; by default the only relation.
 
         ``above`` says which side of a fact is the higher node: the tail of (chair, hypernym, furniture), the head of
         (Asia, has_part, Japan).
@@ -37,7 +37,7 @@ class Taxonomy:
         if not relations and graph.num_relations != 1:
             names = ", ".join(graph.relations.label(i) for i in range(min(graph.num_relations, 12)))
             raise ConfigError(
-                f"{graph.name} has {graph.num_relations} relations: say which make the hierarchy ({names})."
+                f"{graph.name} has {graph.num_relations} relations: choose those that make the hierarchy ({names})."
             )
         wanted = [graph.relations.find(name) for name in relations] or [0]
         facts = graph.facts()
@@ -66,7 +66,7 @@ class Taxonomy:
 
     @cached_property
     def order(self) -> list[int]:
-        """Every node after those above it; an error names a cycle where there is one."""
+        """The nodes in an order in which every node follows those above it; a cycle is an error that names it."""
         waiting = [len(above) for above in self.parents]
         children: list[list[int]] = [[] for _ in range(len(self))]
         for below, above in self.edges.tolist():
@@ -80,8 +80,8 @@ class Taxonomy:
         if len(order) < len(self):
             left = next(node for node in range(len(self)) if waiting[node])
             raise DataError(
-                f"{self.relation} has a cycle, in which each node is above itself: {self._cycle(left, waiting)}. Take "
-                "one of these facts out."
+                f"{self.relation} has a cycle, in which each node is above itself: {self._cycle(left, waiting)}. "
+                "Remove one of these facts."
             )
         return order
 
@@ -95,11 +95,11 @@ class Taxonomy:
 
     @cached_property
     def roots(self) -> list[int]:
-        """The nodes that nothing is above."""
+        """The nodes without a parent."""
         return [node for node in self.order if not self.parents[node]]
 
     def closure(self) -> Pairs:
-        """Every node with every one above it, (n, 2): sorted, each pair once."""
+        """All pairs of a node and a node above it, (n, 2): sorted, each pair once."""
         above: list[set[int]] = [set() for _ in range(len(self))]
         for node in self.order:
             for parent in self.parents[node]:
@@ -110,21 +110,22 @@ class Taxonomy:
         return np.column_stack([np.repeat(np.arange(len(self)), lengths), ancestors])
 
     def tree(self) -> NDArray[np.int64]:
-        """The parent of each node in a spanning tree, -1 for the root: of several parents the one first found highest.
+        """The parent of each node in a spanning tree, -1 for the root; of several parents the highest.
 
         A taxonomy of several roots has no spanning tree.
         """
         if len(self.roots) > 1:
             some = ", ".join(self.nodes.label(root) for root in self.roots[:5])
             raise DataError(
-                f"{self.relation} has {len(self.roots):,} roots, so that it is no tree but several ({some}"
-                f"{', …' if len(self.roots) > 5 else ''}). Take the nodes of one of them, or add a node above them all."
+                f"{self.relation} has {len(self.roots):,} roots, so it is not one tree but several "
+                f"({some}{', …' if len(self.roots) > 5 else ''}). Take the nodes of one of them, or add a node above "
+                "them all."
             )
         place = {node: i for i, node in enumerate(self.order)}
         return np.array([min(above, key=place.__getitem__) if above else -1 for above in self.parents])
 
     def graph(self, name: str, source: str = "") -> KnowledgeGraph:
-        """The closure as facts to train on: to a parent the relation itself, to the others ``FURTHER``."""
+        """The closure as training facts: the relation itself for parents, ``FURTHER`` for other ancestors."""
         pairs = self.closure()
         direct = set(map(tuple, self.edges.tolist()))
         further = np.array([(below, above) not in direct for below, above in pairs.tolist()], dtype=np.int32)

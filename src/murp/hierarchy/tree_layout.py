@@ -1,21 +1,20 @@
 """A tree laid out in the Poincaré disk: with edges of one length (:func:`layout`), or by levels (:func:`by_levels`).
 
-With edges of one length the neighbours of a node are at equal angles: it stands at the middle of its own view, its
-parent is seen in one direction, and its children divide the circle with it. Of m neighbours each is 2π/m from the next,
-all at the distance τ. With τ long enough subtrees keep to sectors that do not meet, so that no two edges cross. For
-τ → ∞ the distance of any two nodes over τ times their distance in the tree goes to 1: two dimensions hold any tree as
-exactly as one likes.
+With edges of one length, the m neighbours of a node (its parent and its children) are at equal angles 2π/m around it,
+all at the distance τ. If τ is large enough, subtrees stay in separate sectors, so no two edges cross. For τ → ∞ the
+distance of any two nodes, divided by τ times their distance in the tree, goes to 1: two dimensions can represent any
+tree as exactly as wanted.
 
-A view is an isometry of the disk, z ↦ (a z + b)/(b̄ z + ā) with |a|² - |b|² = 1. Those of children follow by products,
-which cost no digits. Digits are lost where a position is written down: at the distance r from the middle a float64 puts
-it wrong by about eʳ·10⁻¹⁶. So r is limited to 30, where a distance is right to a thousandth.
+The position of a node is stored as an isometry of the disk, z ↦ (a z + b)/(b̄ z + ā) with |a|² - |b|² = 1. Children
+follow from products, which lose no digits. Digits are lost when a position is written as a point: at distance r from
+the centre a float64 has an error of about eʳ·10⁻¹⁶. So r is limited to 30, where a distance is right to a thousandth.
 
 Sarkar: Low Distortion Delaunay Embedding of Trees in Hyperbolic Plane, Graph Drawing 2011. De Sa, Gu, Ré, Sala:
 Representation Tradeoffs for Hyperbolic Embeddings, ICML 2018.
 
-By levels, a node stands as far out as it is deep, in the middle of a sector that is as wide as there are nodes below
-it. Edges are longer than the step from level to level, and distances less true; but the layout needs no more room than
-the tree is deep, and a picture of it can be read.
+By levels, the distance of a node from the centre is its depth, and it is in the middle of a sector whose width grows
+with the number of nodes below. Edges are longer than the step between levels, and distances are less exact, but the
+layout is only as large as the tree is deep, and its picture is readable.
 """
 
 from __future__ import annotations
@@ -54,9 +53,9 @@ def layout(parents: NDArray[np.integer], scale: float = 0.0) -> NDArray[np.float
         raise ConfigError(f"the scale of a tree layout must be a positive number, or 0 for a usual one, not {scale}.")
     if scale > most:
         raise ConfigError(
-            f"a tree of depth {depth} with edges of length {scale:g} reaches {depth * scale:.4g} from the middle, and "
-            f"float64 tells points apart up to {FARTHEST:g}: choose a scale of {math.floor(most * 1e4) / 1e4:g} or "
-            "less."
+            f"a tree of depth {depth} with edges of length {scale:g} reaches {depth * scale:.4g} from the centre, but "
+            f"float64 can tell points apart only up to {FARTHEST:g}: choose a scale of "
+            f"{math.floor(most * 1e4) / 1e4:g} or less."
         )
     length = scale or min(least_scale(max(degrees)), most)
     positions = np.zeros((len(children), 2))
@@ -79,7 +78,7 @@ def layout(parents: NDArray[np.integer], scale: float = 0.0) -> NDArray[np.float
 def by_levels(parents: NDArray[np.integer], step: float) -> NDArray[np.float64]:
     """Positions (n, 2) in the disk of the trees that parents make, -1 for a root: each level ``step`` farther out.
 
-    One root is in the middle; several are, all of them: their trees share the circle.
+    One root is in the centre; several roots are all in the centre, and their trees share the circle.
     """
     angles = sector_angles(parents)
     radius = np.tanh(step * _depths(parents) / 2)
@@ -90,8 +89,8 @@ def by_levels(parents: NDArray[np.integer], step: float) -> NDArray[np.float64]:
 def sector_angles(parents: NDArray[np.integer]) -> NDArray[np.float64]:
     """The direction (n,) of each node in radians: the middle of its sector.
 
-    A sector is as wide as there are nodes in it, and the children share it, the largest first. A node leaves half of
-    its own width free on either side of its children, so that no two nodes of a level have one direction.
+    The width of a sector is the number of its nodes, and the children share it, the largest first. A node leaves half
+    of its own width free on both sides of its children, so that no two nodes of a level have the same direction.
     """
     depths = _depths(parents)
     levels = [np.flatnonzero(depths == depth) for depth in range(int(depths.max(initial=0)) + 1)]
@@ -111,7 +110,7 @@ def sector_angles(parents: NDArray[np.integer]) -> NDArray[np.float64]:
 
 
 def _depths(parents: NDArray[np.integer]) -> NDArray[np.int64]:
-    """How far each node is below its root; an error where nodes are their own ancestors."""
+    """How far each node is below its root; an error if nodes are their own ancestors."""
     depths = np.where(parents < 0, 0, -1)
     level = 0
     while (found := (depths < 0) & (depths[parents] == level)).any():
@@ -131,12 +130,12 @@ def _children(parents: NDArray[np.integer]) -> list[list[int]]:
         else:
             children[parent].append(node)
     if roots != 1:
-        raise DataError(f"a tree has one root, and here {roots} nodes have no parent.")
+        raise DataError(f"a tree has one root, but here {roots} nodes have no parent.")
     return children
 
 
 def _depth(children: list[list[int]], root: int) -> int:
-    """The longest path down; an error where nodes hang on no path from the root, which is a cycle."""
+    """The longest path down; an error if there are nodes without a path from the root, which means a cycle."""
     level, depth, seen = [root], 0, 1
     while level := [child for node in level for child in children[node]]:
         depth += 1

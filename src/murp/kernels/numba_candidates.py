@@ -23,7 +23,7 @@ _BLOCK = 16
 
 
 def draw(keys: Any, starts: Any, taken: Any, entities: int, most: int) -> Any:
-    """Candidates (Q, most), int32, of questions with ``keys`` (Q), uint64; -1 where there are no more.
+    """Candidates (Q, most), int32, of questions with ``keys`` (Q), uint64; -1 if there are no more.
 
     No candidates of question q are ``taken[starts[q]:starts[q + 1]]``, which ascend.
     """

@@ -1,4 +1,4 @@
-"""Models: a file each, and what they are made of. :mod:`murp.registry` has their names."""
+"""Models: one file each, and what they are made of. :mod:`murp.registry` has their names."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MODELS: dict[str, type[MultiRelational]] = {"murp": MuRP, "mure": MuRE}
 
 
 def from_config(config: Config, num_entities: int, num_relations: int) -> Model:
-    """The model a configuration describes, for R relations of a graph and their reciprocals; no values yet."""
+    """The model of a configuration, for R relations of a graph and their reciprocals; without values yet."""
     build = registry.find("model", config.model)
     dtype = {"float32": torch.float32, "float64": torch.float64}[config.dtype]
     model: Model = build(num_entities, 2 * num_relations, dtype=dtype, **config.settings_of("model"))

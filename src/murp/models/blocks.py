@@ -1,8 +1,8 @@
 """Tensors of one shape for PyTorch's operations on the CPU, so that equal rows get equal results.
 
-PyTorch, and the library below it, round what stands at the end of a tensor, or of a thread's part of it, in another way
-than what fills a vector. So rows are taken in blocks that are all as long, the last one filled up: a multiple of every
-processor's vectors, and too few for PyTorch to share among threads.
+PyTorch and its libraries round the end of a tensor, or of a thread's part of it, differently from parts that fill a
+whole vector. So rows are processed in blocks of equal length, the last one padded: a multiple of every processor's
+vector length, and too few rows for PyTorch to divide among threads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LONGEST, _WHOLE = 1920, 64
 
 
 def block_length(rows: int) -> int:
-    """How long the blocks of so many rows are, all of them."""
+    """The length of the blocks for so many rows."""
     return min(_LONGEST, -(-rows // _WHOLE) * _WHOLE)
 
 
@@ -29,7 +29,7 @@ def filled(indices: Tensor, length: int) -> Tensor:
 
 
 def by_row(function: Callable[[Tensor], Tensor], rows: Tensor) -> Tensor:
-    """What ``function`` makes of rows (n, d) → (n), each row's result a function of that row alone."""
+    """Apply ``function`` to rows (n, d) → (n), so that each row's result depends only on that row."""
     if rows.device.type != "cpu":
         return function(rows)
     found, length = rows.new_empty(len(rows)), block_length(len(rows))

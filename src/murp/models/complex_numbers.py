@@ -15,7 +15,7 @@ from murp.settings import Part
 
 
 def check_even(dim: int, model: type) -> None:
-    """Raise where d numbers are no pairs."""
+    """Raise if d is odd."""
     if dim % 2:
         raise ConfigError(
             f"{model.__name__} pairs its numbers, so dim must be even, not {dim}. Choose {dim - 1 or 2} or {dim + 1}."
@@ -47,7 +47,7 @@ def unit(x: Tensor) -> Tensor:
 
 
 class Paired(Part):
-    """For models whose numbers are pairs: an odd dimension is refused, before anything is written and in Python."""
+    """For models whose numbers are pairs: an odd dimension is refused, before anything is written."""
 
     dim: int
 

@@ -29,14 +29,10 @@ class ConvE(DotProduct):
     """
 
     channels: int = setting(32, "filters of the convolution", least=1)
-    input_dropout: float = setting(
-        0.2, "share of the inputs that a step of training drops", least=0, below=1, search=Span(0, 0.5)
-    )
-    picture_dropout: float = setting(
-        0.2, "share of the filters that a step of training drops", least=0, below=1, search=Span(0, 0.5)
-    )
+    input_dropout: float = setting(0.2, "dropout rate of the inputs", least=0, below=1, search=Span(0, 0.5))
+    picture_dropout: float = setting(0.2, "dropout rate of the feature maps", least=0, below=1, search=Span(0, 0.5))
     query_dropout: float = setting(
-        0.3, "share of the query's numbers that a step of training drops", least=0, below=1, search=Span(0, 0.5)
+        0.3, "dropout rate of the query's coordinates", least=0, below=1, search=Span(0, 0.5)
     )
     keeps_statistics = True
     usual: ClassVar[Mapping[str, Any]] = {

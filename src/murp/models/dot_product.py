@@ -1,4 +1,4 @@
-"""What models share whose score is one inner product with the candidate."""
+"""Base of models whose score is one inner product with the candidate."""
 
 from __future__ import annotations
 

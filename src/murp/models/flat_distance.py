@@ -1,4 +1,4 @@
-"""What models share whose score is minus a squared Euclidean distance to the candidate, plus biases."""
+"""Base of models whose score is minus a squared Euclidean distance to the candidate, plus biases."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ from murp.models.model import Candidate, Model, Query, Rows, Table
 class Distance(Model):
     """φ = -d(s, o), the same for every relation. The query is the subject's point.
 
-    Training asks each fact from the side of its subject only: a node is to be nearer to its ancestors than to other
-    nodes, and nothing is asked of an ancestor. Points of one hierarchy come close to each other far from the origin, so
-    distances are computed from differences of points, never from inner products.
+    Training uses each fact only in the direction of its subject: a node should be nearer to its ancestors than to other
+    nodes. Points of one hierarchy are close to each other far from the origin, so distances are computed from
+    differences of points, never from inner products.
     """
 
     products = False
@@ -36,7 +36,7 @@ class Distance(Model):
 
     @abstractmethod
     def space(self) -> Geometry:
-        """Where the entities live."""
+        """The space of the entities."""
 
     def width(self) -> int:
         """Numbers of a row."""

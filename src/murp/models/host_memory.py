@@ -1,8 +1,7 @@
 """Host memory that a GPU reads and writes over the bus: its pages are pinned, and the GPU knows their addresses.
 
-PyTorch's own pinned memory is rounded up to a power of two, so that a table of 70 GB would take 137. Here memory is as
-large as the table: it is mapped and then registered with the driver. It belongs to the tensors over it, and is
-given back with the last of them.
+PyTorch's own pinned memory is rounded up to a power of two, so a table of 70 GB would need 137 GB. Here memory is as
+large as the table: it is mapped and then registered with the driver. It is freed with the last tensor that uses it.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ MAPPED = 3  # cudaHostRegisterPortable | cudaHostRegisterMapped
 
 
 class Pages(mmap.mmap):
-    """Memory of this process; once registered, a GPU's too."""
+    """Memory of this process; after registration a GPU can access it too."""
 
     address = 0  # where it is registered
 
@@ -52,5 +51,5 @@ def room(shape: Sequence[int], dtype: torch.dtype) -> Tensor:
 
 
 def pinned(values: Tensor) -> Tensor:
-    """``values`` in memory that a GPU reads and writes: a copy, where they are not there already."""
+    """``values`` in memory that a GPU reads and writes; copied if they are not there already."""
     return values if values.is_pinned() else room(values.shape, values.dtype).copy_(values)

@@ -30,7 +30,7 @@ class HyboNet(DotProduct):
     """
 
     input_dropout: float = setting(
-        0.0, "share of the subject's numbers that a step of training drops", least=0, below=1, search=Span(0, 0.5)
+        0.0, "dropout rate of the subject's coordinates", least=0, below=1, search=Span(0, 0.5)
     )
     usual: ClassVar[Mapping[str, Any]] = {
         "objective": "one-vs-all",

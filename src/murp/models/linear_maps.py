@@ -1,4 +1,4 @@
-"""What models share that are MuRE or MuRP with another linear map for each relation than a diagonal matrix."""
+"""Base of variants of MuRE and MuRP whose relations have another linear map instead of a diagonal matrix."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LinearMap(Model):
 
     @abstractmethod
     def space(self) -> MobiusGeometry:
-        """Where entities and translations live."""
+        """The space of entities and translations."""
 
     @abstractmethod
     def map_tables(self) -> tuple[Table, ...]:

@@ -1,4 +1,4 @@
-"""MuRE and MuRP with a full matrix for each relation in the place of a diagonal one."""
+"""MuRE and MuRP with a full matrix instead of a diagonal one for each relation."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ class MixedCurvature(TangentDistance):
     the spaces of Gu, Sala, Gunel, Ré: Learning Mixed-Curvature Representations in Product Spaces, ICLR 2019.
     """
 
-    spherical_dim: int = setting(0, "numbers of the part on the sphere; 0: a third of dim", least=0)
-    flat_dim: int = setting(0, "numbers of the part in Euclidean space; 0: a third of dim", least=0)
+    spherical_dim: int = setting(0, "dimension of the part on the sphere; 0: a third of dim", least=0)
+    flat_dim: int = setting(0, "dimension of the part in Euclidean space; 0: a third of dim", least=0)
     drops_queries = False
     curvature_shape = (2,)
     usual: ClassVar[Mapping[str, Any]] = HYPERBOLIC

@@ -1,4 +1,4 @@
-"""What a model is: tables of parameters, a query, and an ending that turns inner products into scores.
+"""The interface of a model: tables of parameters, a query, and an ending that turns inner products into scores.
 
 A score φ(s, r, o) is made in three steps, which training, ranking, prediction and the explorer share:
 
@@ -43,9 +43,9 @@ TILE = 2**22  # numbers of a tile of a model without inner products
 class Table:
     """One parameter table: a row of ``shape`` for every entity, every relation, or one row shared by all.
 
-    ``geometry`` is the space each row lives in; the optimizer steps along it. ``roles`` say in which positions of a
-    triple the row is read: an entity's point is read as subject and as object, its subject bias as subject only.
-    ``trained`` is False for what the model keeps itself (running means).
+    ``geometry`` is the space of each row; the optimizer follows it. ``roles``: the positions of a triple in which the
+    row is used: an entity's point is used as subject and as object, its subject bias only as subject. ``trained`` is
+    False for tables that the model updates itself (running means).
     """
 
     name: str
@@ -66,7 +66,7 @@ class Table:
     def draw(
         self, rows: int, dtype: torch.dtype, generator: torch.Generator, scale: float, into: Tensor | None = None
     ) -> Tensor:
-        """Initial values (rows, *shape); ``into`` zeros, where there are some to be written to.
+        """Initial values (rows, *shape); written into the zeros ``into``, if given.
 
         0, 1, identity matrices, normal with standard deviation ``scale``, uniform in (-1, 1), or normal with standard
         deviation √(2 / (a + b)), where a and b are the last two sizes (Glorot and Bengio's). In a space whose rows are
@@ -91,7 +91,7 @@ class Table:
 
 @dataclass
 class Query:
-    """What a subject and a relation ask with: vectors (B, d) each, and numbers (B) by name."""
+    """The query of a subject and a relation: vectors (B, d), and named numbers (B)."""
 
     vectors: tuple[Tensor, ...]
     numbers: Numbers = field(default_factory=dict)
@@ -99,9 +99,9 @@ class Query:
 
 @dataclass
 class Candidate:
-    """What is needed of candidates: for each of the query's vectors a vector (…, d), and numbers (…) by name.
+    """The candidates' part of a score: for each of the query's vectors a vector (…, d), and named numbers (…).
 
-    The usual one has the entity's point v for every vector; its numbers are "square", |v|², and the biases.
+    Usually the vector is the entity's point v, and the numbers are "square", |v|², and the biases.
     """
 
     vectors: tuple[Tensor, ...]
@@ -111,21 +111,17 @@ class Candidate:
 class Model(Part):
     """A score φ(s, r, o) over parameter tables.
 
-    A model defines :meth:`declare`, :meth:`query` and :meth:`ending`; all else follows from these. ``products`` is
-    False for a model whose score cannot be had from inner products, and which defines :meth:`tile` instead of
-    :meth:`ending`. ``usual`` are settings of a run that suit the model where neither the user nor a recipe says others.
+    A model defines :meth:`declare`, :meth:`query` and :meth:`ending`; everything else follows from these. ``products``
+    is False for a model whose score is not a function of inner products, and which defines :meth:`tile` instead of
+    :meth:`ending`. ``usual`` has default settings of a run that suit the model; the user and a recipe override them.
     """
 
     dim: int = setting(40, "dimension d of the embedding", least=1)
     initial_scale: float = setting(
-        1e-3, "standard deviation of the initial entities and translations about the origin", above=0, most=1e3
+        1e-3, "standard deviation of the initial entities and translations", above=0, most=1e3
     )
-    query_dropout: float = setting(
-        0.0, "share of a query's coordinates that a training step sets to 0 (dropout)", least=0, below=1
-    )
-    entity_dropout: float = setting(
-        0.0, "share of an entity's coordinates that a training step sets to 0 (dropout)", least=0, below=1
-    )
+    query_dropout: float = setting(0.0, "dropout rate of a query's coordinates", least=0, below=1)
+    entity_dropout: float = setting(0.0, "dropout rate of an entity's coordinates", least=0, below=1)
     products: bool = True
     drops_queries: ClassVar[bool] = False  # whether query calls dropped on the vector that meets candidates
     keeps_statistics: ClassVar[bool] = False  # whether training keeps statistics of queries (batch normalisation)
@@ -165,7 +161,7 @@ class Model(Part):
 
     @property
     def uses_chance(self) -> bool:
-        """Whether training draws random numbers of its own."""
+        """Whether training itself draws random numbers (dropout)."""
         return self.query_dropout > 0 or self.entity_dropout > 0
 
     def __repr__(self) -> str:
@@ -179,17 +175,17 @@ class Model(Part):
 
     @abstractmethod
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
-        """What is asked with, from rows (B, …) of subjects and relations and the shared tables."""
+        """The query, from rows (B, …) of subjects and relations and the shared tables."""
 
     def candidate(self, entity: Rows, shared: Rows) -> Candidate:
-        """What is needed of candidates with rows (…, d): by default their point, |v|² and their numbers."""
+        """The candidates' part of a score, from rows (…, d): by default their point, |v|² and their numbers."""
         point = entity[self.point]
         numbers = {name: values for name, values in entity.items() if values.dim() == point.dim() - 1}
         return Candidate((point,), {"square": squared_norm(point), **numbers})
 
     @property
     def plain_candidates(self) -> bool:
-        """Whether a candidate is its point, |v|² and its numbers: then rows need not be copied to be scored."""
+        """Whether a candidate is only its point, |v|² and its numbers: then rows need not be copied for scoring."""
         return type(self).candidate is Model.candidate
 
     def ending(self, products: tuple[Tensor, ...], query: Numbers, candidate: Numbers) -> Tensor:
@@ -214,7 +210,7 @@ class Model(Part):
     def converse(self, objects: Rows, relation: Rows) -> Tensor:
         """What objects (B, …) become under the transposed relation: w (B, d) with φ(s, r, o) = ⟨s,w⟩ + ….
 
-        Only for models that have such a w; the regularizer DURA asks for it.
+        Only for models that have such a w; used by the regularizer DURA.
         """
         raise NotImplementedError(f"{type(self).__name__} defines no converse")
 
@@ -238,14 +234,14 @@ class Model(Part):
         return space.log(origin, point)
 
     def dropped(self, x: Tensor) -> Tensor:
-        """A query's vector x (B, d) as a training step has it: :meth:`thinned` by ``query_dropout``.
+        """A query's vector x (B, d) in a training step: with dropout ``query_dropout`` (:meth:`thinned`).
 
-        A model calls this in :meth:`query`, before it makes numbers such as |x|², and says so by ``drops_queries``.
+        A model calls this in :meth:`query`, before it computes numbers such as |x|², and sets ``drops_queries``.
         """
         return self.thinned(x, self.query_dropout)
 
     def read(self, entity: Rows) -> Rows:
-        """Rows of entities as a training step has them: their points :meth:`thinned` by ``entity_dropout``."""
+        """Rows of entities in a training step: points with dropout ``entity_dropout`` (:meth:`thinned`)."""
         if not (self.training and self.entity_dropout):
             return entity
         return {**entity, self.point: self.thinned(entity[self.point], self.entity_dropout)}
@@ -253,7 +249,7 @@ class Model(Part):
     def thinned(self, x: Tensor, share: float) -> Tensor:
         """exp₀(D log₀(x)): D sets a ``share`` p of coordinates to 0 and divides the others by 1 - p.
 
-        Outside training, and where p = 0, x itself. In Euclid's space this is the usual dropout (Srivastava et al.
+        Outside training, and if p = 0, it is x itself. In Euclidean space this is the usual dropout (Srivastava et al.
         2014); in the ball the result is a point of the ball.
         """
         if not (self.training and share):
@@ -269,9 +265,9 @@ class Model(Part):
         return next(table.geometry for table in self.tables if table.name == self.point)
 
     def move_subject(self, points: Tensor, relation: Rows) -> Tensor:
-        """Where the relations of rows (B, …) put subjects (B, d), for pictures; by default the query's first vector.
+        """Subjects (B, d) transformed by relations, rows (B, …), for pictures; by default the query's first vector.
 
-        What does not lie in the space of the points has no place in a picture: then the points stay where they are.
+        If that is not in the space of the points, it cannot be drawn: then the points stay where they are.
         """
         own = points.to(self.dtype)
         subject = {t.name: own.new_zeros(len(own), *t.shape) for t in self.tables if "subject" in t.roles}
@@ -280,7 +276,7 @@ class Model(Part):
         return moved if moved.shape == points.shape else points
 
     def move_object(self, points: Tensor, relation: Rows) -> Tensor:
-        """Where a relation, rows (1, …), puts objects (N, d), for pictures; by default where they are."""
+        """Objects (N, d) transformed by a relation, rows (1, …), for pictures; by default unchanged."""
         return points
 
     def score_rows(self, subject: Rows, relation: Rows, objects: Rows, shared: Rows | None = None) -> Tensor:
@@ -324,7 +320,7 @@ class Model(Part):
         """Draw every table's initial values; the same seed gives the same values on every device.
 
         ``scale``: the standard deviation of entities and translations in each coordinate, by default the setting.
-        ``host``: the entities' points are to stay in host memory that a GPU reaches (see :meth:`to`).
+        ``host``: keep the entities' points in host memory that a GPU can access (see :meth:`to`).
         """
         generator = torch.Generator().manual_seed(seed)
         scale = self.initial_scale if scale is None else scale
@@ -340,7 +336,8 @@ class Model(Part):
         return {"entity": self.num_entities, "relation": self.num_relations, "shared": 1}[table.of]
 
     def broken(self) -> list[str]:
-        """Which tables have a row that is no point of its space: NaN, infinite or outside the ball; with the row."""
+        """Which tables have a row that is not a point of its space (NaN, infinite or outside the ball), with the
+        row."""
         found = []
         for table in self.tables:
             values = self.parameters[table.name]
@@ -354,7 +351,7 @@ class Model(Part):
         return found
 
     def to(self, device: torch.device | str, *, host: bool = False) -> Model:
-        """Move every table to ``device``; with ``host`` the entities' points to host memory that a GPU reaches."""
+        """Move every table to ``device``; with ``host``, the entities' points to host memory that a GPU can access."""
         self.parameters = {
             name: pinned(values) if host and name == self.point else values.to(device)
             for name, values in self.parameters.items()
@@ -362,22 +359,22 @@ class Model(Part):
         return self
 
     def on_cpu(self) -> Model:
-        """The model with its tables on the CPU; what is there already is shared, and not copied."""
+        """The model with its tables on the CPU; tables that are already there are shared, not copied."""
         return copy.copy(self).to("cpu")
 
     @property
     def device(self) -> torch.device:
-        """Where it computes: where its tables are, but for points in host memory."""
+        """The device that computes: where the tables are, except points in host memory."""
         others = (values for name, values in self.parameters.items() if name != self.point)
         return next(others, next(iter(self.parameters.values()))).device
 
     @property
     def on_host(self) -> bool:
-        """Whether the entities' points lie in host memory while it computes on a GPU."""
+        """Whether the entities' points are in host memory while it computes on a GPU."""
         return self.parameters[self.point].device != self.device
 
     def rows(self, role: Role, indices: Tensor | None = None) -> Rows:
-        """The rows read in ``role``, at ``indices`` of any shape; the whole tables where that is None.
+        """The rows read in ``role``, at ``indices`` of any shape; the whole tables if that is None.
 
         Shared tables have one row, and are given without that axis.
         """
@@ -403,13 +400,13 @@ class Model(Part):
     def score_objects(self, subjects: Tensor, relations: Tensor) -> Tensor:
         """φ(s, r, ·) against every entity; two index tensors of shape (B,) → (B, N).
 
-        A score depends on its query and its object alone, so that equal entities tie: see :mod:`murp.models.blocks`.
+        A score depends only on its query and its object, so equal entities tie: see :mod:`murp.models.blocks`.
         """
         return self.score_queries(self.rows("subject", subjects), self.rows("relation", relations))
 
     @torch.no_grad()
     def score_queries(self, subject: Rows, relation: Rows) -> Tensor:
-        """The same of queries whose rows (B, …) are given: (B, N)."""
+        """The same for queries given by their rows (B, …): (B, N)."""
         if self.device.type != "cpu":
             return self.score_rows(subject, relation, self.rows("object"))
         questions = len(next(iter(subject.values())))
@@ -430,11 +427,11 @@ class Model(Part):
         return scores
 
     def query_rows(self, subjects: Tensor, relations: Tensor) -> tuple[Rows, Rows]:
-        """The rows of subjects and relations of at most ``QUERIES`` queries; beyond the last that one is repeated."""
+        """The rows of subjects and relations of at most ``QUERIES`` queries, padded with the last one."""
         return self.rows("subject", filled(subjects, QUERIES)), self.rows("relation", filled(relations, QUERIES))
 
     def _objects(self, start: int, length: int) -> Rows:
-        """The rows of ``length`` objects from ``start`` on; beyond the last that one is repeated."""
+        """The rows of ``length`` objects from ``start`` on, padded with the last one."""
         if start + length <= self.num_entities:
             return {name: values[start : start + length] for name, values in self.rows("object").items()}
         return self.rows("object", filled(torch.arange(start, self.num_entities), length))

@@ -31,7 +31,7 @@ class MultiRelational(Model):
 
     transformation: str = setting(
         "published",
-        "how a relation moves subject and object (the paper's table 2)",
+        "how a relation transforms subject and object (the paper's table 2)",
         choices=tuple(TRANSFORMATIONS),
     )
     bias: str = setting("both", "what is added to minus the squared distance (the paper's table 2)", choices=BIASES)
@@ -49,7 +49,7 @@ class MultiRelational(Model):
 
     @abstractmethod
     def space(self) -> MobiusGeometry:
-        """Where the entities live."""
+        """The space of the entities."""
 
     @property
     def geometry(self) -> MobiusGeometry:
@@ -159,7 +159,7 @@ class MuRE(MultiRelational):
     def linear(self, query: Query, candidate: Candidate) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None] | None:
         """-|y - v|² + b_s + b_o = 2⟨y,v⟩ - |y|² + b_s - |v|² + b_o with y = R e_s - r.
 
-        Not where objects are stretched, nor where norms stand in the place of biases.
+        Not if objects are stretched, nor if norms replace biases.
         """
         if self.parts.stretch_object or self.bias in ("norm", "transformed-norm"):
             return None

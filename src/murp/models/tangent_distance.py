@@ -1,4 +1,5 @@
-"""What models share whose entities are tangent vectors at the origin of a ball, its curvature learned by relation."""
+"""Base of models whose entities are tangent vectors at the origin of a ball with a learned curvature for each
+relation."""
 
 from __future__ import annotations
 
@@ -24,10 +25,10 @@ class TangentDistance(Model):
     x (B, d) in the ball. The distance follows from |x|², ⟨x,v⟩, |v|² and c.
     """
 
-    curvature: float = setting(1.3, "curvature c of the ball; where it is learned, its first value", above=0)
+    curvature: float = setting(1.3, "curvature c of the ball; if it is learned, its initial value", above=0)
     learn_curvature: str = setting(
         "relation",
-        "whether c is learned: not at all, once for all, or for each relation",
+        "whether c is learned: no, one for all relations, or one for each relation",
         choices=("no", "all", "relation"),
     )
 

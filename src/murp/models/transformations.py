@@ -1,4 +1,5 @@
-"""How a relation moves its subject and its object before their distance is taken (the paper's Table 2, left)."""
+"""How a relation transforms its subject and its object before their distance is computed (the paper's Table 2,
+left)."""
 
 from __future__ import annotations
 

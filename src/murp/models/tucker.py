@@ -24,15 +24,13 @@ class TuckER(DotProduct):
     Balažević, Allen, Hospedales: TuckER: Tensor Factorization for Knowledge Graph Completion, EMNLP 2019.
     """
 
-    relation_dim: int = setting(0, "numbers of a relation; 0: as many as of an entity", least=0)
+    relation_dim: int = setting(0, "dimension of a relation; 0: the same as of an entity", least=0)
     input_dropout: float = setting(
-        0.3, "share of the subject's numbers that a step of training drops", least=0, below=1, search=Span(0, 0.5)
+        0.3, "dropout rate of the subject's coordinates", least=0, below=1, search=Span(0, 0.5)
     )
-    matrix_dropout: float = setting(
-        0.4, "share of the relation's matrix that a step of training drops", least=0, below=1, search=Span(0, 0.5)
-    )
+    matrix_dropout: float = setting(0.4, "dropout rate of the relation's matrix", least=0, below=1, search=Span(0, 0.5))
     query_dropout: float = setting(
-        0.5, "share of the query's numbers that a step of training drops", least=0, below=1, search=Span(0, 0.6)
+        0.5, "dropout rate of the query's coordinates", least=0, below=1, search=Span(0, 0.6)
     )
     keeps_statistics = True
     usual: ClassVar[Mapping[str, Any]] = {

@@ -1,4 +1,4 @@
-"""Negatives: how false triples are made of true ones, a file each. :mod:`murp.registry` has their names."""
+"""Negatives: how false triples are made from true ones, one file each. :mod:`murp.registry` has their names."""
 
 from murp.negatives.negatives import Drawn, Negatives
 

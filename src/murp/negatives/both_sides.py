@@ -1,4 +1,4 @@
-"""False triples with another subject and another object."""
+"""Negatives with another subject and another object."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from murp.negatives.negatives import Drawn, Negatives
 
 
 class BothSides(Negatives):
-    """(s', r, o') with s' and o' any entities, each as likely: only the relation is kept.
+    """(s', r, o') with s' and o' uniform over all entities: only the relation is kept.
 
     Chami, Wolf, Juan, Sala, Ravi, Ré: Low-dimensional hyperbolic knowledge graph embeddings, ACL 2020 (their code).
-    Each false triple has a query of its own, which costs more than a false object does.
+    Each negative has its own query, which costs more than replacing only the object.
     """
 
     def draw(self, positives: Tensor, generator: torch.Generator | None) -> Drawn:

@@ -1,4 +1,4 @@
-"""False objects of the kind that the relation has."""
+"""Negatives whose object has the right type for the relation."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ LARGE = 2**62  # of it a remainder by a number of entities is uniform up to 2⁻
 
 
 class ByRelation(Negatives):
-    """The object replaced by one that the relation has in the training facts, each as likely.
+    """The object is replaced with one that the relation has in the training facts, drawn uniformly.
 
-    So a false city stands in the place of a city, not of a person. A relation with fewer than two objects has no such
-    choice: there any entity is drawn.
+    So a city is replaced with another city, not with a person. If a relation has fewer than two objects, any entity is
+    drawn.
 
     Krompaß, Baier, Tresp: Type-constrained representation learning in knowledge graphs, ISWC 2015.
     """
 
     def prepare(self, triples: Tensor, num_entities: int, num_relations: int) -> None:
-        """The pool is every entity, then each relation's objects; a relation has ``count`` of it from ``start`` on."""
+        """The pool has every entity, then each relation's objects: ``count`` entries from ``start`` on."""
         super().prepare(triples, num_entities, num_relations)
         pairs = torch.unique(triples[:, 1].long() * num_entities + triples[:, 2])  # sorted by relation
         counts = torch.bincount(pairs // num_entities, minlength=num_relations)

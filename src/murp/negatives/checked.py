@@ -1,4 +1,4 @@
-"""Negatives that are no training facts."""
+"""Negatives that are not training facts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ AGAIN = 4  # times that a training fact is drawn again
 
 
 class Checked(Negatives):
-    """The object replaced by any entity; where that makes a *training* fact, it is drawn again, up to four times.
+    """The object is replaced with any entity; if that makes a *training* fact, it is drawn again, up to four times.
 
-    If a question's answers are a share p of all entities, a share p⁵ of its negatives remains true. Facts of valid and
-    test are not known here, and must not be: training would learn which of its negatives are true.
+    If a question's answers are a share p of all entities, a share p⁵ of its negatives is still true. Facts of valid and
+    test must not be used here: they would leak into training.
     """
 
     def prepare(self, triples: Tensor, num_entities: int, num_relations: int) -> None:
@@ -44,6 +44,6 @@ class Checked(Negatives):
 
     @staticmethod
     def _found(values: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
-        """Where the sorted ``values`` have the keys, and whether they do."""
+        """The places of the keys in the sorted ``values``, and whether they are there."""
         place = torch.searchsorted(values, keys).clamp(max=len(values) - 1)
         return place, values[place] == keys

@@ -1,6 +1,6 @@
-"""What negatives must offer: false triples for a batch of true ones, a pure function of a random generator.
+"""The interface of negatives: false triples for a batch of true ones, a pure function of a random generator.
 
-They know the training facts and no others: facts of valid and test never reach training.
+They know only the training facts: facts of valid and test never reach training.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ class Drawn:
     subjects: Tensor | None = None
 
     def of(self, part: slice) -> Drawn:
-        """Of several batches (S, …) those of the triples in ``part`` of each; what a batch shares as it is."""
+        """The negatives of the triples in ``part`` of each batch (S, …); negatives that a batch shares stay as they
+        are."""
         if self.objects.dim() == 2:
             return self
         return Drawn(self.objects[:, part], None if self.subjects is None else self.subjects[:, part])
 
 
 class Negatives(Part):
-    """Replaces the object of a true triple (s, r, o), since heads are asked for through reciprocal relations."""
+    """Replaces the object of a true triple (s, r, o); heads are predicted with reciprocal relations."""
 
     negatives: int = setting(50, "false triples for each true one", least=1, search=Span(10, 250, log=True))
 
@@ -45,5 +46,5 @@ class Negatives(Part):
         """False triples for positives (…, B, 3)."""
 
     def uniform(self, shape: tuple[int, ...], device: torch.device, generator: torch.Generator | None) -> Tensor:
-        """Entities of ``shape``, each as likely as any other."""
+        """Entities of ``shape``, drawn uniformly."""
         return torch.randint(self.num_entities, shape, generator=generator, device=device)

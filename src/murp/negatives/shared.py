@@ -9,9 +9,9 @@ from murp.negatives.negatives import Drawn, Negatives
 
 
 class Shared(Negatives):
-    """k false objects for all true triples of a batch, any entities, each as likely.
+    """k negative objects, uniform over all entities, shared by all true triples of a batch.
 
-    A batch reads k rows instead of B·k, and its scores are one matrix product: many more negatives cost the same.
+    A batch needs k rows instead of B·k, and its scores are one matrix product, so many more negatives cost the same.
     """
 
     def draw(self, positives: Tensor, generator: torch.Generator | None) -> Drawn:

@@ -1,4 +1,4 @@
-"""Negatives for one hierarchy: entities that the subject has no training fact with."""
+"""Negatives for one hierarchy: entities without a training fact with the subject."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from murp.negatives.negatives import Drawn, Negatives
 
 
 class Unrelated(Negatives):
-    """The object replaced by any entity to which no *training* fact leads from the subject, by any relation.
+    """The object is replaced with an entity to which no *training* fact leads from the subject, by any relation.
 
-    The subject itself counts as related. What is related is drawn again, up to four times: if the related ones are a
-    share p of all entities, a share p⁵ of the negatives remains related.
+    The subject itself counts as related. Related entities are drawn again, up to four times: if they are a share p of
+    all entities, a share p⁵ of the negatives is still related.
 
     Nickel, Kiela: Poincaré Embeddings for Learning Hierarchical Representations, NeurIPS 2017, equation 5.
     """
@@ -20,7 +20,7 @@ class Unrelated(Negatives):
     again = 4
 
     def prepare(self, triples: Tensor, num_entities: int, num_relations: int) -> None:
-        """Every entity's related ones, sorted: those of s are ``related[starts[s] : starts[s + 1]]``."""
+        """The related entities of every entity, sorted; those of s are ``related[starts[s] : starts[s + 1]]``."""
         super().prepare(triples, num_entities, num_relations)
         own = torch.arange(num_entities, device=triples.device)
         pairs = torch.cat([triples[:, 0].long() * num_entities + triples[:, 2], own * num_entities + own])
@@ -44,12 +44,12 @@ class Unrelated(Negatives):
 
 
 class Relatives(Unrelated):
-    """The object replaced by a relative of the subject, or by any entity, each as likely; the facts are of a closure.
+    """The object is replaced with a relative of the subject, or with any entity, half of each; the facts are a closure.
 
-    For a relative an ancestor is chosen, the node itself among them, then a descendant of that, and in every other case
-    an ancestor of this descendant in its place. These are the nodes that a ranking confuses: near the subject in the
-    hierarchy, and half of them high in it. High ones are few, and near to all. What is related to the subject is drawn
-    again, as :class:`Unrelated` does, up to 24 times, since here it is often drawn.
+    For a relative, draw an ancestor of the subject (or itself), then a descendant of it; in half of the cases, replace
+    that with one of its ancestors. A ranking easily confuses these nodes with the right ones: they are near the subject
+    in the hierarchy, and half of them are high in it. High nodes are few, and near to all. Entities related to the
+    subject are drawn again, as in :class:`Unrelated`, but up to 24 times, since they are drawn often here.
     """
 
     again = 24
@@ -71,7 +71,7 @@ class Relatives(Unrelated):
 
 
 def _one_of(values: Tensor, starts: Tensor, which: Tensor, generator: torch.Generator | None) -> Tensor:
-    """One of ``values[starts[i] : starts[i + 1]]`` for each i of ``which``, each as likely."""
+    """One of ``values[starts[i] : starts[i + 1]]`` for each i of ``which``, drawn uniformly."""
     first, last = starts[which], starts[which + 1]
     share = torch.rand(which.shape, generator=generator, device=which.device, dtype=torch.float64)
     return values[first + (share * (last - first)).long()]

@@ -9,10 +9,10 @@ from murp.negatives.negatives import Drawn, Negatives
 
 
 class WithSubject(Negatives):
-    """The first false object is the subject itself, (s, r, s); the others are any entity, each as likely.
+    """The first negative object is the subject itself, (s, r, s); the others are uniform over all entities.
 
-    A model of distances finds a subject nearest to itself. Where entities rarely stand in a relation to themselves this
-    teaches it so.
+    In a model of distances, the subject is the nearest entity to itself. This teaches the model that (s, r, s) is
+    rarely true.
     """
 
     def draw(self, positives: Tensor, generator: torch.Generator | None) -> Drawn:

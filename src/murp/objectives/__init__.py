@@ -1,4 +1,4 @@
-"""Objectives: what training minimises, a file each. :mod:`murp.registry` has their names."""
+"""Objectives: the losses that training minimises, one file each. :mod:`murp.registry` has their names."""
 
 from murp.objectives.objective import AllEntities, Labels, Objective, Sampled
 

@@ -1,4 +1,4 @@
-"""The paper's objective: true and false triples as coin tosses."""
+"""The paper's objective: binary cross-entropy of true and false triples."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from murp.models.model import Candidate, Model, Query
 class EveryScore:
     """The scores φ[b,n] of queries (B, …) with candidates (N, …): each method is one number that has a gradient.
 
-    A model whose scores are of the form ⟨q,v⟩ + a + c says so (:meth:`Model.linear`) and has the fused kernels. Any
-    other is scored a block of candidates at a time.
+    A model whose scores have the form ⟨q,v⟩ + a + c (:meth:`Model.linear`) uses the fused kernels. Other models score
+    one block of candidates at a time.
     """
 
     def __init__(self, model: Model, query: Query, everything: Candidate) -> None:
@@ -51,7 +51,7 @@ class EveryScore:
         return found
 
     def _blocked(self, kind: Kind, negated: bool = False) -> Tensor:
-        """The mean, a block of candidates at a time; of -φ where ``negated``."""
+        """The mean, one block of candidates at a time; of -φ if ``negated``."""
         query, everything = self.query, self.everything
 
         def scores(asked: Sequence[Tensor], block: Sequence[Tensor]) -> Tensor:
@@ -70,6 +70,6 @@ class EveryScore:
 def _again(
     parts: Sequence[Tensor], vectors: Sequence[Tensor], numbers: dict[str, Tensor]
 ) -> tuple[tuple[Tensor, ...], dict[str, Tensor]]:
-    """Vectors and numbers by name, from all of them in a row."""
+    """Rebuild vectors and named numbers from a flat sequence."""
     count = len(vectors)
     return tuple(parts[:count]), dict(zip(numbers, parts[count:], strict=True))

@@ -1,4 +1,4 @@
-"""Every entity as a candidate, for all answers to a question at once."""
+"""Every entity is a candidate; all answers to a question are trained at once."""
 
 from __future__ import annotations
 

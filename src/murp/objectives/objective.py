@@ -1,6 +1,6 @@
-"""What an objective must offer: a loss over the scores of true and false triples.
+"""The interface of an objective: a loss over the scores of true and false triples.
 
-Either false triples are drawn (:class:`Sampled`), or every entity is a candidate (:class:`AllEntities`).
+Either negatives are drawn (:class:`Sampled`), or every entity is a candidate (:class:`AllEntities`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Objective(Part):
 
 
 class Sampled(Objective):
-    """A loss over each true triple and false ones that are drawn for it."""
+    """A loss over each true triple and its negatives."""
 
     sampled = True
 
@@ -39,7 +39,7 @@ class Sampled(Objective):
 class Labels:
     """The true answers of B questions: ``rows`` (L) and ``objects`` (L), each pair once; ``weight`` (L), 1 or 0.
 
-    A pair of weight 0 is none: it fills up batches of one shape.
+    A pair of weight 0 does not count: it pads batches to one shape.
     """
 
     rows: Tensor
@@ -48,7 +48,7 @@ class Labels:
 
 
 class AllEntities(Objective):
-    """A loss over the scores of all entities, of which no batch × entities tensor is made."""
+    """A loss over the scores of all entities, without a tensor of batch × entities."""
 
     sampled = False
 

@@ -1,4 +1,4 @@
-"""Every entity as a candidate for the object of a true triple."""
+"""Every entity is a candidate for the object of a true triple."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class OneVsAll(AllEntities):
 
     label_loss: str = setting(
         "cross-entropy",
-        "whether the entities are a choice of one (cross-entropy) or a coin toss each (bernoulli)",
+        "softmax over all entities (cross-entropy), or a binary loss for each entity (bernoulli)",
         choices=("cross-entropy", "bernoulli"),
     )
     label_smoothing: float = setting(
-        0.0, "ε: share of the label that is spread over all entities alike", least=0, below=1, search=Span(0, 0.3)
+        0.0, "ε: share of the label that is spread evenly over all entities", least=0, below=1, search=Span(0, 0.3)
     )
 
     def loss(self, model: Model, query: Query, everything: Candidate, labels: Labels) -> Tensor:
@@ -47,6 +47,6 @@ class OneVsAll(AllEntities):
 
 
 def _mean_of_answers(true: Tensor, labels: Labels, questions: int) -> Tensor:
-    """The mean over questions of the mean over their answers, of values (L) that have their weight."""
+    """The mean over questions of the mean over their answers, for weighted values (L)."""
     counts = true.new_zeros(questions).index_add_(0, labels.rows, labels.weight.to(true.dtype))
     return (true / counts.index_select(0, labels.rows)).sum() / questions

@@ -1,4 +1,4 @@
-"""False triples weighted by how likely the model finds them."""
+"""Negatives are weighted by how likely the model finds them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from murp.settings import Span, setting
 class SelfAdversarial(Sampled):
     """½ [softplus(-φ⁺) + Σ_k w_k softplus(φ_k⁻)], the mean over the batch.
 
-    The weights w = softmax(α φ⁻) of a true triple's false ones sum to 1 and are constants of the gradient. So a hard
-    false triple counts for more than an easy one. With α = 0 all count the same.
+    The weights w = softmax(α φ⁻) of a true triple's negatives sum to 1 and are constants for the gradient. So a hard
+    negative has more weight than an easy one. With α = 0 all have the same weight.
 
-    The factor ½ makes true and false sides together weigh 1, as in the authors' code. There is no margin γ: models
-    here have biases, or scores that are no distances.
+    With the factor ½ the weights of the true and the false side sum to 1, as in the authors' code. There is no margin
+    γ: models here have biases, or scores that are not distances.
 
     Sun, Deng, Nie, Tang: RotatE, ICLR 2019, equations 4 and 5.
     """
 
     temperature: float = setting(
         0.5,
-        "α: how much more a false triple counts the higher it is scored; 0: all count the same",
+        "α: how much more weight negatives with high scores get; 0: all have the same weight",
         least=0,
         search=Span(0, 2),
     )

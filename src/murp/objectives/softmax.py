@@ -1,4 +1,4 @@
-"""The true triple among false ones as a choice."""
+"""Softmax over the true triple and its negatives."""
 
 from __future__ import annotations
 

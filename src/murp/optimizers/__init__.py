@@ -1,4 +1,4 @@
-"""Optimizers: how parameters follow the gradient, a file each. :mod:`murp.registry` has their names."""
+"""Optimizers: how parameters are updated, one file each. :mod:`murp.registry` has their names."""
 
 from murp.optimizers.optimizer import Optimizer
 

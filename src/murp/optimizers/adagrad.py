@@ -1,4 +1,4 @@
-"""Adagrad: every number has a learning rate of its own, which falls with the gradients it has seen."""
+"""Adagrad: every parameter has its own learning rate, which falls with its past gradients."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class Adagrad(Optimizer):
 
         s ← s + g²,   θ ← θ - η g / (√s + ε)
 
-    On a curved space elements mean nothing: g is the Riemannian gradient, s the sum of its squared lengths in the
-    metric at θ, one number a row (one for each part of a product), and θ ← exp_θ(-η g / (√s + ε)), along the
+    On a curved space single elements have no meaning: g is the Riemannian gradient, s the sum of its squared lengths in
+    the metric at θ, one number for each row (one for each part of a product), and θ ← exp_θ(-η g / (√s + ε)), along the
     exponential map (Bécigneul and Ganea 2019). A length needs no transport.
     """
 
     lr = again(0.1, search=Span(0.01, 1, log=True))
-    eps: float = setting(1e-10, "added to the root of the summed squares, which it is divided by", above=0)
+    eps: float = setting(1e-10, "added to the denominator, the root of the summed squares", above=0)
 
     def state_shapes(self, table: Table) -> dict[str, tuple[int, ...]]:
         return {"sum": table.geometry.component_shape((math.prod(table.shape),))}
 
     def squares(self, geometry: Geometry, x: Tensor, gradient: Tensor) -> Tensor:
-        """What is summed up of Euclidean gradients (n, d)."""
+        """The squares that are summed, from Euclidean gradients (n, d)."""
         return geometry.component_inner(x, geometry.riemannian_gradient(x, gradient))
 
     def step(self, geometry: Geometry, x: Tensor, gradient: Tensor, state: State, lr: float | Tensor) -> Tensor:

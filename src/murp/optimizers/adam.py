@@ -19,19 +19,19 @@ class Adam(Optimizer):
         m ← β₁ m + (1 - β₁) g,   v ← β₂ v + (1 - β₂) g²,
         u = (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + ε),   θ' = θ - η u
 
-    On a curved space g is the Riemannian gradient, g² its squared length in the metric at θ, one number a row (one for
-    each part of a product), θ' = exp_θ(-η u) by the exponential map, and m is carried from θ to θ' by parallel
+    On a curved space g is the Riemannian gradient, g² its squared length in the metric at θ, one number for each row
+    (one for each part of a product), θ' = exp_θ(-η u) by the exponential map, and m is carried from θ to θ' by parallel
     transport along that geodesic.
 
-    Only rows with a gradient move, and t counts the steps of a row: a row that is seen for the first time in the last
-    epoch is corrected as in its first step, and nothing fades in the meantime. The state has the precision of the
-    parameters; float32 counts to 16 million, where 1 - βᵗ has long been 1.
+    Only rows with a gradient change, and t counts the steps of each row. So a row that is first used in the last epoch
+    gets the bias correction of a first step, and its moments do not decay before. The state has the precision of the
+    parameters; float32 counts to 16 million, where 1 - βᵗ is already 1.
     """
 
     lr = again(1e-3, search=Span(1e-4, 0.03, log=True))
-    beta1: float = setting(0.9, "how much of the mean gradient a step of Adam keeps", least=0, below=1)
-    beta2: float = setting(0.999, "how much of the mean squared gradient a step of Adam keeps", least=0, below=1)
-    eps: float = setting(1e-8, "added to the root of the mean squared gradient, which it is divided by", above=0)
+    beta1: float = setting(0.9, "decay of the mean gradient", least=0, below=1)
+    beta2: float = setting(0.999, "decay of the mean squared gradient", least=0, below=1)
+    eps: float = setting(1e-8, "added to the denominator, the root of the mean squared gradient", above=0)
 
     def state_shapes(self, table: Table) -> dict[str, tuple[int, ...]]:
         row = (math.prod(table.shape),)
@@ -61,5 +61,5 @@ class Adam(Optimizer):
 
 
 def _correction(beta: float, steps: Tensor) -> Tensor:
-    """1 - βᵗ to rounding, also where βᵗ is nearly 1."""
+    """1 - βᵗ, accurate also if βᵗ is nearly 1."""
     return -torch.expm1(steps * math.log(beta)) if beta else torch.ones_like(steps)

@@ -1,4 +1,4 @@
-"""Row-wise Adagrad: every row has a learning rate of its own, which falls with the gradients it has seen."""
+"""Row-wise Adagrad: every row has its own learning rate, which falls with its past gradients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from murp.optimizers.adagrad import Adagrad
 
 
 class RowAdagrad(Adagrad):
-    """Row-wise Adagrad: one number a row, which makes its state as good as free.
+    """Row-wise Adagrad: one number for each row, so its state needs almost no memory.
 
         s ← s + |g|²/d,   θ ← exp_θ(-η g / (√s + ε))
 

@@ -1,4 +1,4 @@
-"""Table 2: the ablations, and an account of those that lie far from the paper's."""
+"""Table 2: the ablations, and an explanation of those that are far from the paper's values."""
 
 from __future__ import annotations
 

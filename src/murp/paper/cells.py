@@ -1,4 +1,4 @@
-"""One cell of an item by itself: which runs it is, how long they will take, what they gave."""
+"""One cell of an item: its runs, their expected time, and their results."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _several(value: Any) -> list[Any]:
 
 
 def run_cell(experiments: Experiments, item: str, only: str) -> None:
-    """Train what is missing of one cell, with every seed, and say the plan before and the result after it."""
+    """Train the missing runs of one cell, with every seed; print the plan before and the result after it."""
     known = cells(experiments, item)
     if only not in known:
         raise ConfigError(f"{item} has no cell {only!r}: choose from {', '.join(known)}.")

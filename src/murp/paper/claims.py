@@ -1,4 +1,4 @@
-"""The paper's claims, each with our numbers: what it says of how well the models predict.
+"""The paper's claims with our numbers: how well the models predict.
 
 Every claim here is a sentence of the paper's text. A row: the claim, whether it holds, the numbers, and what they are.
 """
@@ -29,7 +29,7 @@ def counts(evidence: Evidence) -> tuple[int, int, int]:
 
 
 def claim_rows(evidence: Evidence) -> list[Row]:
-    """A row for every claim that stored items can speak to."""
+    """A row for every claim that the stored items can check."""
     about: list[tuple[str, Callable[[Evidence, dict[str, Any]], list[Row]]]] = [
         ("table1", best_rates),
         ("table1", models_compared),
@@ -47,7 +47,7 @@ def claim_rows(evidence: Evidence) -> list[Row]:
 
 
 def claims(evidence: Evidence) -> list[Block]:
-    """Every claim that stored items can speak to."""
+    """Every claim that the stored items can check."""
     rows = claim_rows(evidence)
     if not rows:
         return []
@@ -99,7 +99,7 @@ def models_compared(evidence: Evidence, item: dict[str, Any]) -> list[Row]:
 
 
 def earlier_systems(evidence: Evidence, item: dict[str, Any]) -> list[Row]:
-    """How both models stand to the systems whose values the paper quotes."""
+    """Both models compared with the systems whose values the paper quotes."""
     rows = []
     for data in item["settings"]["data"]:
         quoted = {row["system"]: row[data] for row in published()["quoted"] if data in row}

@@ -1,4 +1,4 @@
-"""The paper's claims, each with our numbers: what it says of how the models learn and what their parts are for."""
+"""The paper's claims with our numbers: how the models learn, and the effect of their parts."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def ablated(evidence: Evidence, item: dict[str, Any]) -> list[Row]:
 
 
 def norm_biases(evidence: Evidence, item: dict[str, Any]) -> list[Row]:
-    """Norms in the place of biases cost MuRP much."""
+    """Norms instead of biases make MuRP much worse."""
     ours = {cell["part"]: evidence.spread(cell, "mrr", "paper") for cell in item["cells"] if cell["model"] == "murp"}
     paper = published()["table2"]["biases"]
     kinds = [kind for kind in ("norm", "transformed-norm") if kind in ours]
@@ -122,7 +122,7 @@ def _chance(x: list[float], y: list[float]) -> float:
 
 
 def correlated(evidence: Evidence, item: dict[str, Any]) -> list[Row]:
-    """Norm and bias go together."""
+    """Norm and bias correlate."""
     found = {name: rho for name, rho in correlations(item).items() if not math.isnan(rho.mean)}
     if not found:
         return []

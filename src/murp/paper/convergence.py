@@ -1,4 +1,4 @@
-"""How soon runs are near their best, told by the epochs at which they were validated."""
+"""How soon runs are near their best, by the epochs at which they were validated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that stops to be evaluated and goes on: the paper's figure 3b."""
+"""A run that is stopped, evaluated and continued: the paper's figure 3b."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SPLITS: tuple[Split, ...] = ("train", "valid")
 
 
 def curve(experiments: Experiments, planned: PlannedRun, epochs: list[int]) -> dict[str, Any]:
-    """MRR of train and valid after each of ``epochs``; what is measured is kept, so that it can be interrupted."""
+    """MRR on train and valid after each of ``epochs``; results are stored, so that it can be interrupted."""
     path = experiments.work(f"curve-{planned.name}")
     file = path.with_suffix(".json")
     config = experiments.config(planned).replace(validate_every=0)

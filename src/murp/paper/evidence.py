@@ -71,7 +71,7 @@ class Evidence:
         self.history = read_history(out)
 
     def item(self, name: str) -> dict[str, Any] | None:
-        """An item's file; None where it was not run."""
+        """An item's file; None if it was not run."""
         return stored(self.out, name)
 
     def run(self, name: str) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class Evidence:
         return Spread.of([figure(run) for run in self.runs(cell)], len(cell["runs"]))
 
     def by_relation(self, cell: dict[str, Any], relation: str, metric: str, protocol: str) -> Spread | None:
-        """One metric of one relation over the cell's seeds; None where the split has no such fact."""
+        """One metric of one relation over the cell's seeds; None if the split has no such fact."""
         groups = [run["metrics"]["test"][protocol]["by_relation"].get(relation) for run in self.runs(cell)]
         found = [group[metric] for group in groups if group is not None]
         return Spread.of(found, len(cell["runs"])) if found else None
@@ -135,7 +135,7 @@ def correlations(item: dict[str, Any]) -> dict[str, Spread]:
 
 
 def decimals(value: float, digits: int = 3) -> str:
-    """As the paper prints: .475, -.003, 1.000; a dash where there is no number."""
+    """As the paper prints: .475, -.003, 1.000; a dash if there is no number."""
     if math.isnan(value):
         return "–"
     text = f"{value:.{digits}f}"

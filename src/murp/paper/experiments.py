@@ -97,7 +97,7 @@ class Experiments:
         return [dataclasses.replace(planned, seed=seed) for seed in range(self.seeds)]
 
     def train_seeds(self, planned: PlannedRun) -> list[str]:
-        """The run with every seed, trained where it is not stored; the names of these runs, as an item keeps them."""
+        """The run with every seed, trained if it is not stored; the names of these runs, as an item keeps them."""
         runs = self.seeded(planned)
         self.results(runs)
         return [run.name for run in runs]
@@ -169,7 +169,7 @@ class Experiments:
         return not other
 
     def _train(self, missing: Sequence[PlannedRun]) -> Iterator[tuple[PlannedRun, Run | DivergedError, int | None]]:
-        """Each run, or how it diverged, and how many were trained with it; None where its folder was there already."""
+        """Each run, or how it diverged, and how many were trained with it; None if its folder was there already."""
         graph = self.graph(missing[0].data)
         # A shape at a time, so that what is done is stored before the next begins.
         for shape in dict.fromkeys(run.shape for run in missing):
@@ -228,7 +228,7 @@ def published() -> dict[str, Any]:
 
 
 def stored(out: Path, item: str) -> dict[str, Any] | None:
-    """An item's JSON file; None where it has not been run."""
+    """An item's JSON file; None if it has not been run."""
     path = out / f"{item}.json"
     if not path.exists():
         return None

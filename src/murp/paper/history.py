@@ -1,7 +1,7 @@
 """Whether the code that a stored result names is in git's history, and what a page says of it.
 
 ``history.json`` beside stored results keeps what git said of the commits and digests that they name, so that a page
-is made from stored files alone, where there is no git, too. :func:`refresh` asks git again.
+is made from stored files alone, if there is no git, too. :func:`refresh` asks git again.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _first(names: Sequence[str]) -> str:
 
 
 def read(folder: Path) -> History:
-    """What is kept of the history beside the results in ``folder``; nothing where nothing is kept."""
+    """What is kept of the history beside the results in ``folder``; nothing if nothing is kept."""
     file = folder / FILE
     if not file.exists():
         return History()
@@ -132,7 +132,7 @@ def read(folder: Path) -> History:
 def refresh(folder: Path, results: Iterable[Result], root: Path) -> History | None:
     """Ask the repository at ``root`` about everything that the results name, keep the answers in ``folder``.
 
-    None where there is no git, no repository or only a part of its history: then what is kept stays.
+    None if there is no git, no repository or only a part of its history: then what is kept stays.
     """
     named = list(named_by(results))
     found = look_up(root, [commit for commit, _ in named if commit], [source for _, source in named if source])
@@ -151,7 +151,7 @@ def named_by(results: Iterable[Result]) -> Iterable[tuple[str | None, str | None
 
 
 def look_up(root: Path, commits: Sequence[str], sources: Sequence[str]) -> History | None:
-    """What the repository at ``root`` says; None where it cannot be asked about all of its history."""
+    """What the repository at ``root`` says; None if it cannot be asked about all of its history."""
     if not (root / ".git").exists() or git(root, "rev-parse", "--is-shallow-repository") != "false\n":
         return None
     every = (git(root, "rev-list", "HEAD") or "").split()

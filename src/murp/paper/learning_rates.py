@@ -12,7 +12,7 @@ from murp.paper.experiments import published
 
 @dataclass(frozen=True)
 class Choice:
-    """A row of the grid: MRR on valid by learning rate, None where it diverged.
+    """A row of the grid: MRR on valid by learning rate, None if it diverged.
 
     ``noise`` is the deviation of the same metric over table 1's seeds at the chosen rate, ``paper`` the paper's rate.
     """

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def failed_epoch(run: dict[str, Any]) -> int | None:
-    """The epoch in which a stored run diverged; None where even its text does not say."""
+    """The epoch in which a stored run diverged; None if even its text does not say."""
     if "failed_epoch" in run:
         return int(run["failed_epoch"])
     found = re.search(r"epoch (\d+)", run["failed"])

@@ -21,7 +21,7 @@ RESULTS = "results/paper"
 
 @dataclass(frozen=True)
 class Stored:
-    """An item: what it is, and when its result was stored, None where it is not; ``quick``: as a toy."""
+    """An item: what it is, and when its result was stored, None if it is not; ``quick``: as a toy."""
 
     item: str
     date: str | None

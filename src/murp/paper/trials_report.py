@@ -11,7 +11,7 @@ from murp.tables import MISSING
 
 
 def trials_of(evidence: Evidence, cell: dict[str, Any], theirs: float, far: float) -> list[Block]:
-    """The trials of one cell of table 2, ``theirs`` being the paper's MRR; a remark where there are none.
+    """The trials of one cell of table 2, ``theirs`` being the paper's MRR; a remark if there are none.
 
     Where the best of them is still ``far`` below the paper's, that is said.
     """

@@ -1,4 +1,4 @@
-"""Pictures: charts of measured values, and of what a run has learned."""
+"""Pictures: charts of measured values, and pictures of a run."""
 
 from murp.plots.answers import Question, ask, question
 from murp.plots.charts import (

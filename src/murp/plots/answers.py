@@ -57,10 +57,11 @@ class Question:
 
 
 def judged(probabilities: NDArray[np.float64], known: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
-    """Answers (n,) by what the model says, σ(φ) ≥ ½, and what the graph states; each is in exactly one group.
+    """Groups of answers (n,): by the model's prediction, σ(φ) ≥ ½, and by the graph; each answer is in exactly one
+    group.
 
-    ``known`` is said by both, ``new`` by the model alone, ``missed`` by the graph alone. A new answer may well be true:
-    a graph does not state everything.
+    ``known`` answers are in both, ``new`` ones only predicted, ``missed`` ones only in the graph. A new answer may be
+    true: no graph is complete.
     """
     likely = probabilities >= 0.5
     return {
@@ -75,10 +76,10 @@ def judged(probabilities: NDArray[np.float64], known: NDArray[np.bool_]) -> dict
 def ask(
     model: MultiRelational, graph: KnowledgeGraph, subject: int, relation: int, *, others: int = 1500, seed: int = 0
 ) -> Question:
-    """The question (head, relation, ?) put to a model.
+    """A model's answers to the question (head, relation, ?).
 
-    Shown are every known and every predicted object and, drawn by ``seed``, at most ``others`` of the rest; the
-    subject itself is no object. Norms are in units of the ball's radius.
+    All known and all predicted objects are shown, and at most ``others`` of the rest, drawn with ``seed``; the subject
+    itself is left out. Norms are in units of the ball's radius.
     """
     s, r = torch.tensor([subject], device=model.device), torch.tensor([relation], device=model.device)
     probabilities = torch.sigmoid(model.score_objects(s, r)[0].double()).cpu().numpy()
@@ -108,7 +109,7 @@ def ask(
 
 
 def known_objects(graph: KnowledgeGraph, subject: int, relation: int) -> NDArray[np.bool_]:
-    """Which entities (N,) the graph states as objects of (subject, relation, ·) in any split."""
+    """Which entities (N,) are objects of (subject, relation, ·) in any split."""
     known = np.zeros(graph.num_entities, dtype=bool)
     known[KnownFacts.of_question(graph, subject, relation).objects] = True
     return known
@@ -117,7 +118,7 @@ def known_objects(graph: KnowledgeGraph, subject: int, relation: int) -> NDArray
 def worth_a_name(probabilities: NDArray[np.float64], known: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The objects known or predicted: a new, a missed and a known one in turns, each the likeliest first.
 
-    In turns, so that where there is room for few names all three kinds have some.
+    In turns, so that all three kinds have names even if there is little room.
     """
     likely = probabilities >= 0.5
     kinds = [np.flatnonzero(chosen) for chosen in (likely & ~known, known & ~likely, known & likely)]

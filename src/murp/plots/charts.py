@@ -1,7 +1,7 @@
 """Charts of measured values: plain arrays in, a matplotlib figure out.
 
-Write one with :func:`murp.plots.style.save`. Models keep their colours throughout; what a chart draws hollow and
-dotted is what the paper printed, ours is filled and solid.
+Write one with :func:`murp.plots.style.save`. Models have the same colours in all charts. The paper's values are hollow
+and dotted, ours are filled and solid.
 """
 
 from __future__ import annotations
@@ -208,9 +208,9 @@ Bins = tuple[ArrayLike, ArrayLike, ArrayLike]  # mean probability, share that ar
 def reliability(panels: Mapping[str, Mapping[str, Bins]], *, title: str = "") -> Figure:
     """Reliability diagrams: the share of facts among answers given a probability, against that probability.
 
-    ``panels``: name → curve → its bins; a column for each panel. On the diagonal a probability means what it says.
-    Below: where the answers are. The axes are logarithmic, since most answers are improbable; bins without answers,
-    or without a fact among them, have no point.
+    ``panels``: name → curve → its bins; a column for each panel. On the diagonal, a probability equals the share of
+    facts. Below: the number of answers. The axes are logarithmic, since most answers are improbable; bins without
+    answers, or without a fact among them, have no point.
     """
     figure = new_figure(COLUMN * len(panels), 4.2)
     columns = figure.subplots(2, len(panels), sharex="col", height_ratios=(3, 1), squeeze=False).T

@@ -1,4 +1,4 @@
-"""The answers to one question in the disk, as the question's head sees them."""
+"""The answers to one question in the disk, with the head in the centre."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class View:
 
 @torch.no_grad()
 def view(model: MultiRelational, graph: KnowledgeGraph, subject: int, relation: int) -> View:
-    """Where the moved objects e_o^(r) lie as seen from the moved subject e_s^(r).
+    """The positions of the transformed objects e_o^(r) relative to the transformed subject e_s^(r).
 
     The subject is brought to the centre by an isometry, and distances from it are true: see
     :func:`murp.plots.layout.around` and :func:`murp.plots.layout.in_unit_disk`.

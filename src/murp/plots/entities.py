@@ -90,7 +90,7 @@ class Bias(NamedTuple):
 
 
 def bias(model: MultiRelational) -> Bias | None:
-    """The entities' biases, those of the subject where there are both; None where the model learns none."""
+    """The entities' biases, those of the subject where there are both; None if the model learns none."""
     for name in ("subject_bias", "object_bias"):
         if name in model.parameters:
             return Bias(name.replace("_", " "), np.asarray(model.parameters[name].double().cpu()))

@@ -30,7 +30,7 @@ def set_fonts(text: Text) -> None:
 
 
 def tell_missing(figure: Figure) -> None:
-    """One warning where characters are missing, however many they are."""
+    """One warning if characters are missing, however many."""
     count = sum(MISSING in text.get_text() for text in figure.findobj(Text))
     if count:
         warnings.warn(
@@ -42,7 +42,7 @@ def tell_missing(figure: Figure) -> None:
 
 @cache
 def family_of(character: str) -> str | None:
-    """The first family with a glyph for the character, DejaVu Sans where it has one; None where none has.
+    """The first family with a glyph for the character, DejaVu Sans where it has one; None if none has.
 
     What is not seen (line ends, marks that only join or choose forms) needs no glyph.
     """

@@ -1,4 +1,4 @@
-"""Names beside points, none over another."""
+"""Names beside points, without overlaps."""
 
 from __future__ import annotations
 

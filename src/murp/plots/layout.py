@@ -1,4 +1,4 @@
-"""Where entities of any dimension stand in a picture."""
+"""Positions of entities of any dimension in a picture."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def entity_points(model: MultiRelational) -> Tensor:
 
 
 def finite(points: Tensor) -> Tensor:
-    """The points themselves: a picture of NaN would show an empty space."""
+    """The points, or an error: a picture of NaN would be empty."""
     if not points.isfinite().all():
         raise NotFiniteError(
             "the points of some entities are not finite. The model's training diverged: train again with a lower "
@@ -60,7 +60,7 @@ def in_unit_disk(geometry: MobiusGeometry, points: Tensor) -> NDArray[np.float64
 
 
 def scale_note(geometry: MobiusGeometry) -> str:
-    """How the picture shows a distance, in words for under it."""
+    """How the picture shows a distance, as a note below it."""
     if geometry.is_flat:
         return "distance d from the centre drawn at d/(1 + d)"
     drawn = "tanh(d/2)" if geometry.c == 1 else f"tanh(√{geometry.c:g} d/2)"
@@ -75,8 +75,8 @@ def described(run: Run) -> str:
 def reach(positions: NDArray[np.float64]) -> float:
     """How much of the unit disk a picture of positions (n, 2) shows: all of it, or what 99 in 100 of them take up.
 
-    The latter where that is less than half of the radius, as early in training and of small graphs: they would
-    huddle in the middle of an empty disk.
+    The latter if that is less than half of the radius, as early in training and for small graphs: otherwise all points
+    would be in the middle of an empty disk.
     """
     taken = float(np.quantile(np.linalg.norm(positions, axis=1), 0.99))
     return 1.0 if taken >= 0.5 or taken == 0 else 1.15 * taken

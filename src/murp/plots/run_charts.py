@@ -1,4 +1,4 @@
-"""Pictures of one run, or of several side by side, by what a user asks for: names, not numbers of entities."""
+"""Pictures of one run, or of several side by side, from the user's options (names, not numbers of entities)."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def norms_of(runs: Sequence[Run]) -> Figure:
 def relations_of(runs: Sequence[Run], split: Split = "test", protocol: Protocol = "standard") -> Figure:
     """hits@10 by relation, the most hierarchical first by Krackhardt score; the runs share their graph's relations.
 
-    Of a graph with many relations those with most facts in the split are shown.
+    If the graph has many relations, those with most facts in the split are shown.
     """
     from murp.analysis.hierarchy import krackhardt_score, score_text
     from murp.analysis.relations import relation_edges
@@ -124,7 +124,7 @@ def relations_of(runs: Sequence[Run], split: Split = "test", protocol: Protocol 
 
 
 def reliability_of(runs: Sequence[Run]) -> Figure:
-    """What probabilities are worth on test, before and after the calibration that the run folder keeps."""
+    """Probabilities against the share of true answers on test, before and after the calibration in the run folder."""
     (run,) = runs
     found = run.calibration
     if found is None:

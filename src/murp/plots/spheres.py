@@ -1,4 +1,4 @@
-"""Spheres of influence: entities with the reach that their biases give them."""
+"""Spheres of influence: entities with spheres whose radius comes from their biases."""
 
 from __future__ import annotations
 

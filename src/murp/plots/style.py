@@ -1,4 +1,4 @@
-"""The house style: one palette, one scale of type, one way to make a figure and one to write it.
+"""The common style: one palette, one scale of type, one way to make a figure and one to write it.
 
 Figures are made without ``pyplot`` and without touching matplotlib's global settings, so that threads may draw at
 the same time; :func:`save` writes the same bytes for the same figure, dates and versions left out.

@@ -1,4 +1,4 @@
-"""Asking a trained model: likely facts, near entities, what is new, how probable, true or false.
+"""Predictions of a trained model: likely facts, nearest entities, new facts, probabilities, true or false.
 
 answers.py         the best answers to questions; known facts left out, or marked
 search.py          the search behind them; numba_top.py and numba_scores.py: its compiled loops

@@ -1,7 +1,7 @@
 """The most probable answers to (head, relation, ?) and (?, relation, tail); known facts are left out, or marked.
 
-Every command that answers questions does so here: one question, a file of them, all questions of a relation, and the
-explorer. Heads are asked for through the reciprocal relation, as in training and evaluation: a query is a subject
+All commands that answer questions use this module: for one question, a file of questions, all questions of a relation,
+and the explorer. Heads are predicted with the reciprocal relation, as in training and evaluation: a query is a subject
 s and a relation 0 … 2R-1, and (?, r, t) is (t, r + R, ?).
 """
 
@@ -32,22 +32,24 @@ MANY = 2**20  # entities: among more, one question is answered by the loops that
 
 @dataclass(frozen=True, eq=False)
 class Ranking(Best):
-    """Answers best first, of one question (k) or of Q (Q, k), and which split states each: its place, or -1."""
+    """Answers, best first, to one question (k) or to Q questions (Q, k), and the split that has each fact: its index,
+    or -1."""
 
     splits: NDArray[np.int8]
 
     @property
     def places(self) -> Indices:
-        """The place of each answer among those that no split states; for a known one, the place it would have."""
+        """The rank of each answer among new answers; for a known answer, the rank it would have."""
         return places_among_new(self.splits < 0)
 
 
 class Answers:
-    """What a model answers to questions about a graph.
+    """Answers questions about a graph with a model.
 
-    The entity asked about is no answer unless the relation has facts of an entity with itself. ``known`` saves
-    preparing the facts again. What ``types`` refuse is no answer. ``ready`` keeps what single questions share, for who
-    asks many one after the other (:class:`murp.prediction.search.Scores`). With an ``index`` answers are approximate.
+    The entity of the question is not an answer, unless the relation has facts of an entity with itself. ``known``
+    avoids preparing the facts again. Answers that ``types`` refuse are left out. ``ready`` keeps values that questions
+    share, which helps with many single questions (:class:`murp.prediction.search.Scores`). With an ``index`` answers
+    are approximate.
     """
 
     def __init__(
@@ -67,13 +69,14 @@ class Answers:
         self._is_without_loops: list[bool] = self._without_loops.tolist()
 
     def with_types(self, types: Types) -> Answers:
-        """The same without what ``types`` refuse; what is kept ready is shared."""
+        """The same without answers that ``types`` refuse; prepared values are shared."""
         typed = copy.copy(self)
         typed.types = types
         return typed
 
     def may_answer_itself(self, relation: int) -> bool:
-        """Whether the entity asked about may be an answer: the relation (0 … 2R-1) has facts of one with itself."""
+        """Whether the entity of the question may be an answer: the relation (0 … 2R-1) has facts of an entity with
+        itself."""
         return not self._is_without_loops[relation]
 
     def best(
@@ -130,8 +133,7 @@ class Answers:
     def among(self, subject: int, relation: int, candidates: Indices, k: int, *, new_only: bool = False) -> Ranking:
         """The ``k`` best of the entities ``candidates``, each once, or as many as there are; of equals the first.
 
-        Who names candidates wants them ranked: the entity asked about may be among them. What ``types`` refuse is left
-        out all the same.
+        The entity of the question may be among the candidates. Answers that ``types`` refuse are still left out.
         """
         chosen = np.unique(candidates)
         if self.types is not None:
@@ -158,10 +160,10 @@ def predict(
     calibration: Calibration | None = None,
     index: Index | None = None,
 ) -> Rows[Prediction]:
-    """The ``k`` best-scored entities for the open place, best first; names or ids are looked up in the graph.
+    """The ``k`` best-scored entities for the missing head or tail, best first; names or ids are looked up in the graph.
 
-    With ``new_only`` those of facts that the graph states are left out, and always the given entity itself unless the
-    relation has facts of an entity with itself. With ``types`` those are left out that these refuse. With an ``index``
+    ``new_only`` leaves out answers whose facts are in the graph. The given entity itself is always left out, unless the
+    relation has facts of an entity with itself. ``types`` leaves out answers that the types refuse. With an ``index``
     (:mod:`murp.prediction.approximate`) some of the best may be missing.
     """
     if head is None and tail is None:
@@ -200,7 +202,7 @@ def predict(
 
 
 def identifier(name: str, value: Any) -> str:
-    """An id or a name, which is a text even where it looks like a number; anything else is refused."""
+    """An id or a name, as a text even if it looks like a number; anything else is an error."""
     if not isinstance(value, str):
         raise ConfigError(f"{name} must be an id or a name, which is a text, not {value!r}.")
     return value

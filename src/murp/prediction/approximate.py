@@ -1,17 +1,16 @@
-"""An index of the entities for approximate answers: cells of near entities, of which a question looks into a few.
+"""An index of the entities for approximate answers: cells of near entities; a question searches only a few cells.
 
-Libraries for such indexes know Euclidean distances and inner products. MuRP's score is neither: -d(x, v ⊕ r)² + b_v is
-a function of ⟨x,v⟩, ⟨v,r⟩, their product, |v|² and a bias. So vectors are used for one thing only, to put entities
-that are near each other into one cell: FAISS clusters them in the tangent space at the origin (a flat model's points
-as they are), in two rounds, √C groups first and then √C cells in each. What is asked is answered by the model's own
-score:
+Libraries for such indexes support Euclidean distances and inner products. MuRP's score is neither: -d(x, v ⊕ r)² + b_v
+is a function of ⟨x,v⟩, ⟨v,r⟩, their product, |v|² and a bias. So vectors are used only to put near entities into one
+cell: FAISS clusters them in the tangent space at the origin (for a flat model, the points themselves), in two rounds,
+first √C groups and then √C cells in each. Questions are answered with the model's own score:
 
 1. the score of every cell's centre, a point of the model's space with the mean of its entities' biases;
 2. all entities of the cells whose centres score best, each with its exact score.
 
-Scores are those of the exact search; what can be missing are answers in cells that were not looked into. How many cells
-a question looks into is found when the index is made: the fewest with which the best ten answers to some questions
-about the graph are found often enough. The recall that is reported is that of other questions.
+Scores are the same as in the exact search, but answers in cells that are not searched are missed. The number of cells
+to search is determined when the index is made: the smallest number that finds the ten best answers to some questions
+often enough. The reported recall is measured on other questions.
 """
 
 from __future__ import annotations
@@ -55,9 +54,9 @@ class Index:
     """Entities by cell: those of cell c are ``order[starts[c]:starts[c + 1]]``.
 
     ``tables`` are the model's tables of objects with their rows in that order, so that a cell lies in one piece; those
-    of the published models are ``packed`` instead. ``centres`` are such rows for each cell. ``looks`` says into how
-    many cells a question looks, ``looks_near`` the same where the nearest entities are sought; ``recall`` and
-    ``recall_near`` what share of the best ten is found.
+    of the published models are ``packed`` instead. ``centres`` are such rows for each cell. ``looks`` is the number of
+    cells that a question searches, ``looks_near`` the same for nearest entities; ``recall`` and ``recall_near`` are the
+    shares of the ten best that are found.
     """
 
     order: NDArray[np.int32]
@@ -153,7 +152,7 @@ class Index:
     def _looked_into(
         self, of_cells: Floats, k: int, left_out: Indices, looks: int
     ) -> tuple[NDArray[np.int64], Indices, NDArray[np.bool_]]:
-        """The cells to look into, their entities, and which of those may be answers: k or more, where there are."""
+        """The cells to search, their entities, and which of those may be answers: k or more, if there are as many."""
         if np.isnan(of_cells).any():
             raise not_finite()
         while True:
@@ -186,7 +185,7 @@ def build(
     seed: int = 0,
     say: Callable[[str], None] = lambda line: None,
 ) -> Index:
-    """Make an index whose answers hold a share ``recall`` of the best ten, as far as some questions can tell."""
+    """Make an index that finds a share ``recall`` of the ten best answers, measured on some questions."""
     if not 0 < recall <= 1:
         raise ConfigError(f"recall must be above 0 and at most 1, not {recall!r}.")
     number = min(max(1, round(4 * model.num_entities**0.5)), model.num_entities, MOST_CELLS) if cells is None else cells
@@ -291,7 +290,7 @@ def _questions(graph: KnowledgeGraph, draw: np.random.Generator) -> tuple[Indice
 def _cells_of_answers(
     index: Index, model: Model, cell: NDArray[np.int64], questions: tuple[Indices, Indices]
 ) -> NDArray[np.int64]:
-    """How many cells must be looked into to find each of the best answers (Q, ten)."""
+    """How many cells must be searched to find each of the best answers (Q, ten)."""
     exact: Best = top_objects(model, *questions, min(BEST, model.num_entities))
     found = np.empty(exact.entities.shape, np.int64)
     with torch.no_grad():
@@ -327,7 +326,7 @@ def _place_of(scores: Tensor) -> NDArray[np.int64]:
 
 
 def _chosen(index: Index, needed: NDArray[np.int64], recall: float, what: str) -> tuple[int, float]:
-    """How many cells to look into, by half of the questions, and what the others find with it."""
+    """How many cells to search, chosen on half of the questions, and the recall on the other half."""
     half = (len(needed) + 1) // 2
     places = np.sort(needed[:half].ravel())
     looks = int(places[max(0, int(np.ceil(recall * len(places))) - 1)]) + 1

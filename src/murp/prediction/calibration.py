@@ -1,16 +1,16 @@
-"""Probabilities that mean what they say of the answers shown: fitted on valid, judged on test.
+"""Calibrated probabilities of answers: fitted on valid, checked on test.
 
-σ(φ) is what training maximises, against 50 random corruptions a fact; nothing makes it the share of such answers that
-are true. Here the answers are the candidates that a question of valid is answered with, ranked, true if valid states
-them (:mod:`murp.prediction.candidates`). Score and place both tell: among thousands of candidates the first of its
-question is true far more often than another of the same score. Two maps are fitted.
+Training maximises σ(φ) of facts against 50 random corruptions each, so σ(φ) is not the share of such answers that are
+true. Here the ranked candidates of the questions of valid are used; a candidate is true if valid has it
+(:mod:`murp.prediction.candidates`). Both score and rank matter: among thousands of candidates, the first one is true
+far more often than another one with the same score. Two maps are fitted.
 
 - ``platt``: σ(z) with z = aφ - c ln(place) + b, a logistic regression on the ``SHOWN`` best answers of each question.
-  Fitted on all candidates it would serve the millions far below, of which nobody reads one.
+  Fitted on all candidates it would suit the millions with low scores, which nobody reads.
 - ``isotonic``: the non-decreasing function of z that is nearest to the truth over all candidates.
 
-The probability is that of questions that have an answer to be found, and counts as true only what held-out facts state:
-it is cautious where the graph is incomplete, and too high for a question whose answers are all known.
+The probability is for questions that still have an unknown answer, and counts only held-out facts as true: it is
+cautious if the graph is incomplete, and too high for a question whose answers are all known.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ _FIELDS = {"method": str, "platt": dict, "steps": dict, "epoch": int, "seed": in
 
 @dataclass(frozen=True, repr=False)
 class Calibration(Tabular):
-    """Both maps, which of them to use, and what they are worth on test.
+    """Both maps, which of them to use, and their quality on test.
 
-    As a table it has what the maps are worth: a row for each part of test and each map.
+    As a table: the quality of the maps, with a row for each part of test and each map.
     """
 
     method: Method
@@ -65,7 +65,7 @@ class Calibration(Tabular):
     test: dict[str, Any]
 
     def probability(self, scores: ArrayLike, places: ArrayLike, method: Method | None = None) -> Floats:
-        """The calibrated probabilities of answers with these scores, at these places among those not known, from 1."""
+        """The calibrated probabilities of answers with these scores and these ranks (from 1) among new answers."""
         evidence = self.platt.log_odds(scores, places)
         return sigmoid(evidence) if (method or self.method) == "platt" else self.steps.at(evidence)
 
@@ -77,7 +77,7 @@ class Calibration(Tabular):
         return {"answers_of": [part for part, _ in cells], "map": [kind for _, kind in cells], **counts, **worth}
 
     def words(self) -> str:
-        """How it came about, in a line."""
+        """How it was made, in one line."""
         answers, questions = (self.fitted_on[name] for name in ("answers", "questions"))
         pairs = f"{answers:,} answers to {questions:,} questions of valid"
         return f"{self.method}, fitted on {pairs}, seed {self.seed}, epoch {self.epoch}"
@@ -112,7 +112,7 @@ class Calibration(Tabular):
 def calibrate(
     model: Model, graph: KnowledgeGraph, *, method: Method = "platt", epoch: int, seed: int = 0
 ) -> Calibration:
-    """Fit both maps on valid and judge them on test; ``epoch`` says of which weights."""
+    """Fit both maps on valid and check them on test; ``epoch`` is the epoch of the weights."""
     if method not in METHODS:
         raise ConfigError(f"method must be one of {', '.join(METHODS)}, not {method!r}.")
     seed = whole_number("seed", seed, least=0)

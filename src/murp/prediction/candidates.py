@@ -1,8 +1,9 @@
-"""The candidates of the questions that a split answers: score, place, and whether the split states it.
+"""The candidates of the questions of a split: score, rank, and whether the split has the fact.
 
-A candidate of (s, r, ?) is every entity that no earlier split states and, unless the relation has loops, not s itself:
-what :func:`murp.prediction.predict` offers as new. Heads are asked for through the reciprocal relation. True is what
-the split states, false every other candidate, although some of those are facts that nobody wrote down.
+A candidate of (s, r, ?) is every entity that is not an answer in an earlier split and, unless the relation has loops,
+not s itself: what :func:`murp.prediction.predict` offers as new. Heads are predicted with the reciprocal relation. A
+candidate is true if the split has the fact; all others count as false, although some of them may be true facts that are
+missing.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def places_among_new(new: NDArray[np.bool_]) -> Indices:
 
 @dataclass(frozen=True, eq=False)
 class Questions:
-    """Subjects (Q) and relations (Q) asked, what is ``known`` from earlier splits, and the ``answers`` to find."""
+    """Subjects (Q) and relations (Q), the facts ``known`` from earlier splits, and the ``answers`` to find."""
 
     subjects: Indices
     relations: Indices
@@ -65,7 +66,7 @@ def facts_of(graph: KnowledgeGraph, split: Split) -> Triples:
 
 
 def questions_of(graph: KnowledgeGraph, split: Split, draw: np.random.Generator) -> Questions:
-    """The questions of a split, both directions, that have an answer to be found; of very many a part is drawn."""
+    """The questions of a split, in both directions, that have an answer to find; if there are very many, a sample."""
     known = KnownFacts.of(graph, SPLITS[: SPLITS.index(split)])
     facts = graph.with_reciprocals(facts_of(graph, split)).astype(np.int64)
     earlier = known.states(facts[:, 0], facts[:, 1], facts[:, 2:])[:, 0]

@@ -1,7 +1,7 @@
 """Triple classification: true or false by a threshold for each relation, chosen on valid, never on test.
 
-Protocol: the facts of a split, and for each of them one corruption of its head or its tail by lot that no split
-states. A triple counts as true where φ(s, r, o) reaches the threshold of r.
+Protocol: the facts of a split, and for each fact one corruption of its head or its tail (at random) that is in no
+split. A triple is classified as true if φ(s, r, o) reaches the threshold of r.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TRIES = 100
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Scores (n) with whether each is that of a fact (n), and of which relation 0 … R-1 (n)."""
+    """Scores (n), whether each is of a fact (n), and its relation 0 … R-1 (n)."""
 
     scores: Floats
     true: NDArray[np.bool_]
@@ -53,7 +53,7 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The share of facts and corruptions told apart, and of how many."""
+    """The share of facts and corruptions that are classified correctly, and their number."""
 
     share: float
     triples: int
@@ -74,7 +74,7 @@ class Classification(Tabular):
 
     @property
     def protocol(self) -> str:
-        """How it was counted, in words."""
+        """How it was measured, in words."""
         return f"one corruption a fact, of head or tail, seed {self.seed}; thresholds chosen on valid"
 
     def to_dict(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class Classification(Tabular):
 
 @dataclass(frozen=True)
 class Verdict:
-    """A triple by ids, its score, the threshold of its relation, and whether it counts as true."""
+    """A triple by ids, its score, the threshold of its relation, and whether it is classified as true."""
 
     head: str
     relation: str
@@ -116,7 +116,7 @@ class Verdict:
 
 
 def classify(model: Model, graph: KnowledgeGraph, *, seed: int = 0) -> Classification:
-    """Choose thresholds on valid and count on test; ``seed`` draws the corruptions."""
+    """Choose thresholds on valid and measure accuracy on test; ``seed`` draws the corruptions."""
     seed = whole_number("seed", seed, least=0)
     thresholds = choose_thresholds(judge(model, graph, "valid", seed))
     test = judge(model, graph, "test", seed + 1)
@@ -187,7 +187,7 @@ def corrupt(subjects: Indices, relations: Indices, entities: int, known: KnownFa
 
 
 def judge(model: Model, graph: KnowledgeGraph, split: Split, seed: int) -> Judged:
-    """For each fact (s, r, o) of a split φ(s, r, o), and that of one corruption, of its head or its tail by lot."""
+    """The score of each fact of a split, and of one corruption of its head or its tail, at random."""
     facts = facts_of(graph, split).astype(np.int64)
     swap = np.random.default_rng([seed, 1]).random(len(facts)) < 0.5
     facts[swap] = facts[swap, ::-1] + [0, graph.num_relations, 0]

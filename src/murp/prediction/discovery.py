@@ -1,4 +1,4 @@
-"""The most probable facts that a graph does not state."""
+"""The most probable facts that are not in a graph."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Discoveries:
 
 
 def heads_of(graph: KnowledgeGraph, relation: int, which: Heads) -> Indices:
-    """The entities that are asked about: every one, or those some split states as a head of the relation."""
+    """The heads to try: every entity, or those that are a head of the relation in some split."""
     if which == "all":
         return np.arange(graph.num_entities)
     facts = graph.facts()
@@ -62,7 +62,7 @@ def discover(
 
     A fact of an entity with itself is left out unless the relation has such facts. All pairs are scored, a batch at a
     time, and only the best so far are kept. What ``types`` refuse is left out. ``known`` saves preparing the facts
-    again, ``advance`` is told how many more heads are done.
+    again, ``advance`` is called with the number of heads that were just done.
     """
     k = whole_number("k", k)
     if heads not in ("seen", "all"):
@@ -123,7 +123,7 @@ class NewFacts(Tabular):
 
 @dataclass(frozen=True)
 class NewFact:
-    """A fact that the graph does not state; ``rank`` is its place among those of its relation."""
+    """A fact that is not in the graph; ``rank`` is its rank among those of its relation."""
 
     relation: str
     rank: int
@@ -158,7 +158,7 @@ def discover_all(
 
 
 def relations_asked(graph: KnowledgeGraph, relation: str | None) -> Sequence[int]:
-    """The number of one relation, given by id or name; of every one where none is given."""
+    """The number of one relation, given by id or name; of every relation if none is given."""
     return range(graph.num_relations) if relation is None else [graph.relations.find(relation)]
 
 
@@ -171,7 +171,7 @@ def schema(*, calibrated: bool) -> pa.Schema:
 
 
 def table_of(graph: KnowledgeGraph, found: Discoveries, calibration: Calibration | None) -> pa.Table:
-    """One row a fact."""
+    """One row per fact."""
     columns = {
         "relation": ids(graph.relations, np.full(len(found.heads), found.relation)),
         "rank": np.arange(1, len(found.heads) + 1),

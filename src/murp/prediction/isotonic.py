@@ -21,7 +21,7 @@ class Steps:
 
     @classmethod
     def from_lists(cls, places: list[Any], values: list[Any]) -> Steps:
-        """From what a file holds; a ValueError where that is no such function."""
+        """From what a file holds; a ValueError if that is no such function."""
         for numbers in (places, values):
             if not numbers or not all(isinstance(number, float) and math.isfinite(number) for number in numbers):
                 raise ValueError("its steps are not all finite numbers")

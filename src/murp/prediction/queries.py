@@ -1,8 +1,8 @@
 """Files of questions and of triples: rows of names, read into numbers a block at a time.
 
 Tab-separated (.tsv, .txt), comma-separated (.csv), JSON lines (.jsonl) or Parquet (.parquet), the first three also
-compressed (.gz, .xz, .zst). A header of the well-known column words is one; without it two columns are head and
-relation, three are head, relation and tail.
+compressed (.gz, .xz, .zst). A first row with the usual column names is a header. Without a header, two columns are head
+and relation, three are head, relation and tail.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def read_queries(path: Path, graph: KnowledgeGraph, block: int = BLOCK) -> Itera
 
 
 def given_queries(rows: Sequence[Row], graph: KnowledgeGraph) -> Queries:
-    """Questions as (head, relation, tail) by id or name, None in the place that is asked for."""
+    """Questions as (head, relation, tail) by id or name, with None for the missing one."""
     numbers = Numbers(graph.entities), Numbers(graph.relations)
     for number, row in enumerate(rows, start=1):
         if isinstance(row, str) or not hasattr(row, "__len__") or len(row) != len(COLUMNS) or not row[1]:
@@ -101,13 +101,13 @@ def given_queries(rows: Sequence[Row], graph: KnowledgeGraph) -> Queries:
 
 
 def _questions(rows: Sequence[Row], where: Callable[[int], str], entities: Numbers, relations: Numbers) -> Queries:
-    """Rows in numbers; ``where`` says where one stands."""
+    """Rows as numbers; ``where`` gives the place of a row."""
     for number, (head, _, tail) in enumerate(rows):
         if (head is None) == (tail is None):
             sides = "neither" if head is None else "both"
             raise DataError(
-                f"{where(number)}: a question gives a head or a tail, and this row has {sides}."
-                " Leave the place that is asked for empty, or put ? there."
+                f"{where(number)}: a question gives a head or a tail, and this row has {sides}. Leave the missing one "
+                "empty, or put ? there."
             )
     given = [head or tail or "" for head, _, tail in rows]
     asked = relations.find([relation for _, relation, _ in rows], where)
@@ -163,7 +163,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
 
 
 def place(path: Path, number: int) -> str:
-    """Where a row stands: its line or, where there are no lines, its row."""
+    """Where a row stands: its line or, if there are no lines, its row."""
     return f"{path}, {'row' if path.suffix.lower() == '.parquet' else 'line'} {number}"
 
 

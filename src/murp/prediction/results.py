@@ -37,7 +37,7 @@ _CELLS_AT_ONCE = 2**20
 
 
 def count_queries(path: Path, graph: KnowledgeGraph) -> int:
-    """How many questions a file holds; each is checked, so that an error is met before an hour's work and not after."""
+    """How many questions a file has; each is checked, so that an error appears before the work and not after it."""
     return sum(len(queries) for queries in read_queries(path, graph))
 
 
@@ -56,7 +56,7 @@ def predict_file(
     index: Index | None = None,
     advance: Advance = lambda done: None,
 ) -> int:
-    """Write the ``k`` best answers to every question of a file; how many rows that were.
+    """Write the ``k`` best answers to every question of a file. Returns the number of rows.
 
     ``queries`` is a file :mod:`murp.prediction.queries` can read, or a list of (head, relation, tail) with None for
     what is asked; ``out`` ends in .parquet, .csv or .jsonl and must not exist unless ``force``. With ``new_only``
@@ -131,13 +131,13 @@ def ids(vocabulary: Vocabulary, indices: Indices) -> pa.Array:
 
 
 def names(vocabulary: Vocabulary, indices: Indices) -> pa.Array:
-    """Readable names, ids where there are none."""
+    """Readable names, ids if there are none."""
     own = ids(vocabulary, indices)
     return own if vocabulary.names is None else pc.coalesce(vocabulary.names.take(pa.array(indices)), own)
 
 
 def distinct_names(vocabulary: Vocabulary, indices: Indices) -> list[str]:
-    """Readable names, with the id where another thing of the vocabulary has the same."""
+    """Readable names, with the id if another entry of the vocabulary has the same name."""
     own = names(vocabulary, indices)
     everyone = names(vocabulary, np.arange(len(vocabulary)))
     counts = everyone.filter(pc.is_in(everyone, value_set=own.unique())).value_counts()
@@ -149,14 +149,14 @@ def distinct_names(vocabulary: Vocabulary, indices: Indices) -> list[str]:
 
 
 def check_output(path: Path, *, force: bool = False) -> None:
-    """Refuse, before any work is done, what :func:`writing` could not write."""
+    """Raise, before any work is done, if :func:`writing` could not write."""
     if path.suffix.lower() not in (".parquet", ".csv", ".jsonl"):
         raise MurpError(f"{path}: the name must end in {FORMATS_IN_WORDS}, which says the format.")
     check_place(path, force=force)
 
 
 def check_place(path: Path, *, force: bool) -> None:
-    """Refuse a file that exists, unless it may be replaced, and one that could not be made."""
+    """Raise if the file exists and may not be replaced, or if it could not be made."""
     if path.is_dir():
         raise MurpError(f"{path} is a folder. Name a file in it.")
     if path.exists() and not force:
@@ -185,7 +185,7 @@ def writing(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None
 
 
 def json_lines(table: pa.Table) -> bytes:
-    """The rows as JSON objects, a line each, in UTF-8. Columns are strings and finite numbers, either may be null."""
+    """The rows as JSON objects, one line each, in UTF-8. Columns are strings and finite numbers, either may be null."""
     pieces: list[pa.Array | pa.Scalar] = []
     for name, column in zip(table.column_names, table.columns, strict=True):
         pieces += [_text(f"{', ' if pieces else '{'}{json.dumps(name)}: "), _json_values(column)]

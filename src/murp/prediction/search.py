@@ -1,8 +1,7 @@
-"""The search for the best objects of a query among all entities: of many queries, or of one after another.
+"""The search for the best objects of a query among all entities: for many queries, or one after another.
 
 :func:`top_objects` takes many queries at once, in batches whose memory is bounded. :class:`Scores` takes one question
-after another and keeps ready what they share. Both leave out what they are told to; which entities that are is decided
-in :mod:`murp.prediction.answers`.
+after another and keeps ready what they share. :mod:`murp.prediction.answers` decides which entities both leave out.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ def top_objects(
 
 
 def _refuse_unsought(best: Floats) -> None:
-    """What was never looked for must not become an answer."""
+    """Raise if the search did not run: its result must not become an answer."""
     if np.isnan(best[..., 0]).any():
         raise MurpError(
             "a part of the search did not run. This is a fault of murp or of a library below it; please report it. "
@@ -174,8 +173,8 @@ class Scores:
     """φ(s, r, ·) for one question after another: the scores of :meth:`Model.score_objects`.
 
     With ``ready`` the published model answers several times as fast: what questions share is computed once, |v|² of
-    every object v, and ⟨v,r⟩ once a relation; the rest is one compiled pass. Other models, and all without
-    ``ready``, are asked themselves, which needs no compiler and nothing prepared.
+    every object v, and ⟨v,r⟩ once a relation; the rest is one compiled pass. Other models, and all models without
+    ``ready``, use their own scores, which needs no compiler and no preparation.
     """
 
     def __init__(self, model: Model, *, ready: bool) -> None:
@@ -244,7 +243,7 @@ class Scores:
 
 
 def not_finite() -> NotFiniteError:
-    """What to say where an answer would hold NaN or infinity."""
+    """The error for an answer with NaN or infinity."""
     return NotFiniteError(
         "the model answers with NaN or infinity. Its training diverged: train again with a lower learning rate, or use "
         "another --checkpoint."

@@ -1,4 +1,4 @@
-"""Regularizers: what keeps parameters small, a file each. :mod:`murp.registry` has their names."""
+"""Regularizers: terms that keep parameters small, one file each. :mod:`murp.registry` has their names."""
 
 from murp.regularizers.regularizer import Batch, Regularizer
 

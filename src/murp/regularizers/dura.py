@@ -16,17 +16,15 @@ from murp.settings import setting
 class DURA(Weighted):
     """λ (ρ(|s|² + |o|²) + (|s R|² + |o Rᵀ|²) / ρ), the mean over the batch's true triples; ρ = 1 as published.
 
-    s R is the query, which meets o; o Rᵀ is what the object becomes under the transposed relation, which meets s
-    (:meth:`Model.converse`). So the four vectors of the score ⟨s R, o⟩ = ⟨s, o Rᵀ⟩ are kept short. It is for models
-    whose score is such a product. ρ divides between the entities themselves and what relations make of them.
+    s R is the query, and o Rᵀ is the object transformed by the transposed relation (:meth:`Model.converse`). So the
+    four vectors of the score ⟨s R, o⟩ = ⟨s, o Rᵀ⟩ are kept short. It is for models whose score is such a product. ρ
+    sets the weight of the entities against that of the transformed entities.
 
     Zhang, Cai, Wang: Duality-induced regularizer for tensor factorization based knowledge graph completion,
     NeurIPS 2020.
     """
 
-    dura_balance: float = setting(
-        1.0, "ρ: entities' own lengths count ρ times, those after the relation 1/ρ times", above=0
-    )
+    dura_balance: float = setting(1.0, "ρ: norms of entities have weight ρ, norms of transformed entities 1/ρ", above=0)
 
     @classmethod
     def refuse(cls, config: Any) -> None:
@@ -34,8 +32,8 @@ class DURA(Weighted):
         if model.converse is Model.converse:
             able = registry.models_that(lambda other: other.converse is not Model.converse)
             raise ConfigError(
-                f"regularizer dura needs a model whose score is a product with the transposed relation, and "
-                f"{config.model} is none. Models that are: {able}. Regularizers for any model: l2, n3."
+                f"regularizer dura needs a model whose score is a product with the transposed relation; {config.model} "
+                f"is not such a model. Use one of {able}, or a regularizer for any model: l2, n3."
             )
 
     def term(self, model: Model, batch: Batch) -> Tensor:

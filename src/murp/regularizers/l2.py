@@ -10,13 +10,13 @@ from murp.settings import setting
 
 
 class L2(Weighted):
-    """λ (|s|² + |o|²), and |r|² if asked for: the mean over the batch's true triples.
+    """λ (|s|² + |o|²), optionally with |r|²: the mean over the batch's true triples.
 
-    |s| is the length of the entity's vector, in a curved space of log₀(s); |r|² is the sum over a relation's vectors
-    and matrices. Only what a batch has read is made shorter, so an entity counts as often as it occurs.
+    |s| is the length of the entity's vector, in a curved space the length of log₀(s); |r|² is the sum over a relation's
+    vectors and matrices. Only rows of the batch are regularized, so an entity counts as often as it occurs.
     """
 
-    regularize_relations: bool = setting(False, "whether the relations' parameters count as well")
+    regularize_relations: bool = setting(False, "whether the relations' parameters are included")
 
     def term(self, model: Model, batch: Batch) -> Tensor:
         of_question = model.vector(batch.subject).square().sum(-1)

@@ -12,12 +12,12 @@ from murp.settings import setting
 class N3(Weighted):
     """λ (Σ_j |s_j|³ + Σ_j |r_j|³ + Σ_j |o_j|³), the mean over the batch's true triples.
 
-    The factors are :meth:`Model.factors`: moduli where numbers are complex.
+    The factors are :meth:`Model.factors`: moduli if numbers are complex.
 
     Lacroix, Usunier, Obozinski: Canonical tensor decomposition for knowledge base completion, ICML 2018.
     """
 
-    regularize_relations: bool = setting(True, "whether the relations' factors count as well")
+    regularize_relations: bool = setting(True, "whether the relations' factors are included")
 
     def term(self, model: Model, batch: Batch) -> Tensor:
         subject, relation, objects = model.factors(batch.subject, batch.relation, batch.objects)

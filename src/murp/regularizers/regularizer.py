@@ -1,4 +1,4 @@
-"""What a regularizer must offer: a term that is added to the loss of a batch."""
+"""The interface of a regularizer: a term that is added to the loss of a batch."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from murp.settings import Part, Span, setting
 
 @dataclass
 class Batch:
-    """What a step has read of its true triples: rows (B, …) of subjects, relations and objects, and the query.
+    """The true triples of a step: rows (B, …) of subjects, relations and objects, and the query.
 
-    Where a step asks B questions with all their answers, ``objects`` are the L answers, and ``labels`` say whose.
+    If a step has B questions with all their answers, ``objects`` are the L answers, and ``labels`` say to which
+    question each belongs.
     """
 
     subject: Rows
@@ -37,12 +38,12 @@ class Batch:
         return (weight * (self.of_fact(of_question) + of_object)).sum() / weight.sum()
 
     def of_fact(self, of_question: Tensor) -> Tensor:
-        """Of each true triple the value (B, …) of its question."""
+        """For each true triple the value (B, …) of its question."""
         return of_question if self.labels is None else of_question.index_select(0, self.labels.rows)
 
 
 class Regularizer(Part):
-    """A term in what a batch has read."""
+    """A term that depends on the rows of a batch."""
 
     reads_rows: ClassVar[bool] = True  # whether it has a term at all
     reads_relations: ClassVar[bool] = False  # whether it reads the rows of all relations
@@ -56,5 +57,5 @@ class Weighted(Regularizer):
     """λ times the mean of something over the true triples of a batch."""
 
     regularizer_weight: float = setting(
-        0.01, "λ: how much the regularizer counts beside the loss", above=0, search=Span(1e-4, 0.3, log=True)
+        0.01, "λ: weight of the regularizer in the loss", above=0, search=Span(1e-4, 0.3, log=True)
     )

@@ -1,4 +1,4 @@
-"""The relation as a second question."""
+"""Predict the relation as a second task."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
 """Checkpoints: a model's tables and the state of its training in one safetensors file, and the one before it.
 
-A new checkpoint is written beside the old one, flushed, read back from the disk and compared with its checksums.
-Only then is the old one renamed, ``last.safetensors`` → ``last.previous.safetensors``, and the new one put in its
-place. Whenever the machine dies, one of the two is whole.
+A new checkpoint is written beside the old one, flushed, read back from the disk and compared with its checksums. Only
+then is the old one renamed, ``last.safetensors`` → ``last.previous.safetensors``, and the new one put in its place. If
+the machine crashes at any moment, one of the two is complete.
 
-Others may read meanwhile. A file in its place is never changed, and a reader takes all from one open file. Between the
-two renames there is no ``last.safetensors``, but a file that is about to become it lies beside: a reader that meets
-this takes the previous one, which is the newest there is, and has nothing to warn of. No hard links are needed.
+Other processes may read meanwhile. A file is never changed after it was put in place, and a reader reads everything
+from one open file. Between the two renames there is no ``last.safetensors``, but the new file is beside it: a reader
+then uses the previous one, which is the newest, without a warning. No hard links are needed.
 
-A run of many ranks has folders in the place of files, ``last.shards``: see :mod:`murp.runs.shards`. They are replaced
-in the same way, and whoever asks for ``last.safetensors`` is given what they hold.
+A run on many ranks has folders instead of files, ``last.shards``: see :mod:`murp.runs.shards`. They are replaced in the
+same way, and reading ``last.safetensors`` reads them.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ Contents = tuple[dict[str, Tensor], dict[str, Any]]
 
 
 def previous(path: Path) -> Path:
-    """Where the checkpoint that stood at ``path`` before the newest is kept."""
+    """The path of the checkpoint before the one at ``path``."""
     return path.with_name(f"{path.stem}.previous{path.suffix}")
 
 
 def shards_of(path: Path) -> Path:
-    """The folder that a run of many ranks has in the place of the checkpoint ``path``."""
+    """The folder that a run on many ranks has instead of the checkpoint ``path``."""
     return path.with_suffix(SHARDS)
 
 
@@ -60,7 +60,7 @@ def exists(path: Path) -> bool:
 
 
 def write(path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
-    """Write tables and state to ``path``, prove that they can be read, keep what was there before. Raises OSError.
+    """Write tables and state to ``path``, check that they can be read, and keep the checkpoint before. Raises OSError.
 
     The state is JSON; no pickle is involved. No table on the CPU is copied, neither to write nor to read back.
     """
@@ -88,7 +88,7 @@ def save(path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
 
 
 def vanished(folder: Path) -> RunError:
-    """What to say when a run folder is gone while it is being trained."""
+    """The error if a run folder disappears during training."""
     return RunError(
         f"the run folder {folder} is gone: it was moved or removed while it was being trained. If it was moved, "
         "continue with `murp train --resume` and its new place; if not, start again."
@@ -129,9 +129,9 @@ def _map_or_read(path: Path) -> Contents:
 
 
 def recover(path: Path) -> None:
-    """Before a run goes on: where the newest checkpoint is damaged or missing, put the one before in its place.
+    """Before a run continues: if the newest checkpoint is damaged or missing, replace it with the one before.
 
-    Otherwise the next save would keep the damaged one and drop the whole one.
+    Otherwise the next save would keep the damaged one and remove the good one.
     """
     path = place(path)
     whole, _ = _newest(path, lambda file: ({}, _verified(file)))
@@ -142,7 +142,7 @@ def recover(path: Path) -> None:
 
 
 def read(path: Path) -> Contents:
-    """Tables and state of the checkpoint at ``path`` and no other; raises DamagedError where it is not whole."""
+    """Tables and state of the checkpoint at ``path`` and no other; raises DamagedError if it is not whole."""
     if path.suffix != SHARDS:
         return tensor_file.read(path)
     from murp.runs import shards  # what it stands on takes a second to import
@@ -171,7 +171,7 @@ def _about(path: Path) -> tuple[dict[str, list[int]], dict[str, Any]]:
 
 
 def _verified(path: Path) -> dict[str, Any]:
-    """The state of the checkpoint at ``path`` and no other; raises DamagedError where it is not whole."""
+    """The state of the checkpoint at ``path`` and no other; raises DamagedError if it is not whole."""
     if path.suffix != SHARDS:
         return verify(path)
     from murp.runs import shards
@@ -180,7 +180,7 @@ def _verified(path: Path) -> dict[str, Any]:
 
 
 def _newest(path: Path, read: Callable[[Path], tuple[Any, dict[str, Any]]]) -> tuple[Path, Any]:
-    """The newest whole checkpoint, and what ``read`` makes of it; says so where that is not the one at ``path``."""
+    """The newest whole checkpoint, and what ``read`` makes of it; says so if that is not the one at ``path``."""
     for _ in range(LOOKS):
         try:
             return path, read(path)

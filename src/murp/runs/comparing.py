@@ -22,7 +22,7 @@ Order = NDArray[np.int64]
 def compare(
     a: Run, b: Run, split: Split, protocol: Protocol, *, samples: int, seed: int, memory: int | None
 ) -> Comparison:
-    """Whether the difference between two runs is one; see :mod:`murp.evaluation.comparison`, and for the defaults
+    """Test whether two runs differ; see :mod:`murp.evaluation.comparison`, and for the defaults
     :meth:`murp.Run.compare`.
 
     Raises :class:`DataError` unless both rank the same facts among the same entities, filtered by the same known facts,
@@ -41,7 +41,7 @@ def compare(
 
 
 def comparable(a: KnowledgeGraph, b: KnowledgeGraph, split: Split) -> tuple[Order, Order]:
-    """The orders that bring the facts of ``split`` of both graphs in line; an error where ranks do not compare."""
+    """The orders that bring the facts of ``split`` of both graphs in line; an error if ranks do not compare."""
     entities, relations = _numbers(a.entities, b.entities), _numbers(a.relations, b.relations)
 
     def as_a(triples: Triples) -> Triples:
@@ -64,11 +64,11 @@ def comparable(a: KnowledgeGraph, b: KnowledgeGraph, split: Split) -> tuple[Orde
 
 
 def _numbers(a: Vocabulary, b: Vocabulary) -> NDArray[np.int32]:
-    """The number in ``a`` of each thing in ``b``; an error unless both have the same things."""
+    """The number in ``a`` of each entry of ``b``; an error unless both have the same entries."""
     places = pc.index_in(b.ids, value_set=a.ids)
     if len(a) != len(b) or places.null_count:
         missing = (
-            f" ({b.id(places.is_null().index(True).as_py())!r} is in the second alone)" if places.null_count else ""
+            f" ({b.id(places.is_null().index(True).as_py())!r} is only in the second)" if places.null_count else ""
         )
         raise DataError(
             f"the runs do not have the same {PLURALS[a.kind]}: {len(a):,} and {len(b):,}{missing}, so their metrics "

@@ -8,7 +8,7 @@ metrics.jsonl      a line for every epoch
 last.safetensors   newest weights, the optimizer's tables and the state of training
 best.safetensors   weights of the best validation, where there was one
 last.shards/, best.shards/
-                   the same of a run of many ranks, a file a rank; see :mod:`murp.runs.shards`
+                   the same of a run of many ranks, one file per rank; see :mod:`murp.runs.shards`
 last.previous.safetensors, best.previous.safetensors
                    the checkpoints before those, for when they are damaged
 lock               held by the process that trains; see :mod:`murp.runs.lock`
@@ -97,7 +97,7 @@ def create(
 
 
 def refuse_existing(path: Path) -> None:
-    """Raise where ``path`` holds a run already."""
+    """Raise if ``path`` holds a run already."""
     if os.path.isfile(path / CONFIG):  # unlike Path.exists, False for a name the system refuses
         raise RunError(
             f"{path} exists already. Choose another folder, continue that run (`{command('train', '--resume', path)}`, "

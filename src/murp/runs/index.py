@@ -63,7 +63,7 @@ def write(run: Path, index: Index, weights: str, epoch: int) -> Path:
 
 
 def read(run: Path, model: Model, weights: str) -> Index:
-    """The index of a run for these ``weights``; a RunError where there is none, or one of others."""
+    """The index of a run for these ``weights``; a RunError if there is none, or one of others."""
     home = run / INDEX
     again = f"Run `{command('index', run)}`."
     if not home.is_dir():
@@ -80,8 +80,7 @@ def read(run: Path, model: Model, weights: str) -> Index:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(f"{home} cannot be read: {error}. {again}") from error
     raise RunError(
-        f"{home} was made of other weights (epoch {about['epoch']}) than those that are asked: its answers would be "
-        f"wrong. {again}"
+        f"{home} was made from other weights (epoch {about['epoch']}), so its answers would be wrong. {again}"
     )
 
 

@@ -20,11 +20,11 @@ _held: dict[Path, int] = {}
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Refuse where another process trains into the run folder ``path``; meanwhile refuse all others.
+    """Refuse if another process trains into the run folder ``path``; meanwhile refuse all others.
 
-    Both the folder and a file in it are locked. The file can be removed, and then would stop nobody; network file
-    systems have no locks on folders. The system keeps the locks and ends them with the process, however that ends: what
-    the file says is for the message alone. Files that a killed training left half-written are removed.
+    Both the folder and a file in it are locked: the file could be removed, and network file systems have no locks on
+    folders. The system releases the locks when the process ends, for any reason. The content of the file is only for
+    the message. Half-written files of a killed training are removed.
     """
     folder.check(path)
     with contextlib.ExitStack() as handles:
@@ -37,8 +37,8 @@ def locked(path: Path) -> Iterator[None]:
             raise folder.unwritable(path / folder.LOCK, error) from error
         if len(refusals) == 2:
             warnings.warn(
-                f"{path} cannot be locked ({refusals[-1]}): nothing stops a second training into it. See to it that "
-                "there is none.",
+                f"{path} cannot be locked ({refusals[-1]}): nothing stops a second training in this folder. Make sure "
+                "that there is none.",
                 stacklevel=3,
             )
         try:
@@ -58,10 +58,10 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def check_held(path: Path) -> None:
-    """Raise where another folder has taken the place of the run folder at ``path`` that this process has locked.
+    """Raise if another folder has taken the place of the run folder at ``path`` that this process has locked.
 
-    What is written there would mix with another run. A folder that is the same but for its number, as some network file
-    systems have it, is known by this process's number in its lock file.
+    Otherwise two runs would mix. On some network file systems the same folder gets another inode number; then it is
+    recognised by this process's id in its lock file.
     """
     if path not in _held:
         return
@@ -91,7 +91,7 @@ def _lock(path: Path, handle: int) -> list[str]:
 
 
 def _process(path: Path) -> str:
-    """The number of the process that trains, as the lock file says it; empty where that is lost."""
+    """The number of the process that trains, as the lock file says it; empty if that is lost."""
     try:
         with (path / folder.LOCK).open(errors="replace") as file:
             text = file.read(20).strip()

@@ -1,4 +1,4 @@
-"""Which run folders lie near a path that is none: what may have been meant."""
+"""Run folders near a path that is not a run folder, to suggest one."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ SHOWN = 8
 
 
 def runs_near(path: Path) -> str:
-    """A sentence with the run folders in ``path``, or beside it where it is no folder; empty where there are none.
+    """A sentence with the run folders in ``path``, or beside it where it is no folder; empty if there are none.
 
-    One whose name is close to that of ``path`` stands for all of them.
+    If the name of one is close to that of ``path``, only that one is named.
     """
     home = path if os.path.isdir(path) else path.parent
     try:

@@ -1,4 +1,4 @@
-"""Where a run goes that was given no folder, and whether a folder holds the run that is asked for."""
+"""The folder of a run if none is given, and whether a folder has the wanted run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def free_place(config: Config) -> Path:
 
 
 def own_place(config: Config, graph: KnowledgeGraph) -> Path:
-    """The same, or the folder of such a name that holds this very run: asking again gives the same folder."""
+    """The same, or the folder of that name that already has this run: the same call gives the same folder."""
     return first_fitting(run_name(config), lambda path: difference(path, config, graph) is None)
 
 
@@ -47,7 +47,7 @@ def numbered(name: str) -> Iterator[Path]:
 
 def run_name(config: Config) -> str:
     """``wordnet-mini-murp-d40-seed0``."""
-    model = config.model.replace(":", ".")  # of a class of one's own; not every system takes a colon
+    model = config.model.replace(":", ".")  # of a class of your own; not every system takes a colon
     return f"{data_name(config)}-{model}-d{config.dim}-seed{config.seed}"
 
 
@@ -63,7 +63,7 @@ def difference(path: Path, config: Config, graph: KnowledgeGraph) -> str | None:
     other = [name for name in names if stored.get(name) != asked.get(name)]
     if other:
         shown = ", ".join(
-            f"{name}: {stored.get(name, 'none')} there, {asked.get(name, 'none')} asked for" for name in other
+            f"{name}: {stored.get(name, 'none')} there, {asked.get(name, 'none')} wanted" for name in other
         )
         return f"a run with other settings ({shown})"
     known = folder.read_graph(path)

@@ -1,4 +1,4 @@
-"""A trained run: open it, evaluate it, ask it."""
+"""A trained run: open, evaluate, predict."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Checkpoint = Literal["best", "last"]
 
 
 class Run:
-    """A run folder with its graph, its weights and what can be asked of them."""
+    """A run folder with its graph and weights; it evaluates and predicts."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Run:
         state: dict[str, Any],
         checkpoint: Checkpoint | None = None,
     ) -> None:
-        """``model`` may be how to get it: then it is read when it is first asked for."""
+        """``model`` may be a function that loads it; it is called when the model is first used."""
         self.path = path
         self.checkpoint = checkpoint  # which of them the weights are, where they come from one
         self.config = config
@@ -122,9 +122,9 @@ class Run:
         seed: int = 0,
         memory: int | None = None,
     ) -> Comparison:
-        """Whether the MRR of this run and that of another on the same facts differ, over everything and by relation.
+        """Test whether the MRR of this run and of another run on the same facts differ, overall and by relation.
 
-        ``other`` may be a run folder; its weights are those of the best validation, where there was one.
+        ``other`` may be a run folder; then the weights of the best validation are used, if there was one.
         """
         other = other if isinstance(other, Run) else load(other, device=self.model.device.type)
         return compare(self, other, split, protocol, samples=samples, seed=seed, memory=memory)
@@ -139,9 +139,9 @@ class Run:
     ) -> Index:
         """Make an index for approximate answers and keep it in the run folder; see :mod:`murp.prediction.approximate`.
 
-        ``recall``: the share of the ten best answers that are to be found. ``cells``: how many groups of near entities
-        there are; None: four times the square root of the number of entities. ``seed`` draws where clustering begins
-        and the questions that recall is measured by. ``say`` is told what is being done.
+        ``recall``: the share of the ten best answers that must be found. ``cells``: number of groups of near entities;
+        None: four times the square root of the number of entities. ``seed`` draws the first centres and the questions
+        that measure recall. ``say`` is called with progress messages.
         """
         weights, epoch = self._weights()
         found = build(self.model, self.graph, recall=recall, cells=cells, seed=seed, say=say)
@@ -179,8 +179,9 @@ class Run:
     ) -> Rows[Prediction]:
         """The ``k`` most probable tails of (head, relation, ?) or heads of (?, relation, tail).
 
-        ``new_only`` leaves out what the graph states, ``types`` what the :attr:`types` of the relation refuse.
-        ``approximate``: by the index that :meth:`index` made, which may miss some and is faster among millions.
+        ``new_only`` leaves out facts that are in the graph, ``types`` leaves out answers that the :attr:`types` of the
+        relation refuse. ``approximate`` uses the index of :meth:`index`: faster with millions of entities, but may miss
+        answers.
         """
         return predict(
             self.model,
@@ -197,18 +198,19 @@ class Run:
 
     @cached_property
     def types(self) -> Types:
-        """Which entities may stand where, by train (:mod:`murp.graph.types`): a table, a row a relation."""
+        """Which entities may be head or tail of each relation, learned from train (:mod:`murp.graph.types`), as a
+        table."""
         return Types(self.graph)
 
     @cached_property
     def calibration(self) -> Calibration | None:
-        """What :meth:`calibrate` found for these weights, where it was called."""
+        """The result of :meth:`calibrate` for these weights, if it was called."""
         path = self.path / folder.CALIBRATION
         found = Calibration.read(path) if path.exists() else None
         return found if found is not None and found.epoch == self.state["epoch"] else None
 
     def calibrate(self, *, method: Method = "platt", seed: int = 0) -> Calibration:
-        """Calibrate probabilities on valid, judge them on test, and keep them in the run folder."""
+        """Calibrate probabilities on valid, check them on test, and store them in the run folder."""
         found = calibrate(self.model, self.graph, method=method, epoch=self.state["epoch"], seed=seed)
         try:
             write_text(self.path / folder.CALIBRATION, found.to_json())
@@ -237,12 +239,12 @@ class Run:
         approximate: bool = False,
         advance: Callable[[int], None] = lambda done: None,
     ) -> int:
-        """Answer a file of questions (.tsv, .csv, .jsonl or .parquet) into a file; how many rows were written.
+        """Answer a file of questions (.tsv, .csv, .jsonl or .parquet) and write the answers. Returns the number of
+        rows.
 
-        ``queries`` may be a list of questions as well, (head, relation, tail) with None for what is asked.
-        ``out`` ends in .parquet, .csv or .jsonl; ``force`` replaces one that exists. ``memory`` bounds the bytes of the
-        scores. ``approximate``: by the index that :meth:`index` made. ``advance`` is told how many more questions have
-        been answered.
+        ``queries`` may also be a list of questions, (head, relation, tail) with None for the missing one. ``out`` ends
+        in .parquet, .csv or .jsonl; ``force`` overwrites it. ``memory`` limits the bytes of the scores. ``approximate``
+        uses the index of :meth:`index`. ``advance`` is called with the number of newly answered questions.
         """
         return predict_file(
             self.model,
@@ -269,11 +271,11 @@ class Run:
         memory: int | None = None,
         advance: Callable[[int], None] = lambda done: None,
     ) -> NewFacts:
-        """The ``k`` most probable new facts of a relation, or of every one.
+        """The ``k`` most probable new facts of a relation, or of every relation.
 
-        ``heads``: ask about the heads that some fact of the relation states ("seen"), or about every entity ("all").
-        ``types`` leaves out what the :attr:`types` of the relation refuse.
-        ``advance`` is told how many more questions have been answered.
+        ``heads``: only heads that a fact of the relation has ("seen"), or every entity ("all"). ``types`` leaves out
+        answers that the :attr:`types` of the relation refuse. ``advance`` is called with the number of newly answered
+        questions.
         """
         return discover_all(
             self.model,
@@ -302,9 +304,9 @@ class Run:
     def classify(self, triples: Any, *, seed: int = 0) -> Rows[Verdict]: ...
 
     def classify(self, triples: Any = None, *, seed: int = 0) -> Classification | Rows[Verdict]:
-        """True or false by a threshold for each relation, chosen on valid: the accuracy on test.
+        """Classify facts as true or false with a threshold for each relation, chosen on valid: the accuracy on test.
 
-        Where ``triples`` are given (as :meth:`score` takes them), the verdict on each. ``seed`` draws the corruptions.
+        If ``triples`` are given (as for :meth:`score`), the verdict on each. ``seed`` draws the corruptions.
         """
         found = classify(self.model, self.graph, seed=seed)
         if triples is None:
@@ -318,7 +320,7 @@ class Run:
 
 
 def home(config: Config) -> str:
-    """The device a run is opened on when its training is over: for one with points in host memory see :func:`load`."""
+    """The device on which a run is opened after its training; for a run with tables in host memory see :func:`load`."""
     return "auto" if config.tables == "host" else str(config.device)
 
 
@@ -331,9 +333,9 @@ def load(
 ) -> Run:
     """Open a run folder.
 
-    ``checkpoint``: the weights of the best validation ("best") or the newest ("last"); by default
-    the best where there was a validation. ``device`` "auto": the GPU, if there is one; the CPU for a run whose tables
-    were kept in host memory. ``graph``: the run's own, where it is in memory already.
+    ``checkpoint``: the weights of the best validation ("best") or the newest ("last"); by default the best, if the run
+    was validated. ``device`` "auto": the GPU, if there is one; the CPU for a run with tables in host memory. ``graph``:
+    the graph of the run, if it is already in memory.
     """
     path = Path(path)
     config = folder.read_config(path)
@@ -355,7 +357,7 @@ def load_model(
 ) -> tuple[Model, dict[str, Any]]:
     """The model of a checkpoint on the CPU, and the state of its training.
 
-    ``map_large``: large tables are mapped into memory and not looked through; who asks them is told of NaN then.
+    ``map_large``: map large tables into memory without checking them; NaN is then found when they are used.
     """
     model, state, _ = load_trained(path, config, graph, map_large=map_large)
     return model, state
@@ -395,5 +397,5 @@ def resolve_device(name: str) -> torch.device:
     if name not in ("cpu", "cuda"):
         raise ConfigError(f"device must be one of auto, cpu, cuda, not {name!r}.")
     if name == "cuda" and not torch.cuda.is_available():
-        raise MurpError("device cuda was asked for, but PyTorch sees no CUDA device here. Use --device cpu.")
+        raise MurpError("device is cuda, but PyTorch sees no CUDA device here. Use --device cpu.")
     return torch.device(name)

@@ -1,10 +1,10 @@
-"""The settings that decided a checkpoint's weights, kept in its state.
+"""The settings that determine a checkpoint's weights, stored in its state.
 
-``config.toml`` is a text that anyone can edit. A model of other settings may have tables of the same shapes, and would
-give other answers with these weights without a word; a training would go on as another one. So a checkpoint says what
-it was trained with, and a run is opened and continued only where its file says the same. Settings that may change from
-one day to the next (``free`` in :class:`murp.Config`) are not kept: where and how to compute, how long, how often to
-validate and to save, where the data lay. Checkpoints written before there was this have none, and open as they are.
+Anyone can edit ``config.toml``. A model with other settings may have tables of the same shapes, and would silently give
+other answers with these weights; a training would continue with other settings. So a checkpoint stores its settings,
+and a run is opened and continued only if its ``config.toml`` agrees. Settings that may change (``free`` in
+:class:`murp.Config`) are not stored: device and engine, number of epochs, how often to validate and to save, where the
+data is. Older checkpoints have no settings, and are opened without this check.
 """
 
 from __future__ import annotations

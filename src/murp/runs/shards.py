@@ -1,10 +1,10 @@
-"""Checkpoints of which every rank has written its own rows: a folder of safetensors files, one a rank.
+"""Checkpoints of which every rank has written its own rows: a folder of safetensors files, one per rank.
 
     last.shards/0000-of-0004.safetensors, 0001-of-0004.safetensors, …
 
-torch.distributed.checkpoint plans who writes what and who reads what, on any number of ranks; here is where it is
-written to. Each file has the rows of its rank, their checksum, the state of training, and what it is a part of. So a
-file that is missing, damaged or of another save is noticed. No pickle is involved.
+torch.distributed.checkpoint plans which rank writes and reads what, on any number of ranks; this module has the files.
+Each file has the rows of its rank, their checksum, the state of training, and which save it belongs to. So a file that
+is missing, damaged or from another save is noticed. No pickle is used.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Shard(NamedTuple):
 
 
 def shards(folder: Path) -> list[Shard]:
-    """The files of a checkpoint that has all of them; raises DamagedError where one is missing or of another save."""
+    """The files of a checkpoint that has all of them; raises DamagedError if one is missing or of another save."""
     if not folder.is_dir():
         raise MissingError(f"there is no checkpoint at {folder}.")
     names = sorted(path.name for path in folder.glob("*.safetensors"))
@@ -87,7 +87,7 @@ def _shard(path: Path) -> Shard:
 
 
 def verify(folder: Path, *, rank: int = 0, size: int = 1) -> dict[str, Any]:
-    """The state of a checkpoint that is whole; raises DamagedError where it is not. Ranks share the files out."""
+    """The state of a checkpoint that is whole; raises DamagedError if it is not. Ranks share the files out."""
     found = shards(folder)
     for shard in found[rank::size]:
         tensor_file.verify(shard.path)

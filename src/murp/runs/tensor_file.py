@@ -76,7 +76,7 @@ def write(path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
 
 
 def verify(path: Path) -> dict[str, Any]:
-    """The state in a checkpoint that is whole; raises DamagedError where it is not."""
+    """The state in a checkpoint that is whole; raises DamagedError if it is not."""
     with _opened(path) as file:
         metadata, tables = _contents(file)
         digest = _digest()
@@ -90,10 +90,10 @@ def verify(path: Path) -> dict[str, Any]:
 
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tables and state of a checkpoint that is whole; raises DamagedError where it is not.
+    """Tables and state of a checkpoint that is whole; raises DamagedError if it is not.
 
-    All comes from one open file, and none of it stays mapped: whoever puts another file in its place meanwhile does no
-    harm. (The safetensors library opens a file twice, by its name.)
+    Everything is read from one open file, and nothing stays mapped, so replacing the file meanwhile does no harm. (The
+    safetensors library opens a file twice, by its name.)
     """
     with _opened(path) as file:
         metadata, places = _contents(file)
@@ -107,7 +107,7 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def mapped(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tables that are mapped into memory and not read, and the state; in seconds, whatever the size.
+    """Tables that are mapped into memory and not read, and the state; takes seconds for any size.
 
     Where everything stands is checked, and the state; the tables' checksum is not, which needs all of them (see
     :func:`verify`). Pages are copied where they are written to. A checkpoint in its place is never changed, only
@@ -205,7 +205,7 @@ class Place(NamedTuple):
 
 
 def _contents(file: BufferedReader) -> tuple[dict[str, str], dict[str, Place]]:
-    """The metadata, and where each table stands; a ValueError where tables and file do not fit each other."""
+    """The metadata, and where each table stands; a ValueError if tables and file do not fit each other."""
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
     if length > size:

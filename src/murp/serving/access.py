@@ -1,4 +1,4 @@
-"""Who may ask, and how much: API keys, and a rate for each client."""
+"""Access control: API keys, and a rate limit for each client."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLIENTS = 10_000  # whose rate is kept; of more, those that have asked least of 
 
 
 def read_keys(path: Path) -> frozenset[bytes]:
-    """The digests of the keys in a file: one a line; empty lines and those that begin with # do not count."""
+    """The digests of the keys in a file: one per line; empty lines and those that begin with # do not count."""
     if (why := not_a_file(path)) is not None:
         raise ConfigError(f"{path} {why}. --keys names a file with an API key a line.")
     try:
@@ -28,7 +28,7 @@ def read_keys(path: Path) -> frozenset[bytes]:
 
 
 def digests(keys: dict[str, str], where: object) -> frozenset[bytes]:
-    """The digests of keys, each named by where it stands; a key that is none is refused without being shown."""
+    """The digests of keys, each named by its place; an invalid key is refused without printing it."""
     for place, key in keys.items():
         if len(key) < SHORTEST or not key.isascii() or not key.isprintable() or " " in key:
             raise ConfigError(
@@ -41,7 +41,7 @@ def digests(keys: dict[str, str], where: object) -> frozenset[bytes]:
 
 
 def digest(key: bytes) -> bytes:
-    """What is kept of a key and compared: how long that takes tells nothing about the key."""
+    """The digest of a key, which is stored and compared: the time of a comparison reveals nothing about the key."""
     return hashlib.sha256(key).digest()
 
 
@@ -56,9 +56,9 @@ def key_of(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
 
 
 class Rates:
-    """Each client has a second's worth of questions, which fill up again at ``rate`` a second.
+    """Each client may send the questions of one second at once; they refill at ``rate`` per second.
 
-    A batch of more than a second's worth is taken by who has not asked for a second, who then owes the rest.
+    A client that was idle for a second may send a larger batch, and must then wait longer.
     """
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -66,7 +66,8 @@ class Rates:
         self._left: dict[bytes, tuple[float, float]] = {}  # questions, and when that was so
 
     def wait(self, client: bytes, questions: int) -> int:
-        """Take questions from a client's: 0; or, taking none, the whole seconds until it may ask again."""
+        """Take questions from a client's allowance and return 0; or take none and return the seconds until it may ask
+        again."""
         if not self.rate:
             return 0
         now, full = self.clock(), max(self.rate, 1.0)

@@ -113,7 +113,7 @@ async def _question(one: Any, given: Mapping[str, Any], at: int, loaded: Loaded,
     _refuse_others(one, FIELDS, f"question {at}")
     head, tail = given.get("head"), given.get("tail")
     if (head is None) == (tail is None):
-        raise Refused(422, f"{where}it has either a head or a tail.", "Give one; the other is what is asked for.")
+        raise Refused(422, f"{where}it has either a head or a tail.", "Give one; the other is predicted.")
     k, switches = given.get("k", 10), {"new_only": False, "types": loaded.types}
     switches |= {name: given[name] for name in switches if name in given}
     if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MOST_ANSWERS:

@@ -83,7 +83,7 @@ class Current:
 
 
 def look(path: Path, checkpoint: Checkpoint | None = None) -> Look:
-    """What tells one state of a run folder from another: the files that are served; empty where they are not there.
+    """What tells one state of a run folder from another: the files that are served; empty if they are not there.
 
     A training in the folder writes its newest weights often: where the best are served, these do not count.
     """

@@ -15,7 +15,7 @@ class Limits:
     """Bounds of one request: its ``questions`` (or triples), its ``bytes``, and the ``seconds`` it may take.
 
     ``rate``: questions a second of one client, over time; 0: any number. A client is an API key where there are keys,
-    an address where there are none.
+    an address if there are none.
     """
 
     questions: int = 1000

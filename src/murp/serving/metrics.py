@@ -75,7 +75,7 @@ def _escaped(text: str) -> str:
 
 
 def _memory() -> int | None:
-    """Bytes that this process holds; None where the system does not tell (it is no Linux)."""
+    """Bytes that this process holds; None if the system does not tell (it is no Linux)."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))

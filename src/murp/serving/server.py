@@ -87,7 +87,7 @@ def serve(current: Current, server: Server, bound: socket.socket) -> None:
 
 
 def _known(keys: str | os.PathLike[str] | list[str] | None) -> frozenset[bytes]:
-    """The digests of keys: of a list, or of a file with one a line."""
+    """The digests of keys: of a list, or of a file with one per line."""
     if keys is None:
         return frozenset()
     if isinstance(keys, list):

@@ -1,4 +1,4 @@
-"""Weights of one run in the model of another, names matched: what `murp extend` and ``init_from`` begin with."""
+"""Copy the weights of one run into the model of another, matched by id; used by `murp extend` and ``init_from``."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ OF_TRAINING = ("initial_scale", "query_dropout", "entity_dropout")
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """Which rows have another run's values: entities (N) and relations with their reciprocals (2R)."""
+    """Which rows were copied from another run: entities (N) and relations with their reciprocals (2R)."""
 
     entities: Tensor
     relations: Tensor
 
 
 def refuse_other(source: Run, config: Config) -> None:
-    """Raise where the numbers of ``source`` would mean something else in a model of these settings."""
+    """Raise if the weights of ``source`` do not fit a model with these settings."""
     there, here = (
         {"model": one.model, "dtype": one.dtype, **one.settings_of("model")} for one in (source.config, config)
     )
@@ -38,13 +38,14 @@ def refuse_other(source: Run, config: Config) -> None:
     if other:
         shown = ", ".join(f"{name}: {there.get(name, 'none')} there, {here.get(name, 'none')} here" for name in other)
         raise ConfigError(
-            f"the weights of {source.path} do not fit this run ({shown}). Give the same model and settings of it, or "
-            "start from another run."
+            f"the weights of {source.path} do not fit this run ({shown}). Give the same model and the same settings of "
+            "the model, or start from another run."
         )
 
 
 def carry(source: Run, model: Model, graph: KnowledgeGraph) -> Carried:
-    """Copy into ``model`` the rows of all entities and relations that ``source`` has too, by id, and what is shared.
+    """Copy into ``model`` the rows of all entities and relations that ``source`` also has, by id, and the shared
+    tables.
 
     The other rows keep their values.
     """
@@ -61,9 +62,9 @@ def carry(source: Run, model: Model, graph: KnowledgeGraph) -> Carried:
 
 
 def carry_optimizer(source: Run, model: Model, graph: KnowledgeGraph) -> dict[str, Tensor]:
-    """The optimizer's tables in the newest checkpoint of ``source`` for the rows of ``model``; what is new begins at 0.
+    """The optimizer's tables in the newest checkpoint of ``source`` for the rows of ``model``; new rows begin at 0.
 
-    Empty where that checkpoint cannot be read or has no such tables: an imported run, and every run by SGD.
+    Empty if that checkpoint cannot be read or has no such tables: an imported run, and every run by SGD.
     """
     try:
         stored, _ = checkpoint.load(source.path / folder.LAST)
@@ -81,7 +82,7 @@ def carry_optimizer(source: Run, model: Model, graph: KnowledgeGraph) -> dict[st
 
 
 def _all_rows(source: Run, graph: KnowledgeGraph) -> dict[str, Tensor]:
-    """For the rows of each kind of table of a model of ``graph``: their numbers in ``source``; -1 of what is new."""
+    """For the rows of each kind of table of a model of ``graph``: their numbers in ``source``; -1 for new rows."""
     relations = _rows(graph.relations, source.graph.relations)
     both = np.where(relations < 0, -1, relations + source.graph.num_relations)
     where = {
@@ -93,12 +94,12 @@ def _all_rows(source: Run, graph: KnowledgeGraph) -> dict[str, Tensor]:
 
 
 def _copy(values: Tensor, own: Tensor, rows: Tensor) -> None:
-    """The rows of ``values`` that ``own`` has too, into their places there."""
+    """Copy the rows of ``values`` that ``own`` also has to their places there."""
     known = rows >= 0
     own[known.to(own.device)] = values[rows[known].to(values.device)].to(own.device)
 
 
 def _rows(ours: Vocabulary, theirs: Vocabulary) -> Indices:
-    """The number in ``theirs`` of each thing of ``ours``; -1 where it is not there."""
+    """The number in ``theirs`` of each entry of ``ours``; -1 if it is not there."""
     found = pc.fill_null(pc.index_in(ours.ids, value_set=theirs.ids), -1)
     return np.array(found.cast(pa.int64()).to_numpy(False))

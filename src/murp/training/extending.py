@@ -1,4 +1,4 @@
-"""A trained run with more entities and relations: a new run folder, the old rows bit for bit as they were."""
+"""Add entities and relations to a trained run: a new run folder in which old rows keep their values, bit for bit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def extend(
     seed: int,
     advance: Callable[[int], None],
 ) -> Run:
-    """Place what is new in ``facts`` and write the run folder ``out``; :meth:`murp.Run.extend` has the defaults."""
+    """Place the new entities and relations of ``facts`` and write the run folder ``out``; :meth:`murp.Run.extend` has
+    the defaults."""
     epochs = None if epochs is None else whole_number("epochs", epochs)
     seed = whole_number("seed", seed, least=0)
     path = Path(f"{run.path}-extended" if out is None else out)
@@ -44,7 +45,7 @@ def extend(
         again = command("train", "--data", "FOLDER", "--init-from", run.path)
         raise DataError(
             f"{run.path} has every entity and relation of these facts, so there is nothing to place. To train it on "
-            f"more facts, put them beside the old ones and run `{again}`."
+            f"more facts, add them to the old ones and run `{again}`."
         )
     _say(run, growth)
     model = models.from_config(run.config, graph.num_entities, graph.num_relations)
@@ -68,7 +69,7 @@ def extend(
 
 
 def _say(run: Run, growth: Any) -> None:
-    """What is new, and what is left out."""
+    """Print what is new, and what is left out."""
     graph = growth.graph
     names = [graph.relations.id(i) for i in range(graph.num_relations - growth.relations, graph.num_relations)]
     shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")

@@ -1,4 +1,4 @@
-"""Where a new entity begins: among the entities that the model holds for answers to the questions it answers."""
+"""Initial position of a new entity: near the entities that the model predicts in its place."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ QUESTIONS = 64  # of an entity, at most: more say nothing more of where to begin
 
 
 def first_guess(model: Model, growth: Growth) -> None:
-    """Begin each new entity at the mean of the best old answers to its questions, one for each of its facts.
+    """Start each new entity at the mean of the best old answers to its questions, one for each of its facts.
 
     (s, r, new) is the question (s, r, ?), (new, r, o) the question (?, r, o). The mean is taken in the coordinates of
-    the table and put back into its space. It is right for every model, since the model itself says where it looks for
-    an answer. Entities of which all neighbours are new begin at these, once they have begun; others, and new relations,
-    keep their initial values.
+    the table and put back into its space. This works for every model, since the model itself predicts the answers. If
+    all neighbours of an entity are new, it starts at their mean after they have a position. Other entities, and new
+    relations, keep their initial values.
 
-    Plain numbers (biases) begin at the mean of old entities with about as many facts. The best answers are often
-    well-known entities, and their biases would put the new one among the answers to everything.
+    Plain numbers (biases) start at the mean of old entities with a similar number of facts. The best answers are often
+    entities with many facts; with their biases, the new entity would be a likely answer to every question.
     """
     _usual_numbers(model, growth)
     graph = growth.graph
@@ -51,7 +51,7 @@ def first_guess(model: Model, growth: Growth) -> None:
 
 
 def _few(asked: Indices) -> Indices:
-    """At most ``QUESTIONS`` of each entity, the first ones."""
+    """At most the first ``QUESTIONS`` questions of each entity."""
     order = np.argsort(asked[:, 2], kind="stable")
     counts = np.bincount(asked[:, 2])
     starts = np.cumsum(counts) - counts
@@ -61,7 +61,7 @@ def _few(asked: Indices) -> Indices:
 
 
 def _best_old(model: Model, asked: Indices, first: int) -> Indices:
-    """The best-scored old entity of each question. New ones, whose rows mean nothing yet, are hidden behind it."""
+    """The best-scored old entity for each question. New entities are left out, since their rows have no meaning yet."""
     whole = {table.name: model.parameters[table.name] for table in model.tables if table.of == "entity"}
     number = model.num_entities
     try:
@@ -75,7 +75,7 @@ def _best_old(model: Model, asked: Indices, first: int) -> Indices:
 
 
 def _begin(model: Model, sources: Indices, targets: Indices) -> None:
-    """Put each target at the mean of its sources, in every table of entities."""
+    """Set each target to the mean of its sources, in every table of entities."""
     source, target = (torch.from_numpy(np.asarray(of)).to(model.device) for of in (sources, targets))
     rows, place = torch.unique(target, return_inverse=True)
     for table in model.tables:
@@ -87,7 +87,8 @@ def _begin(model: Model, sources: Indices, targets: Indices) -> None:
 
 
 def _usual_numbers(model: Model, growth: Growth) -> None:
-    """Give new entities the mean numbers of old ones with as many facts, to the next power of 2; of all without any."""
+    """Give new entities the mean numbers of old ones with as many facts, up to the next power of 2; of all if there are
+    none."""
     first = growth.graph.num_entities - growth.entities
     facts = np.bincount(growth.graph.train[:, [0, 2]].ravel(), minlength=growth.graph.num_entities)
     kinds = torch.from_numpy(np.log2(np.maximum(facts, 1)).astype(np.int64)).to(model.device)

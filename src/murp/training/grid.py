@@ -1,10 +1,10 @@
-"""Many runs at once: a grid of settings, side by side on one GPU where their shapes allow it.
+"""Many runs at once: a grid of settings, side by side on one GPU if their shapes allow it.
 
     murp sweep --data WN18RR --lr 10 20 50 --seed 0 1 2 --out runs/grid
 
-Runs that differ only in learning rate, schedule, seed or initial values share one launch of the Triton kernels; the
-others, and all on the CPU, run one after another. Every run leaves an ordinary run folder. The same command again
-keeps the finished runs and goes on with those that were interrupted or failed.
+Runs that differ only in learning rate, schedule, seed or initial values share one launch of the Triton kernels. The
+others, and all runs on the CPU, run one after another. Every run has an ordinary run folder. The same command again
+keeps the finished runs and continues those that were interrupted or failed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SUMMARY = "sweep.json"
 
 
 def grid(values: dict[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Every combination of the values given for each setting."""
+    """Every combination of the given values of the settings."""
     return [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]
 
 
@@ -70,9 +70,9 @@ def try_all(
 ) -> Sweep[Run]:
     """Train one run for each element of ``settings`` into ``out``: the runs, or why one failed, the best first.
 
-    Without ``out`` it is a folder under ``runs/``, the same one whenever the same sweep is asked for. A run that stands
-    there already is not repeated; one that is not finished goes on from its last checkpoint. ``side_by_side`` bounds
-    how many share a launch. What each run reached is also in ``sweep.json``.
+    Without ``out`` it is a folder under ``runs/``, the same one for the same sweep. A run that is already there is not
+    repeated; an unfinished run continues from its last checkpoint. ``side_by_side`` limits how many share a launch. The
+    results are also in ``sweep.json``.
     """
     if not settings:
         raise ConfigError("a sweep needs at least one combination of settings.")
@@ -91,7 +91,7 @@ def try_all(
 
 
 def _check_one_graph(settings: Sequence[dict[str, Any]]) -> None:
-    """Raise where settings say different things of the data: it is read once."""
+    """Raise if settings name different data: it is read once."""
     for name in ("data", "data_dir", "split_seed", "columns", "no_header"):
         if len({chosen.get(name) for chosen in settings}) > 1:
             raise ConfigError(f"a sweep has one graph: give {name} one value, and each graph a sweep of its own.")
@@ -100,7 +100,7 @@ def _check_one_graph(settings: Sequence[dict[str, Any]]) -> None:
 def _own_place(
     settings: Sequence[dict[str, Any]], configs: Sequence[Config], names: Sequence[str], graph: KnowledgeGraph
 ) -> Path:
-    """A folder under ``runs/`` named by the data and what is tried, where no other run stands in the way."""
+    """A folder under ``runs/`` named by the data and the settings of the sweep; it must not contain another run."""
 
     def fits(home: Path) -> bool:
         there = ((home / name, config) for name, config in zip(names, configs, strict=True) if (home / name).exists())
@@ -114,8 +114,8 @@ def train_all(
 ) -> dict[Path, Run | MurpError]:
     """Train each configuration into its folder, those of one shape side by side; the runs, or why one failed.
 
-    Finished runs are not repeated, unfinished ones go on alone. Raises before anything is trained where a folder holds
-    something else than the run that is to be there.
+    Finished runs are not repeated; unfinished runs continue one by one. Raises before training if a folder contains
+    something else.
     """
     begun = [(path, config) for path, config in runs if os.path.exists(path)]
     for path, config in begun:
@@ -127,7 +127,7 @@ def train_all(
 
 
 def _groups(runs: Iterable[tuple[Path, Config]], most: int) -> Iterable[list[tuple[Path, Config]]]:
-    """Runs of one shape together, at most ``most`` at a time; what cannot share a launch alone."""
+    """Groups of runs of one shape, at most ``most`` each; runs that cannot share a launch are alone."""
     by_shape: dict[str, list[tuple[Path, Config]]] = {}
     for path, config in runs:
         shape = {k: v for k, v in config.to_dict().items() if k not in FREE}
@@ -157,7 +157,7 @@ def _train_group(
 
 
 def _shares_a_launch(config: Config, graph: KnowledgeGraph) -> bool:
-    """Whether runs of one shape can; the model that is built to ask is gone when training begins."""
+    """Whether runs of one shape can share a launch; the model that is built for this check is freed before training."""
     try:
         return engines.side_by_side(config.engine, engines.Task.of(config, new_model(config, graph)))
     except MurpError:
@@ -189,7 +189,8 @@ def _train_together(jobs: Sequence[Job], graph: KnowledgeGraph, progress: Silent
 
 
 def _go_on(path: Path, config: Config, graph: KnowledgeGraph, progress: Silent) -> Run | MurpError:
-    """A run that stands in its folder already, trained to its end where it is not; one that diverged does so again."""
+    """A run that is already in its folder, trained to its end if it is not finished; a run that diverged fails
+    again."""
     last = path / folder.LAST
     try:
         state = checked(checkpoint.state_of(last), config, last, path / folder.CONFIG)
@@ -208,7 +209,7 @@ def _loaded(path: Path, config: Config, graph: KnowledgeGraph) -> Run | MurpErro
 
 
 def _told(error: MurpError) -> MurpError:
-    """The same without the frames it came through, which would keep the run's model in memory."""
+    """The same exception without its frames, which would keep the run's model in memory."""
     return copy.copy(error)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 class Interrupt:
     """While active, the first SIGINT or SIGTERM sets ``requested``; a second one stops at once.
 
-    What comes within ``again`` seconds of the first is not a second one.
+    A signal within ``again`` seconds of the first does not count as a second one.
     """
 
     def __init__(self, again: float = 0.0) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Job:
-    """One run in training: its folder, its settings, its model, how it is trained and how far it has come."""
+    """One run in training: its folder, settings, model, optimizer and progress."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Job:
         ranks: Ranks | None = None,
         saver: Saver | None = None,
     ) -> None:
-        """``ranks`` train it together; ``saver`` writes its checkpoints, where each has its own rows."""
+        """``ranks`` train it together; ``saver`` writes its checkpoints if each rank has its own rows."""
         self.ranks = ranks or Ranks()
         self.saver = saver
         self.path = path
@@ -69,7 +69,7 @@ class Job:
             raise RunError(
                 f"{path / folder.LAST}: the checkpoint's state is not one of this run: its field 'chunk' cannot be "
                 f"{reprlib.repr(state.chunk)}, since an epoch has {self.sampler.chunks:,} chunks on "
-                f"{model.device.type}. A run that was interrupted on another device goes on there."
+                f"{model.device.type}. Continue a run on the device on which it was interrupted."
             )
         self.failure: NotFiniteError | None = None
         self.written: Future[None] | None = None

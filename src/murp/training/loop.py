@@ -42,13 +42,13 @@ METRICS_EVERY = 1.0
 
 
 class Interrupted(KeyboardInterrupt):
-    """Training was asked to stop and has written a checkpoint; the message says how to go on."""
+    """Training was interrupted and has written a checkpoint; the message says how to continue."""
 
     silent = False  # whether another process says it
 
 
 class Work:
-    """A chunk of every job that was handed to the engine; a GPU may still be busy with it, and reads the chunks."""
+    """A chunk of every job that was given to the engine; a GPU may still be working on it."""
 
     def __init__(self, index: int, chunks: list[Chunk], sums: Tensor) -> None:
         self.index = index
@@ -60,7 +60,7 @@ class Work:
             self.done.record()
 
     def losses(self) -> list[float]:
-        """The sum of each job's losses, as soon as they are there."""
+        """The sum of each job's losses; waits until they are computed."""
         if self.done is not None:
             self.done.synchronize()
         return self.sums.tolist()
@@ -69,10 +69,10 @@ class Work:
 def fit(jobs: Sequence[Job], engine: Engine, progress: Silent) -> None:
     """Train every job in place to its last epoch, writing into its run folder.
 
-    Jobs run side by side, step by step: they share the graph, the number of epochs and the shape of a
-    batch, and stand at the same step. A chunk's losses are read when the next one has been handed to the engine, so
-    that a GPU need not wait for Python between them. A job whose numbers stop being finite drops out with its
-    ``failure`` set; if none is left, the failure is raised.
+    Jobs run side by side, step by step: they share the graph, the number of epochs and the shape of a batch, and are at
+    the same step. A chunk's losses are read after the next chunk was given to the engine, so that a GPU does not wait
+    for Python. If a job's parameters become infinite or NaN, it stops with ``failure`` set; if no job is left, the
+    failure is raised.
     """
     lead = jobs[0]
     config, state, sampler, ranks = lead.config, lead.state, lead.sampler, lead.ranks
@@ -162,7 +162,7 @@ def fit(jobs: Sequence[Job], engine: Engine, progress: Silent) -> None:
 
 
 def finished(config: Config, state: State) -> bool:
-    """Whether a run that stands at ``state`` has nothing left to do."""
+    """Whether a run at ``state`` is finished."""
     return state.epoch >= config.epochs or stopped_early(config, state)
 
 
@@ -172,7 +172,8 @@ def stopped_early(config: Config, state: State) -> bool:
 
 
 def _settle(jobs: Sequence[Job], work: Work, began: float, progress: Silent) -> float:
-    """Wait for a chunk's losses and count it in every job; what it took is the time since ``began``. The time now."""
+    """Wait for a chunk's losses and count it in every job; its time is the time since ``began``. Returns the time
+    now."""
     losses = work.losses()
     now = time.monotonic()
     for job, loss in zip(jobs, losses, strict=True):
@@ -186,9 +187,9 @@ def _settle(jobs: Sequence[Job], work: Work, began: float, progress: Silent) -> 
 
 
 def _finish_epoch(job: Job, lr: float, known: KnownFacts | None, disk: ThreadPoolExecutor) -> dict[str, Any] | None:
-    """Count the epoch, validate where that is due, and note the line for metrics.jsonl, which is returned.
+    """Count the epoch, validate if it is due, and return the line for metrics.jsonl.
 
-    A job that has failed has none.
+    A job that has failed returns none.
     """
     state, config = job.state, job.config
     record: dict[str, Any] = {"epoch": state.epoch + 1, "loss": state.loss / job.sampler.steps, "lr": lr}
@@ -207,7 +208,7 @@ def _finish_epoch(job: Job, lr: float, known: KnownFacts | None, disk: ThreadPoo
 
 
 def _write_metrics(job: Job) -> None:
-    """What has been noted since the last time; raises where another folder has taken the place of the job's."""
+    """Write the new lines of metrics.jsonl; raises if the job's folder was replaced with another one."""
     if not job.ranks.first:
         return
     check_held(job.path)
@@ -246,12 +247,12 @@ def _save_last(job: Job, disk: ThreadPoolExecutor) -> None:
 
 
 def _save(job: Job, name: str, disk: ThreadPoolExecutor) -> None:
-    """Write a checkpoint on a thread while training goes on, in order, one at a time for each job.
+    """Write a checkpoint in a thread while training continues; in order, one at a time for each job.
 
-    A GPU's tables have to be copied to be written, and the copy can wait for the disk. A copy of a CPU's tables
-    doubles their memory: a process that has all of them writes them at once, one of many ranks has few and copies them.
-    Points in host memory are written at once too: no step may change them meanwhile, and the steps before have all been
-    waited for. The lines of metrics.jsonl that were noted before go first.
+    Tables on a GPU must be copied to be written, and the copy can wait for the disk. A copy of tables on the CPU
+    doubles their memory: so a process that has all tables writes them at once, and a rank, which has few rows, copies
+    them. Points in host memory are written at once too: no step may change them meanwhile, and all earlier steps are
+    finished. New lines of metrics.jsonl are written first.
     """
     _write_metrics(job)
     _wait(job)
@@ -274,7 +275,7 @@ def _save(job: Job, name: str, disk: ThreadPoolExecutor) -> None:
 
 
 def _wait(job: Job) -> None:
-    """Until the job's checkpoint is on the disk; raises what went wrong there, on every rank."""
+    """Wait until the job's checkpoint is on disk; raises its error on every rank."""
     written, job.written = job.written, None
     if written is not None:
         with job.ranks.together():
@@ -282,7 +283,7 @@ def _wait(job: Job) -> None:
 
 
 def _is_finite(job: Job) -> bool:
-    """Whether every parameter and all that the optimizer keeps is; if not, the job fails."""
+    """Whether all parameters and the optimizer state are finite; if not, the job fails."""
     if job.failure is None:
         infinite = [name for name, values in job.optimizer.items() if not bool(values.isfinite().all())]
         found = [f"the optimizer's table {name}" for name in infinite] + [f"parameter {n}" for n in job.model.broken()]
@@ -294,7 +295,7 @@ def _is_finite(job: Job) -> bool:
 
 
 def _how_to_go_on(jobs: Sequence[Job]) -> str:
-    """How to resume the jobs that were saved; why none was, if they all have failed."""
+    """How to resume the jobs that were saved; the reason if all have failed."""
     saved = [f"`{command('train', '--resume', job.path)}`" for job in jobs if job.failure is None]
     return f"go on with {' and '.join(saved)}" if saved else str(jobs[0].failure)
 

@@ -1,4 +1,4 @@
-"""A step that does not fit into memory is told as a choice of settings."""
+"""If a step does not fit into memory, the error names the settings to change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SAYINGS = ("can't allocate memory", "out of memory")
 
 @contextlib.contextmanager
 def memory_of_a_step(path: Path, config: Config) -> Iterator[None]:
-    """While steps of the run at ``path`` are computed: where memory is refused, say which settings take it."""
+    """While steps of the run at ``path`` are computed: turn an out-of-memory error into one that names the settings."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:

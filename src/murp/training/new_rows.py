@@ -1,4 +1,4 @@
-"""A step that moves the rows of what is new, and no other."""
+"""A step that updates only the rows of new entities and relations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from murp.models.model import Rows
 
 @dataclass(frozen=True, eq=False)
 class Fresh:
-    """What is new: entities from ``first`` on, and relations (2R) that are marked."""
+    """The new entities, from ``first`` on, and the new relations, marked in (2R)."""
 
     first: int
     entities: int
@@ -24,18 +24,18 @@ class Fresh:
 
     @classmethod
     def of(cls, growth: Growth, device: torch.device) -> Fresh:
-        """As a graph has grown."""
+        """From a graph that was extended."""
         graph = growth.graph
         half = torch.arange(graph.num_relations, device=device) >= graph.num_relations - growth.relations
         return cls(graph.num_entities - growth.entities, graph.num_entities, half.repeat(2))
 
     def background(self, positives: Tensor) -> Tensor:
-        """Which of triples (…, 3) have nothing new."""
+        """Which of the triples (…, 3) have no new entity or relation."""
         subject, relation, objects = positives.unbind(-1)
         return (subject < self.first) & (objects < self.first) & ~self.relations[relation]
 
     def against(self, positives: Tensor, objects: Tensor, generator: torch.Generator) -> Tensor:
-        """False objects as they were drawn; for background, or where a batch shares them every other, new entities."""
+        """The negatives; for background, or for every other one if a batch shares them, new entities instead."""
         if self.first == self.entities:
             return objects
         drawn = torch.randint(
@@ -47,7 +47,7 @@ class Fresh:
         return torch.where(every_other, drawn, objects)
 
     def rows(self) -> dict[str, list[slice]]:
-        """The new rows of tables of each kind; what is shared has none."""
+        """The new rows of tables of each kind; shared tables have none."""
         half = len(self.relations) // 2
         old = half - int(self.relations[:half].sum())
         of_relations = [slice(old, half), slice(half + old, 2 * half)] if old < half else []
@@ -64,7 +64,7 @@ class NewRows(Updater):
 
     @torch.no_grad()
     def update(self, tables: Rows, touched: Touched, lr: float | Tensor) -> None:
-        """Move every new row of ``tables`` that a step has read."""
+        """Update every new row of ``tables`` that a step has read."""
         for table in self.task.model.tables:
             values, parts = tables[table.name], touched[table.name]
             if not parts or not self.rows[table.of]:

@@ -13,7 +13,7 @@ EVERY = 0.2  # seconds between two pictures
 
 
 class NotebookBar(Silent):
-    """Epochs, loss, validation MRR, speed and time left; when training ends the last picture stays."""
+    """Epochs, loss, validation MRR, speed and time left; the last state stays when training ends."""
 
     def start(self, state: State, done: int, steps: int, epochs: int) -> None:
         from IPython.display import HTML, display

@@ -1,13 +1,15 @@
-"""Where new entities and relations go in a trained model, while the rest stays where it is.
+"""Train the rows of new entities and relations in a trained model, while all other rows stay fixed.
 
-The new rows are trained by the run's own objective, on facts about them and on *background*: facts without anything
-new, for which the new entities are the wrong answers. Without background nothing would keep the new ones away from
-questions that they do not answer. With a share p of new entities a whole training would ask p times all questions with
-a new entity among the negatives. Here it is ``MORE`` times as many, each with new negatives alone.
+The new rows are trained with the run's own objective, on facts about them and on *background*: facts without new
+entities, for which the new entities are wrong answers. Without background, nothing would keep new entities away from
+questions to which they are not answers. If a share p of the entities is new, a full training would have a share p of
+all questions with a new entity among the negatives. Here there are ``MORE`` times as many such questions, with only new
+negatives.
 
-A run by SGD is placed by Adam: its neighbours stand still, so a new row has to go all the way by itself, and SGD needs
-many times as many steps for that. Only new rows move (:class:`murp.training.new_rows.NewRows`), so the old ones have,
-bit for bit, the values that they had, whatever the model, the objective and the optimizer.
+If the run was trained with SGD, new rows are trained with Adam: their neighbours are fixed, so a new row must travel
+the whole distance alone, and SGD needs many times as many steps for that. Only new rows change
+(:class:`murp.training.new_rows.NewRows`), so old rows keep their values, bit for bit, for any model, objective and
+optimizer.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ Say = Callable[[int], None]
 
 
 class AgainstNew(Negatives):
-    """A run's negatives, of which background has new entities; see :class:`Fresh`."""
+    """A run's negatives; background facts get new entities as negatives, see :class:`Fresh`."""
 
     def __init__(self, own: Negatives, fresh: Fresh) -> None:
         super().__init__(negatives=own.negatives)
@@ -68,9 +70,9 @@ def place(
     seed: int = 0,
     advance: Say = lambda _: None,
 ) -> None:
-    """Train the rows of new entities and relations of ``model``, which has the trained rows already, and no other.
+    """Train only the rows of new entities and relations of ``model``, which already has the trained rows.
 
-    ``advance`` is told of every epoch that is done.
+    ``advance`` is called after every epoch.
     """
     fresh = Fresh.of(growth, model.device)
     kept = {table.name: model.parameters[table.name].clone() for table in model.tables if not table.trained}
@@ -112,7 +114,7 @@ def place(
 
 
 def _background(task: Task, growth: Growth, new: int, old: int) -> int:
-    """How many questions without anything new an epoch asks, where it asks ``new`` of the others and has ``old``."""
+    """How many background questions an epoch has, given ``new`` new questions and ``old`` old ones."""
     if not growth.entities:
         return 0
     if not task.objective.sampled:  # every question has all new entities among its candidates
@@ -121,7 +123,7 @@ def _background(task: Task, growth: Growth, new: int, old: int) -> int:
 
 
 def questions(growth: Growth, *, reciprocals: bool) -> tuple[Triples, Triples]:
-    """The new facts and the old ones of train, each asked from both sides where the model is trained so."""
+    """Questions from the new facts and the old facts of train, in both directions if the model is trained so."""
     graph = growth.graph
     old = graph.train[: len(graph.train) - len(growth.facts)]
     both = graph.with_reciprocals if reciprocals else (lambda facts: facts)
@@ -135,9 +137,9 @@ def _numbers(task: Task) -> int:
 
 
 def _pace(config: Config, asked: int, numbers: int, epochs: int | None) -> tuple[int, int]:
-    """Questions of a step, and epochs: few, large steps, as each costs a GPU about the same.
+    """Questions in a step, and epochs: few large steps, since every step costs a GPU about the same.
 
-    ``numbers`` of a question bound a step, so that it takes little more memory than one of the training.
+    ``numbers`` per question limit a step, so that it takes little more memory than a training step.
     """
     by_adam = config.parts["optimizer"] is SGD
     most = min(LARGE, NUMBERS // numbers)
@@ -153,7 +155,7 @@ def _pace(config: Config, asked: int, numbers: int, epochs: int | None) -> tuple
 def _chunks(
     task: Task, asked: Tensor, old: Tensor, size: int, seeds: np.random.Generator, draw: torch.Generator
 ) -> Iterator[Chunk]:
-    """Questions in a random order, some steps a chunk."""
+    """Questions in a random order, several steps per chunk."""
     model = task.model
     if task.objective.grouped:  # with all the answers that are known to a question
         every = torch.cat([asked, old[torch.isin(_pairs(old, model), _pairs(asked, model))]]).cpu().numpy()

@@ -1,4 +1,4 @@
-"""What a person or a machine sees while a model trains."""
+"""Shows the progress of a training, to people or to programs."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ class Silent:
     begun = False  # whether there was anything to train
 
     def watch(self, path: Path, graph: KnowledgeGraph, model: Model) -> None:
-        """What is about to be trained into which run folder, for who wants to look at it after an epoch."""
+        """Called before training with the model and the run folder, for a progress that looks at them after an
+        epoch."""
 
     def start(self, state: State, done: int, steps: int, epochs: int) -> None:
-        """Training begins, or goes on, at ``state``; ``done`` of the epoch's ``steps`` steps are behind it."""
+        """Training begins or continues at ``state``; ``done`` of the epoch's ``steps`` steps are done."""
         self.begun = True
 
     def advance(self, state: State, chunk: Chunk, seconds: float, loss: float) -> None:
@@ -39,18 +40,18 @@ class Silent:
         """An epoch is done; ``record`` is its line of metrics.jsonl."""
 
     def stop(self) -> None:
-        """Training ended, however it did."""
+        """Training ended, for any reason."""
 
 
 class JsonLines(Silent):
-    """One JSON object a line on standard output for every epoch; what that does not take is dropped."""
+    """One JSON object per line on standard output for every epoch; output that cannot be written is dropped."""
 
     def epoch(self, record: dict[str, Any]) -> None:
         show(json.dumps(record), sys.stdout)
 
 
 class Named(Silent):
-    """Another progress, which hears with every record which run it is of."""
+    """Passes every record to another progress, with the name of its run."""
 
     def __init__(self, shown: Silent, run: Path) -> None:
         self.shown, self.run = shown, run
@@ -72,7 +73,7 @@ class Named(Silent):
 
 
 class Lines(Silent):
-    """A line on standard error for every validation, and where none comes for long: what a log can use."""
+    """A line on standard error for every validation, and if there is none for long; for logs."""
 
     def start(self, state: State, done: int, steps: int, epochs: int) -> None:
         super().start(state, done, steps, epochs)
@@ -96,7 +97,7 @@ class Lines(Silent):
 
 
 class Bar(Silent):
-    """A progress bar on standard error with loss, validation MRR, triples a second and time left."""
+    """A progress bar on standard error with loss, validation MRR, triples per second and time left."""
 
     def __init__(self) -> None:
         self.bar = Progress(console=console(), transient=True)
@@ -134,9 +135,10 @@ class Bar(Silent):
 
 
 def columns(width: int, epochs: int) -> tuple[ProgressColumn, ...]:
-    """What fits into ``width`` characters, in its order on the line; dropped first: the speed, then the bar, the MRR.
+    """The columns that fit into ``width`` characters, in their order; the speed is dropped first, then the bar, the
+    MRR.
 
-    A column costs its own width and the blank before it.
+    A column needs its own width and a space before it.
     """
     epoch = len("epoch /") + 2 * len(str(epochs))
     parts: list[tuple[int, int, ProgressColumn]] = [  # how soon it is dropped, its width, itself
@@ -157,14 +159,14 @@ def columns(width: int, epochs: int) -> tuple[ProgressColumn, ...]:
 
 
 def chosen(*, json: bool, quiet: bool) -> Silent:
-    """What a command's options of these names ask for."""
+    """The progress that a command's options choose."""
     if json:
         return JsonLines()
     return Silent() if quiet else usual()
 
 
 def usual() -> Silent:
-    """A bar where a person watches, in a notebook or on standard error; lines for a log otherwise."""
+    """A bar in a notebook or on a terminal; otherwise lines for a log."""
     if in_notebook():
         from murp.training.notebook import NotebookBar
 

@@ -1,4 +1,4 @@
-"""Which triples a step sees: a pure function of seed, epoch and position, so that resuming is exact."""
+"""Which triples a step uses: a pure function of seed, epoch and position, so that resuming is exact."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ OBJECTS_A_CHUNK, COORDINATES_A_CHUNK = 2**23, 2**27
 
 
 def fewer_steps(batch_size: int, negatives: int, dim: int, device: torch.device) -> int | None:
-    """How many steps a new run has in a chunk where that is fewer than ``STEPS_A_CHUNK``; None where it is not."""
+    """How many steps a chunk of a new run has, if fewer than ``STEPS_A_CHUNK``; otherwise None."""
     objects = batch_size * (1 + negatives)
     fitting = max(1, min(OBJECTS_A_CHUNK // objects, COORDINATES_A_CHUNK // (objects * dim)))
     return fitting if device.type == "cpu" and fitting < STEPS_A_CHUNK["cpu"] else None
 
 
 class Answers:
-    """Questions (s, r) with all their answers among the training triples, for objectives that ask them at once."""
+    """Questions (s, r) with all their answers among the training triples, for objectives that use all answers at
+    once."""
 
     def __init__(self, triples: Triples, device: torch.device) -> None:
         facts = np.unique(triples, axis=0).astype(np.int64)  # sorted by subject, relation, object
@@ -41,9 +42,9 @@ class Answers:
         self.counts = torch.from_numpy(np.diff(np.append(starts, len(facts)))).to(device)
 
     def labels(self, asked: Tensor) -> Labels:
-        """Of questions (S, B), given by number: labels (S, L), filled up with weight 0.
+        """The labels (S, L) of questions (S, B), given by number; padded with weight 0.
 
-        L is that of the longest step, rounded up to one of few lengths: each is a shape that a GPU captures.
+        L is the length of the longest step, rounded up to one of a few lengths, since a GPU captures each shape.
         """
         counts = self.counts[asked]
         before = counts.cumsum(1) - counts
@@ -65,9 +66,9 @@ def _rounded_up(length: int) -> int:
 class Sampler:
     """Positive triples in a new random order every epoch, each with k uniform false objects.
 
-    Handed out in chunks of steps. Nothing is remembered between chunks: the order depends on
-    (seed, epoch) and the negatives on (seed, epoch, chunk) and the chunks' size alone. A false object
-    may by chance be a true one, as in the paper.
+    Returned in chunks of steps. Nothing is stored between chunks: the order depends only on (seed, epoch), and the
+    negatives only on (seed, epoch, chunk) and the size of the chunks. A negative may be true by chance, as in the
+    paper.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class Sampler:
 
     @property
     def steps(self) -> int:
-        """Steps an epoch; the last batch may be smaller."""
+        """Steps per epoch; the last batch may be smaller."""
         return math.ceil(len(self.triples) / self.batch_size)
 
     def steps_before(self, index: int) -> int:
@@ -105,7 +106,7 @@ class Sampler:
 
     @property
     def chunks(self) -> int:
-        """Chunks an epoch: the full batches, then the smaller last batch where there is one."""
+        """Chunks per epoch: the full batches, then the smaller last batch if there is one."""
         full, rest = divmod(len(self.triples), self.batch_size)
         return math.ceil(full / self.steps_a_chunk) + (rest > 0)
 
@@ -119,11 +120,11 @@ class Sampler:
         return ahead[2]
 
     def prefetch(self, epoch: int, index: int) -> None:
-        """Draw a chunk that is going to be asked for; an index beyond the last is the next epoch's first."""
+        """Draw a chunk in advance; an index beyond the last is the first of the next epoch."""
         self.ahead = self._drawn(epoch + 1, 0) if index == self.chunks else self._drawn(epoch, index)
 
     def _drawn(self, epoch: int, index: int) -> tuple[int, int, Chunk]:
-        """On a GPU on a stream of its own, so that it happens while a step is busy with the chunk before."""
+        """On a GPU in a separate stream, so that it overlaps with the steps of the chunk before."""
         with torch.cuda.stream(self.stream):
             if self.order is None or self.order[0] != epoch:
                 self.order = (epoch, self._permutation(epoch))

@@ -1,4 +1,4 @@
-"""Starting and continuing a run whose rows lie on many ranks.
+"""Start and continue a run whose rows are divided among many ranks.
 
 torchrun --standalone --nproc-per-node 4 -m murp train --data WN18RR --engine torch --out runs/many
 """
@@ -79,7 +79,7 @@ def go_on(path: Path, changes: dict[str, Any], ranks: Ranks, progress: Silent) -
 
 
 def _restored(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks) -> tuple[State, Job, ShardedEngine]:
-    """A model with this rank's rows of the newest checkpoint, and all that its training goes on with."""
+    """A model with this rank's rows of the newest checkpoint, and the state of its training."""
     last = path / folder.LAST
     with ranks.together():
         model = _empty(config, graph, ranks)
@@ -99,7 +99,7 @@ def _restored(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks) -
 
 
 def opened(path: Path, config: Config, graph: KnowledgeGraph) -> Run:
-    """The run, whose weights are read, as a whole, when they are first asked for."""
+    """The run; its weights are read when they are first used."""
     name = folder.BEST if checkpoint.exists(path / folder.BEST) else folder.LAST
     state = checked(checkpoint.state_of(path / name), config, path / name, path / folder.CONFIG)
 
@@ -119,7 +119,7 @@ def evaluated(
     candidates: int | None,
     memory: int | None,
 ) -> tuple[Run, Report]:
-    """A run of many ranks, evaluated by them: each has the rows of its share and no others.
+    """Evaluate a run on many ranks; each loads only its own rows.
 
     ``candidates`` are refused, as they are drawn in one process alone. ``memory`` bounds the bytes of the scores on
     each rank.
@@ -146,7 +146,7 @@ def evaluated(
 
 
 def refuse(config: Config) -> None:
-    """Raise where a run cannot be cut into slices, with all that stands against it."""
+    """Raise if a run cannot be cut into slices, with all that stands against it."""
     parts = config.parts
     reasons = []
     if not parts["objective"].sampled:
@@ -163,9 +163,9 @@ def refuse(config: Config) -> None:
     if config.engine not in ("auto", "torch"):
         reasons.append(f"engine {config.engine} moves rows as it computes; use --engine auto or torch")
     if config.tables == "host":
-        reasons.append("tables = host is of one process; ranks share the rows out, each has its own on its device")
+        reasons.append("tables = host needs one process; ranks divide the rows, each has its own on its device")
     if reasons:
-        raise ConfigError(f"a run on many ranks (or with --slices) cannot have this: {'; '.join(reasons)}.")
+        raise ConfigError(f"a run on several ranks (or with --slices) does not support this: {'; '.join(reasons)}.")
 
 
 def _agree(ranks: Ranks, config: Config, graph: KnowledgeGraph) -> None:

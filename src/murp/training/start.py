@@ -54,7 +54,7 @@ def train(
         graph, config = configure(graph, given)
         if launched() and out is None:
             raise ConfigError(
-                "with torchrun give --out, the run folder: where ranks are started again they look there."
+                "with torchrun give --out, the run folder: ranks that are started again look for it there."
             )
         path = place_for(out, config, graph, reuse=reuse)
     if (reuse or restarted()) and os.path.isfile(path / folder.CONFIG):
@@ -118,8 +118,8 @@ def resume(
         stored = folder.read_config(path)
         if ranks.size > 1 and not stored.slices:
             raise RunError(
-                f"{path} was begun by one process, whose checkpoints are not made for many. Continue it without "
-                "torchrun, or train a new run with it."
+                f"{path} was started by one process, and its checkpoints cannot be used by several. Continue it "
+                "without torchrun, or train a new run with torchrun."
             )
     if stored.slices:
         from murp.training import sharded
@@ -168,9 +168,9 @@ def changed(stored: Config, changes: dict[str, Any]) -> Config:
 
 
 def check_changes(path: Path, stored: Config, config: Config, state: State, changes: dict[str, Any]) -> None:
-    """Raise where a run that stands at ``state`` cannot be continued with the settings that have changed."""
+    """Raise if a run that stands at ``state`` cannot be continued with the settings that have changed."""
     if config.epochs != stored.epochs and config.epochs < state.epoch:
-        raise ConfigError(f"{path} has {state.epoch} epochs behind it already; {config.epochs} would be fewer.")
+        raise ConfigError(f"{path} was already trained for {state.epoch} epochs; {config.epochs} would be fewer.")
     if config != stored and stopped_early(config, state):
         raise RunError(f"{path} {ended_early(path, config, state, **changes)} Nothing was trained or changed.")
 
@@ -215,7 +215,7 @@ def ended_early(path: Path, config: Config, state: State, **changes: int) -> str
 def decided(
     graph: KnowledgeGraph | str | os.PathLike[str], settings: dict[str, Any]
 ) -> tuple[KnowledgeGraph | str | os.PathLike[str], dict[str, Any], str | None]:
-    """What to train on and with, recipe ``auto`` replaced by what it decides, and why; None where there is no such.
+    """What to train on and with, recipe ``auto`` replaced by what it decides, and why; None if there is no such.
 
     A graph that had to be loaded for that is handed on.
     """
@@ -238,15 +238,15 @@ def decided(
 
 
 def check_reading(graph: KnowledgeGraph | str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
-    """Raise where ``settings`` say that a graph that is there already be read otherwise: a run would record that."""
+    """Raise if ``settings`` say that a graph that is there already be read otherwise: a run would record that."""
     if not isinstance(graph, KnowledgeGraph):
         return
     own = {"split_seed": graph.split_seed, "columns": str(graph.columns), "no_header": not graph.columns.header}
     for name, value in own.items():
         if settings.get(name, value) not in (value, getattr(Config, name)):
             raise ConfigError(
-                f"{name} says how data is read, and the graph is there already: leave it out, or give the name or the "
-                "path of the data in the graph's place."
+                f"{name} sets how data is read, but the graph was already read: leave it out, or give the name or path "
+                "of the data instead of a graph."
             )
 
 
@@ -280,14 +280,14 @@ def configure(
 
 
 def check_usable(graph: KnowledgeGraph, config: Config) -> None:
-    """Raise where training would fail later for a reason that can be told now."""
+    """Raise if training would fail later for a reason that can be told now."""
     if len(graph.train) == 0:
         raise MurpError(f"{graph.name} has no training triples.")
     if config.validate_every and len(graph.valid) == 0:
         raise MurpError(
-            f"{graph.name} has no valid facts to validate on (where one file is given, nearly every fact of it is the "
-            "only one with its head, relation or tail, and none can be held out). Add facts, or train on all of them "
-            "with validate_every=0 (--validate-every 0)."
+            f"{graph.name} has no facts in valid (if it is one file, nearly every fact is the only one with its head, "
+            "relation or tail, and none can be held out). Add facts, or train on all of them with validate_every=0 "
+            "(--validate-every 0)."
         )
     size = min(config.batch_size, 2 * len(graph.train))
     negatives = getattr(config, "negatives", 0)
@@ -299,8 +299,8 @@ def check_usable(graph: KnowledgeGraph, config: Config) -> None:
     if config.tables == "host":
         if resolve_device(config.device).type == "cpu":
             raise ConfigError(
-                "tables = host is for training on a GPU, which then reads the entities' table in host memory. On the "
-                "CPU every table is there already: leave tables at device."
+                "tables = host is for training on a GPU with the entity table in host memory. On the CPU every table "
+                "is in host memory already: leave tables at device."
             )
         engines.refuse_host_tables(config)
     if config.tensorboard and importlib.util.find_spec("tensorboard") is None:

@@ -41,7 +41,7 @@ class State:
     best_mrr: float | None = None  # protocol standard, on valid
     best_epoch: int | None = None
     stale: int = 0  # validations since the best one
-    steps_a_chunk: int | None = None  # where it is not the sampler's STEPS_A_CHUNK
+    steps_a_chunk: int | None = None  # if it is not the sampler's STEPS_A_CHUNK
     reductions: int = 0  # of the learning rate, by the schedule plateau
     reduced_at: int = 0  # what ``stale`` was at the last of them
 

@@ -1,4 +1,4 @@
-"""The results of a sweep: a row a run, the best first."""
+"""The results of a sweep: one row per run, the best first."""
 
 from __future__ import annotations
 

@@ -36,10 +36,10 @@ def write(found: Tuning) -> None:
 
 
 def importance(found: Tuning) -> dict[str, float]:
-    """How much of what trials differ in at the first validation that all share is due to each setting; shares of 1.
+    """The importance of each setting for the MRR at the first validation that all trials share; the sum is 1.
 
-    By PED-ANOVA, of settings that every trial chose. Trials that were stopped count as well: later validations have
-    only those that did best. Empty where there are too few.
+    By PED-ANOVA, for settings that every trial has. Stopped trials are included: only the best trials reach later
+    validations. Empty if there are too few trials.
     """
     package = optuna()
     shared = [trial for trial in found if trial.curve]
@@ -65,7 +65,7 @@ def importance(found: Tuning) -> dict[str, float]:
 
 
 def _distribution(values: list[Any]) -> Any:
-    """What some values are drawn from, as far as importance needs it; None where they are all the same."""
+    """The distribution of some values, for Optuna's importance; None if all are the same."""
     kinds = optuna().distributions
     if len(set(values)) < 2:
         return None

@@ -1,4 +1,4 @@
-"""The results of a search: a row a trial."""
+"""The results of a search: one row per trial."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ State = Literal["complete", "stopped", "diverged", "failed", "unfinished"]
 
 @dataclass(frozen=True)
 class TrialRow:
-    """One trial: its best MRR on valid so far, the epoch it came to, what it took, and the settings it chose.
+    """One trial: its best MRR on valid so far, its last epoch, its time, and its settings.
 
     ``state``: trained to its end ("complete"), stopped since others were better ("stopped"), "diverged", "failed", or
     to be continued ("unfinished"). ``curve``: epoch → MRR on valid.
@@ -63,7 +63,7 @@ class Tuning(Rows[TrialRow]):
 
     @property
     def best_settings(self) -> dict[str, Any]:
-        """All settings that it was given: what was searched, and what had a value."""
+        """All its settings: those that were searched, and those with a fixed value."""
         return {**self.about["fixed"], "epochs": self.about["epochs"], **self.best_trial.settings}
 
     @property
@@ -80,7 +80,7 @@ class Tuning(Rows[TrialRow]):
 
 
 def read(storage: Path) -> Tuning:
-    """The search that a file keeps, as far as it has come."""
+    """The search in a file, as far as it has come."""
     study = opened(storage, seed=0)
     trials = [_row(trial) for trial in study.get_trials(deepcopy=False) if trial.user_attrs.get("settings") is not None]
     return Tuning(storage, study.user_attrs.get(ABOUT, {}), trials)

@@ -26,7 +26,7 @@ HOPELESS = 3  # trials that fail before any other: the rest would fail too
 
 @dataclass(frozen=True)
 class Task:
-    """What every process of a search is told. ``ends``: when it is to stop, by the monotonic clock."""
+    """The task of every process of a search. ``ends``: when to stop, by the monotonic clock."""
 
     storage: Path
     space: Space
@@ -37,7 +37,7 @@ class Task:
 
 
 def search(task: Task, graph: KnowledgeGraph, trials: int, workers: int) -> None:
-    """Go on until ``trials`` trials have ended or time is over; those that were interrupted first."""
+    """Run trials until ``trials`` have ended or time is over; interrupted trials first."""
     study = _open(task, 0)
     left = interrupted(study)
     there = study.get_trials(deepcopy=False)
@@ -53,14 +53,14 @@ def search(task: Task, graph: KnowledgeGraph, trials: int, workers: int) -> None
 
 
 def _open(task: Task, worker: int) -> Any:
-    """The study; a sampler that begins again must not draw what it has drawn before, nor what others draw."""
+    """The study; a new sampler must not repeat the draws of earlier or other samplers."""
     study = opened(task.storage, seed=task.seed, first_rung=task.first_rung)
     drawn = len(study.get_trials(deepcopy=False))
     return opened(task.storage, seed=(task.seed + 1_000_003 * drawn + worker) % 2**32, first_rung=task.first_rung)
 
 
 def _work(task: Task, graph: KnowledgeGraph, tickets: Iterator[int | None], worker: int) -> None:
-    """One trial a ticket: the number of one to go on with, or None for a new one."""
+    """One trial for each ticket: the number of a trial to continue, or None for a new one."""
     study = _open(task, worker)
     for ticket in tickets:
         if task.ends is not None and time.monotonic() >= task.ends:
@@ -75,7 +75,7 @@ def _work(task: Task, graph: KnowledgeGraph, tickets: Iterator[int | None], work
 
 
 def _tell(study: Any, number: int) -> None:
-    """A line about a trial that has ended. Raise where trials fail, and none has done anything else."""
+    """A line about a trial that has ended. Raise if trials fail, and none has done anything else."""
     trials = study.get_trials(deepcopy=False)
     one, states = trials[number], optuna().trial.TrialState
     done = [trial for trial in trials if trial.state == states.COMPLETE]
@@ -101,7 +101,7 @@ def _short(value: Any) -> str:
 
 
 def _work_together(task: Task, graph: KnowledgeGraph, tickets: list[int | None], workers: int) -> None:
-    """The same by several processes, which take their tickets from one box and their share of the threads."""
+    """The same with several processes, which share one queue of tickets and the threads."""
     home = runs_of(task.storage)
     home.mkdir(parents=True, exist_ok=True)
     place = home / "graph"
@@ -128,7 +128,7 @@ def _work_together(task: Task, graph: KnowledgeGraph, tickets: list[int | None],
 
 
 def filled(tickets: list[int | None], workers: int) -> Any:
-    """A box of tickets, and an end for each worker."""
+    """A queue of tickets, with an end mark for each worker."""
     box = CONTEXT.Queue()  # a SimpleQueue would wait for workers when its pipe is full
     box.cancel_join_thread()  # workers that end early leave some of them
     for ticket in [*tickets, *["end"] * workers]:
@@ -152,7 +152,7 @@ def _worker(number: int, task: Task, graph: str, box: Any, share: int, seconds: 
 
 
 def _end_with_parent() -> None:
-    """A worker whose parent was killed would go on by itself, and the next search would meet it."""
+    """End a worker whose parent was killed; otherwise it would continue and disturb the next search."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         multiprocessing.connection.wait([parent.sentinel])

@@ -1,8 +1,8 @@
 """What is searched, and how it is written: ``lr=1..50``, ``negatives=10,50,250``, ``model=murp,mure``.
 
-A setting that declares what to search (:class:`murp.settings.Setting`) is searched, where its part is chosen, unless it
-is given a value. The user narrows that, or adds settings to it, by name. Which settings there are depends on the model,
-the optimizer, …: where these are searched too, each trial has the settings of what it has chosen.
+A setting with a search range (:class:`murp.settings.Setting`) is searched if its part is chosen, unless it has a value.
+The user narrows this, or adds settings, by name. The settings depend on the model, the optimizer, …: if these are
+searched too, each trial has the settings of the parts that it chose.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Space:
 
     @classmethod
     def of(cls, fixed: Mapping[str, Any], searched: Mapping[str, Search]) -> Space:
-        """A space without contradictions; one that has some is refused with the names."""
+        """A space without contradictions; otherwise an error with the names."""
         space = cls(dict(fixed), dict(searched))
         _refuse_unsearchable(space)
         combinations = list(space.combinations())
@@ -108,7 +108,8 @@ class Space:
     def spans(self, parts: Mapping[str, Any]) -> dict[str, tuple[str, Setting, Search]]:
         """What is searched in runs with these parts, by setting: what a trial calls it, the setting, its values.
 
-        A setting of a part that is itself searched bears the part's name, since another part may search it elsewhere.
+        A setting of a part that is itself searched gets the part's name, since another part may have another range for
+        it.
         """
         values = completed({**self.fixed, **parts})
         owners = {
@@ -160,7 +161,7 @@ class Space:
         return {name: value for name, value in self.fixed.items() if name in known or name == "recipe"}
 
     def check(self, parts: Mapping[str, Any]) -> None:
-        """Raise where runs with these parts are refused at either end of what is searched."""
+        """Raise if runs with these parts are refused at either end of a search range."""
         spans = self.spans(parts)
         for end in (0, -1):
             ends = {
@@ -177,7 +178,7 @@ class Space:
                 ) from None
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON keeps it, to compare with."""
+        """For JSON, to compare two searches."""
         searched = {n: str(v) if isinstance(v, Span) else [str(one) for one in v] for n, v in self.searched.items()}
         return {"fixed": dict(self.fixed), "searched": searched}
 

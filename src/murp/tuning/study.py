@@ -1,4 +1,4 @@
-"""The file that keeps a search: one search at a time works on it, and the next goes on where it stopped."""
+"""The file that stores a search: only one search at a time uses it, and the next one continues where it stopped."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ DRAWN = 6  # trials before TPE proposes any; the first of them has the defaults
 
 
 def optuna() -> Any:
-    """The package Optuna, which says nothing by itself; an error that names the extra where it is not installed."""
+    """The package Optuna, which says nothing by itself; an error that names the extra if it is not installed."""
     package = need("optuna", "tune", "tuning")
     package.logging.set_verbosity(package.logging.ERROR)
     return package
 
 
 def check_place(storage: Path) -> None:
-    """Raise where there can be no storage of this name."""
+    """Raise if there can be no storage of this name."""
     if (why := not_text(str(storage))) is not None:
         raise ConfigError(f"{str(storage)!r} cannot be a storage: the name {why}. Choose another --storage.")
     if not storage.name or storage.is_dir():
@@ -44,7 +44,7 @@ def check_place(storage: Path) -> None:
 
 
 def beside(storage: Path, ending: str) -> Path:
-    """What belongs to a storage and stands beside it: ``tune.db`` → ``tune.db.runs``."""
+    """A file or folder that belongs to a storage and is beside it: ``tune.db`` → ``tune.db.runs``."""
     return storage.with_name(f"{storage.name}.{ending}")
 
 
@@ -59,7 +59,7 @@ def run_of(storage: Path, number: int) -> Path:
 
 
 def about(graph: KnowledgeGraph, data: str, space: Space, epochs: int) -> dict[str, Any]:
-    """What a search is a search of: another with the same is the same search. Test is no part of it."""
+    """What identifies a search: two searches with the same description are the same. Test is not part of it."""
     digest = hashlib.sha256()
     for part in (graph.train, graph.valid):
         digest.update(part.tobytes())
@@ -77,7 +77,7 @@ def about(graph: KnowledgeGraph, data: str, space: Space, epochs: int) -> dict[s
 
 
 def opened(storage: Path, *, seed: int, first_rung: int = 1, make: bool = False) -> Any:
-    """The study in a file, with its sampler and its pruner; ``make``: a new one where there is none."""
+    """The study in a file, with its sampler and its pruner; ``make``: a new one if there is none."""
     package = optuna()
     check_place(storage)
     if not make and not storage.exists():
@@ -117,7 +117,7 @@ def _database_error() -> type[Exception]:
 
 
 def check_same(study: Any, storage: Path, what: dict[str, Any]) -> None:
-    """Write into a new study what it is a search of; raise where one that has begun is a search of something else."""
+    """Write the description of the search into a new study; raise if an existing study has another one."""
     there = study.user_attrs.get(ABOUT)
     if there is None:
         study.set_user_attr(ABOUT, what)
@@ -138,7 +138,7 @@ def _flat(what: dict[str, Any]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def alone(storage: Path) -> Iterator[None]:
-    """Refuse where another process searches into this storage; the system ends the lock with the process."""
+    """Raise if another process uses this storage; the lock ends with the process."""
     check_place(storage)
     try:
         storage.parent.mkdir(parents=True, exist_ok=True)
@@ -159,7 +159,7 @@ def alone(storage: Path) -> Iterator[None]:
 
 
 def interrupted(study: Any) -> list[Any]:
-    """The trials that were begun and have no end, in order. While :func:`alone`, nobody works on them."""
+    """The interrupted trials, in order. Within :func:`alone`, no other process works on them."""
     package = optuna()
     states = (package.trial.TrialState.RUNNING,)
     return list(study.get_trials(deepcopy=False, states=states))

@@ -1,4 +1,4 @@
-"""One trial: a training that reports its MRR on valid, and is stopped where others were better at that point."""
+"""One trial: a training that reports its MRR on valid, and is stopped if others were better at that point."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ DIVERGED = 0  # an epoch that has no validation: trials that came farther are be
 
 
 class TimeOverError(Exception):
-    """The search has no time left; the trial goes on the next time."""
+    """The search has no time left; the trial continues the next time."""
 
 
 class Reported(Silent):
-    """Tells a trial of every validation, and stops the training where it is not worth going on or time is over."""
+    """Reports every validation to a trial, and stops the training if it is pruned or time is over."""
 
     def __init__(self, trial: Any, ends: float | None) -> None:
         self.trial, self.ends = trial, ends
@@ -71,10 +71,10 @@ def run_trial(
     common: dict[str, Any],
     ends: float | None,
 ) -> None:
-    """Train one trial, or go on with it, and tell the study the result; raises where time is over.
+    """Train one trial, or go on with it, and tell the study the result; raises if time is over.
 
-    A training that diverges is as bad as can be, and the search learns that. One that cannot be done at all, for want
-    of memory for one, has failed; the search goes on.
+    A training that diverges counts as the worst result, and the search learns from it. A training that cannot run at
+    all, for example because memory is too small, has failed; the search continues.
     """
     states = optuna().trial.TrialState
     settings = space.settings(suggested(trial))

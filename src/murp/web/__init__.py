@@ -6,7 +6,7 @@ door.py        letting clients in, no more than there are places for
 protocol.py    what one connection may take: bytes, time, a place
 application.py an application with routes, and what they give and document
 security.py    who may ask, and what a browser may do with the answer
-refusals.py    what is said where there is no answer
+refusals.py    what is said if there is no answer
 names.py       looking entities and relations up
 predictions.py answers to a question as JSON has them
 encoding.py    answers as bytes

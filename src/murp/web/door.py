@@ -1,4 +1,4 @@
-"""Letting clients in, no more than there are places for."""
+"""Accept clients, up to a maximum number of connections."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ NO_ROOM = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}  # for one m
 class Server(uvicorn.Server):
     """A server with ``CONNECTIONS`` places.
 
-    When they are taken and someone new comes, whoever has neither asked nor read for longest loses its place. So
-    clients that are slow, silent or do not read shut nobody out, however many they are, and not even those that never
-    stop asking do. uvicorn would let in as many as come, until the process may open no more files.
+    If all are in use, a new connection closes the one that has been idle for longest (neither sent a request nor read).
+    So clients that are slow, silent or do not read never block others, however many they are. uvicorn would accept
+    connections until the process can open no more files.
     """
 
     grace: float = 0.0  # seconds that requests may still take when the server is to end
@@ -33,9 +33,10 @@ class Server(uvicorn.Server):
         self._doors = tuple(asyncio.create_task(self._let_in(bound)) for bound in sockets or ())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let nobody in, and hang up, on those who are being answered after ``grace`` seconds at most.
+        """Accept no more clients, and close all connections; those with a request in progress after at most ``grace``
+        seconds.
 
-        A client that does not read, or waits for what takes minutes, would hold up the end.
+        Otherwise a client that does not read, or waits for minutes, would delay the end.
         """
         for door in self._doors:
             door.cancel()
@@ -49,7 +50,7 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets=sockets)
 
     async def _let_in(self, bound: socket.socket) -> None:
-        """Take one client after the other from the queue that the system keeps."""
+        """Accept one client after the other from the system's queue."""
         bound.setblocking(False)
         while True:
             try:
@@ -76,7 +77,8 @@ class Server(uvicorn.Server):
         return Protocol(config=self.config, server_state=self.server_state, app_state={})
 
     async def _make_room(self, waited: float = 0.0) -> None:
-        """Hang up on the idlest client, if it has been idle for ``COURTESY`` or another waits for long; or wait."""
+        """Close the idlest connection, if it has been idle for ``COURTESY`` or another client has waited for long; or
+        wait."""
         idlest = max(self._inside(), key=lambda connection: connection.idle, default=None)
         if idlest is not None and (idlest.idle >= COURTESY or waited >= LONGEST_WAIT):
             idlest.hang_up()

@@ -40,7 +40,7 @@ class Index:
         return len(self.ids)
 
     def known(self, text: str) -> int | None:
-        """Index of the only thing whose id or name is ``text``, None where there is none or it is ``shared``."""
+        """Index of the only thing whose id or name is ``text``, None if there is none or it is ``shared``."""
         return self._index.get(text)
 
     def reference(self, index: int) -> dict[str, str]:

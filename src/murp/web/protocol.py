@@ -1,4 +1,4 @@
-"""What one connection may take of the server: bytes, time and a place."""
+"""Limits for one connection: bytes, time and a place."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ ALLOWANCE = 1.0  # seconds that an answer may take before it counts against its 
 
 
 class Protocol(HttpToolsProtocol):
-    """HTTP by httptools, a compiled parser, with bounds it does not know.
+    """HTTP with httptools, a compiled parser, plus limits that uvicorn's own class does not have.
 
-    It would keep a head of any length until its end comes; this one hangs up once ``LONGEST_HEAD`` is exceeded.
-    It would keep all requests of one packet, thousands, until they are answered; this one keeps ``MOST_ASKED``.
-    It would wait for ever for a request, for the rest of one, and for its answer to be read; this one looks at every
-    connection each ``PATIENCE`` seconds. It would go on with an answer when the client has left, and log an error
-    where it cannot be sent; this one stops. Its own refusals are as the application's: JSON, with the security headers.
+    That class accepts a head of any length; this one closes the connection after ``LONGEST_HEAD`` bytes. That class
+    keeps all requests of one packet, possibly thousands; this one keeps ``MOST_ASKED``. That class waits forever for a
+    request, for the rest of one, and for its answer to be read; this one checks every connection each ``PATIENCE``
+    seconds. That class continues with an answer after the client has left, and logs an error if it cannot be sent; this
+    one stops. Its own error responses are the same as the application's: JSON, with the security headers.
     """
 
     _unfinished = 0  # bytes since the last whole head or piece of a body
@@ -53,18 +53,18 @@ class Protocol(HttpToolsProtocol):
 
     @property
     def answering(self) -> bool:
-        """Whether it is we who are slow."""
+        """Whether the client is waiting for us."""
         return self.cycle is not None and not self.cycle.response_complete and not self.flow.write_paused
 
     def hang_up(self) -> None:
-        """End the connection at once: closing would wait for what is unread."""
+        """Close the connection at once: a normal close would wait for unread data."""
         self.transport.abort()
 
     def _look_after(self) -> None:
-        """Hang up unless since the last look the client has asked or read, or it is we who are slow.
+        """Close the connection unless the client has sent a request or read since the last check, or is waiting for us.
 
-        So whoever has never asked goes after ``PATIENCE``, all others after at most twice that. Bytes of a head or body
-        do not count: one now and then would hold the place for ever.
+        So a client that has sent no request is closed after ``PATIENCE``, all others after at most twice that. Bytes of
+        a head or body do not count: otherwise a byte now and then would keep the place forever.
         """
         unread = self.transport.get_write_buffer_size()
         if unread < self._unread:
@@ -98,7 +98,7 @@ class Protocol(HttpToolsProtocol):
         super().on_body(body)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The application's answer, for as long as there is someone to hear it."""
+        """The application's answer, as long as the client is connected."""
         self._task = asyncio.current_task()
         try:
             await self.config.loaded_app(scope, receive, send)

@@ -1,4 +1,4 @@
-"""Who may ask, and what a browser may do with the answer.
+"""Which requests are accepted, and what a browser may do with the answer.
 
 A page of another site must not read a run through the user's browser: answers carry no permission for other
 origins, and on loopback only names of this machine are answered, so that a foreign name made to point here (DNS
@@ -69,7 +69,7 @@ def allowed(header: str, bound: str) -> bool:
 
 
 def _name(header: str) -> str | None:
-    """The host of ``host``, ``host:port`` or ``[v6]:port`` in small letters; None where it is neither."""
+    """The host of ``host``, ``host:port`` or ``[v6]:port`` in small letters; None if it is neither."""
     host, port = header.lower(), ""
     if host.startswith("["):
         host, bracket, port = host[1:].partition("]")

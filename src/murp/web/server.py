@@ -40,7 +40,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def _addresses(host: str, port: int) -> list[Any]:
-    """What a name stands for, often an address of each family; 127.0.0.1 is ::1 where there is no IPv4."""
+    """What a name stands for, often an address of each family; 127.0.0.1 is ::1 if there is no IPv4."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -72,7 +72,7 @@ def configured(app: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=Protocol,
-        loop="auto",  # uvloop where there is one
+        loop="auto",  # uvloop if there is one
         ws="none",
         lifespan="off",
         log_config=None,  # where it logs and how is left to whoever imports us, and needs no standard output

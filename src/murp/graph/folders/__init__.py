@@ -1,1 +1,1 @@
-"""Folders that other tools write: a file each."""
+"""Folders that other tools write: one file each."""

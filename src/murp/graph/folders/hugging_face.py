@@ -28,7 +28,7 @@ _PART = re.compile(r"(\w+)-\d{5}-of-\d{5}\.parquet")
 
 
 def splits(folder: Path) -> list[list[Path]] | None:
-    """The files of train, valid and test, or of the one split there is; None where the folder is no such dataset."""
+    """The files of train, valid and test, or of the one split there is; None if the folder is no such dataset."""
     if (folder / _DICT).is_file():
         names = _json(folder / _DICT).get("splits")
         if not isinstance(names, list) or not all(map(_is_name, names)):

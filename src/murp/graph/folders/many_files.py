@@ -29,7 +29,7 @@ def matching(pattern: str) -> list[Path]:
 
 
 def find(folder: Path) -> list[list[Path]] | None:
-    """The files of train, valid and test, or of the one part there is; None where the folder is no such dataset."""
+    """The files of train, valid and test, or of the one part there is; None if the folder is no such dataset."""
     inside = [folder / split for split in SPLITS]
     if all(path.is_dir() for path in inside):
         parts = [[_checked(path, folder) for path in _triples(sorted(one.iterdir()))] for one in inside]

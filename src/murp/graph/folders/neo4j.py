@@ -28,7 +28,7 @@ class Export:
 
 
 def find(folder: Path) -> Export | None:
-    """The files of an export; None where no file has relationships."""
+    """The files of an export; None if no file has relationships."""
     headers: dict[Path, list[str]] = {}
     for path in sorted(folder.iterdir()):
         if split_endings(path)[0] == ".csv" and path.is_file() and path.resolve().is_relative_to(folder.resolve()):
@@ -64,7 +64,7 @@ def read(export: Export) -> Facts:
 
 
 def _nodes(path: Path, titles: list[str]) -> pa.Table:
-    """Columns id and, where there is one, name."""
+    """Columns id and, if there is one, name."""
     columns = [f"column {i + 1}" for i in range(len(titles))]
     columns[_place(titles, "ID")] = "id"
     plain = [title.split(":")[0].strip() for title in titles]

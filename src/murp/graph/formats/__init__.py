@@ -45,9 +45,7 @@ def read_facts(path: Path, columns: Columns = EACH_BY_TITLE) -> Facts:
     if form not in FORMATS:
         raise DataError(f"{path}: not a format of triples that is known here. Known: {FORMATS_IN_WORDS}.")
     if form not in WITH_COLUMNS and columns != EACH_BY_TITLE:
-        raise DataError(
-            f"{path}: {form} files have no columns to choose and no header: leave out what is said of them."
-        )
+        raise DataError(f"{path}: {form} files have no columns to choose and no header: leave out these options.")
     facts: Facts = import_module(f"{__name__}.{FORMATS[form]}").read(path, columns)
     if not len(facts.triples):
         raise NoFacts(f"{path}: holds no triples. Put rows of head, relation and tail into it.")

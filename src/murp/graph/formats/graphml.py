@@ -30,7 +30,7 @@ def read(path: Path, columns: Columns) -> Facts:
     except (LookupError, ValueError) as error:
         raise DataError(f"{path}: its encoding cannot be read: {error}. Save it in the encoding UTF-8.") from error
     if not reader.seen:
-        raise DataError(f"{path}: is no GraphML: it has no element 'graph'.")
+        raise DataError(f"{path}: is not GraphML: it has no element 'graph'.")
     return network_facts(reader.nodes, reader.edges, directed=reader.directed, where=str(path), name=path.name)
 
 

@@ -38,7 +38,7 @@ def read(path: Path, columns: Columns) -> Facts:
 def read_text(data: bytes, form: str, where: str) -> Facts:
     """The same of text that is no file."""
     if form not in FORMATS:
-        raise DataError(f"{where}: {form[1:]!r} is no format of RDF. Known: {', '.join(f[1:] for f in FORMATS)}.")
+        raise DataError(f"{where}: {form[1:]!r} is not an RDF format. Known: {', '.join(f[1:] for f in FORMATS)}.")
     facts = _facts(Source(io.BytesIO(data), form, where), where)
     if not len(facts.triples):
         raise DataError(f"{where}: holds no triples.")

@@ -52,7 +52,7 @@ def read(path: Path, columns: Columns) -> Facts:
 def _result(duckdb: object, connection: object, query: str, path: Path, folder: Path) -> pa.Table:
     statements = connection.extract_statements(query)  # type: ignore[attr-defined]
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:  # type: ignore[attr-defined]
-        raise DataError(f"{path}: holds no single SELECT. Write one query that gives head, relation and tail.")
+        raise DataError(f"{path}: is not a single SELECT. Write one query that returns head, relation and tail.")
     run = connection.execute  # type: ignore[attr-defined]
     run("SET allowed_directories = [?]", [f"{folder}{os.sep}"])
     for setting in ("autoinstall_known_extensions", "autoload_known_extensions", "enable_external_access"):

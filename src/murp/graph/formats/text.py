@@ -43,7 +43,7 @@ class Plan:
         return [title for title in self.titles if title not in COLUMNS]
 
     def facts(self, table: pa.Table) -> pa.Table:
-        """The rows without the header; an error where the first row is none and no fact either."""
+        """The rows without the header; an error if the first row is none and no fact either."""
         if self.has_header:
             return table.slice(1)
         if self.columns.header and (why := no_fact(table)) is not None:
@@ -64,7 +64,7 @@ class Plan:
 
 
 def plan(path: Path, columns: Columns) -> Plan | None:
-    """How to read ``path``; None where it is an export of APOC, which has a reader of its own."""
+    """How to read ``path``; None if it is an export of APOC, which has a reader of its own."""
     delimiter = "," if split_endings(path)[0] == ".csv" else "\t"
     opening = first_row(path, delimiter)
     if opening is None:
@@ -123,7 +123,7 @@ def _refuse(where: str, first: Sequence[str], columns: Columns) -> None:
 
 
 def no_fact(table: pa.Table) -> str | None:
-    """Why the first row of a table is not to be taken for a fact; None where it may be."""
+    """Why the first row of a table is not to be taken for a fact; None if it may be."""
     first = [table[role][0].as_py() for role in COLUMNS]
     if role_positions(first) or looks_like_header(first):
         return "looks like a header and is not understood"

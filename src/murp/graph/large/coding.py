@@ -100,7 +100,7 @@ def _read(order: Order, work: Work) -> None:
 
 
 def _opened(path: Path, order: Order, part: int) -> Text | Parquet | None:
-    """The file; None where it is empty and may be: valid and test of a tree are."""
+    """The file; None if it is empty and may be: valid and test of a tree are."""
     try:
         return opened(path, order.columns)
     except NoFacts:

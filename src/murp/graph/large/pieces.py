@@ -104,7 +104,7 @@ class Text:
 
 
 def _last_line_end(data: bytes, *, quoted: bool) -> int:
-    """Where the last whole row ends; 0 where there is none. A line end within quotes is none."""
+    """Where the last whole row ends; 0 if there is none. A line end within quotes is none."""
     line_end = b"\n" if b"\n" in data else b"\r"
     cut = data.rfind(line_end, 0, len(data) - (line_end == b"\r")) + 1  # a CR at the end may be half of a CRLF
     while quoted and cut and data.count(b'"', 0, cut) % 2:
@@ -128,8 +128,8 @@ class Parquet:
         rows, size = self._file.metadata.num_rows, path.stat().st_size
         if rows > max(ROWS_ALWAYS, ROWS_A_BYTE * size):
             raise DataError(
-                f"{path}: says that it holds {rows:,} rows in {size:,} bytes, which no honest data does. "
-                "Get or write it again."
+                f"{path}: claims to have {rows:,} rows in {size:,} bytes, which is not plausible. Get or write it "
+                "again."
             )
         titles = self._file.schema_arrow.names
         places = choose(titles, columns, str(path))
