@@ -121,13 +121,13 @@ def evaluated(
 ) -> tuple[Run, Report]:
     """Evaluate a run on many ranks; each loads only its own rows.
 
-    ``candidates`` are refused, as they are drawn in one process alone. ``memory`` bounds the bytes of the scores on
+    ``candidates`` are refused, since they are drawn only in one process. ``memory`` bounds the bytes of the scores on
     each rank.
     """
     with ranks.together():
         if protocol not in PROTOCOLS:
             raise ConfigError(
-                f"protocol {protocol} ranks in one process alone. Choose {' or '.join(PROTOCOLS)}, or evaluate without "
+                f"protocol {protocol} works only in one process. Choose {' or '.join(PROTOCOLS)}, or evaluate without "
                 "torchrun."
             )
         check_candidates(protocol, candidates, seed=0)
