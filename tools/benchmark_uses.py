@@ -90,12 +90,13 @@ def time_to_quality() -> list[str]:
         target = stored["settings"]["target"]
         for name, runs in stored["figures"].items():
             reached = [run["seconds_to_target"] for run in runs if run["seconds_to_target"] is not None]
+            ended = any(run["seconds"] is None for run in runs)  # by --until-target
             rows.append(
                 [
                     f"{where[:3].upper()}, {stored['settings']['data']}: {name}",
                     f"{len(runs)}",
-                    time(statistics.mean(run["seconds"] for run in runs)),
-                    ", ".join(f"{run['test_mrr_standard']:.3f}" for run in runs),
+                    "ended at the target" if ended else time(statistics.mean(run["seconds"] for run in runs)),
+                    "–" if ended else ", ".join(f"{run['test_mrr_standard']:.3f}" for run in runs),
                     f"{target:g}: {time(statistics.mean(reached))}" if len(reached) == len(runs) else f"{target:g}: –",
                 ]
             )

@@ -57,6 +57,16 @@ def test_a_benchmark_runs_and_stores_what_it_found(name: str, tmp_path: Path) ->
     check(json.loads(out.read_text()))
 
 
+@pytest.mark.parametrize(("target", "epochs"), [(0.0, 1), (1.1, 2)])
+def test_a_training_ends_at_the_target_if_it_reaches_it(target: float, epochs: int) -> None:
+    timed = importlib.import_module("time_to_quality").timed
+    settings = {"model": "mure", "dim": 4, "epochs": 2, "validate_every": 1, "batch_size": 32}
+    found = timed(measure.toy_graph(), settings, target, end=True)
+    assert len(found["valid_mrr_standard"]) == epochs
+    assert found["epoch_of_target"] == (1 if target == 0 else None)
+    assert (found["seconds"] is None) == (found["test_mrr_standard"] is None) == (target == 0)
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize("name", sorted(IN_A_BROWSER))
 def test_a_benchmark_runs_in_a_browser(name: str, tmp_path: Path) -> None:
