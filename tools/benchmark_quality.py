@@ -24,7 +24,7 @@ def hierarchies() -> list[str]:
         note = (
             f"{what} For each noun all others are ranked by distance, its ancestors against the rest; mean rank and "
             "MAP (mean average precision) as in Nickel and Kiela 2017, table 1, whose values are beside ours. "
-            "Training begins with points in the sectors of the tree; their values stand there as well."
+            "Training begins with points in the sectors of a tree of the hierarchy; their values stand there as well."
         )
         head = ["", "MAP", "mean rank", "published MAP", "published mean rank", "MAP before training"]
         parts += [note, table([*head, "mean rank before training", "training"], rows), *sorted(set(machines))]
