@@ -11,7 +11,7 @@ from trees_and_dags import crossings, of_edges, of_parents, random_tree, ternary
 
 from murp.errors import ConfigError, DataError
 from murp.geometry import PoincareBall
-from murp.hierarchy import layout, reconstruct
+from murp.hierarchy import Taxonomy, layout, reconstruct
 from murp.hierarchy.sectors import TOP, _kept, _over_most, _tree, sectors
 from murp.hierarchy.tree_layout import FARTHEST, by_levels, sector_angles
 
@@ -115,12 +115,17 @@ def tree_with(extra: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], int]
     return edges + extra, max([364, *(1 + max(edge) for edge in extra)])
 
 
+def kept_parents(taxonomy: Taxonomy) -> np.ndarray:
+    sizes = np.bincount(taxonomy.closure()[:, 1], minlength=len(taxonomy)).astype(np.float64) + 1
+    return _kept(taxonomy, sizes)
+
+
 def test_of_several_parents_the_narrowest_is_kept() -> None:
     """A leaf under its own parent and under a child of the root: it stays where few others are."""
     parents = ternary()
     parents[363] = 2  # the wide one
     taxonomy = of_edges(np.array([*((node, int(parents[node])) for node in range(1, 364)), (363, 40)]), 364)
-    kept = _kept(taxonomy, 1.0 + np.bincount(taxonomy.closure()[:, 1], minlength=364))
+    kept = kept_parents(taxonomy)
     assert kept[363] == 40
     assert kept[0] == TOP
 
@@ -130,7 +135,7 @@ def test_a_node_stands_above_most_of_what_is_below_it() -> None:
     edges, n = tree_with([(4, 364), (364, 3), (365, 364)])
     taxonomy = of_edges(np.array(edges), n)
     pairs = taxonomy.closure()
-    kept = _kept(taxonomy, 1.0 + np.bincount(pairs[:, 1], minlength=n))
+    kept = kept_parents(taxonomy)
     kept[4] = 1
     moved = _over_most(kept, pairs, taxonomy.order)
     assert (moved[4], moved[364], moved[365]) == (364, 1, 3)
@@ -154,7 +159,7 @@ def test_every_node_of_a_dag_has_its_place_in_the_tree(seed: int, n: int) -> Non
     edges = [(node, parent) for node, some in enumerate(parents, 1) for parent in some]
     taxonomy = of_edges(np.array([*edges, (n - 1, 0)]), n)  # of several roots
     pairs = taxonomy.closure()
-    moved = _over_most(_kept(taxonomy, 1.0 + np.bincount(pairs[:, 1], minlength=n)), pairs, taxonomy.order)
+    moved = _over_most(kept_parents(taxonomy), pairs, taxonomy.order)
     _, order = _tree(moved)
     assert sorted(order) == list(range(n))
     points = sectors(taxonomy, 3)

@@ -35,7 +35,7 @@ def sectors(taxonomy: Taxonomy, dim: int = 2, seed: int = 0) -> NDArray[np.float
     one, in more a random one for each node: sectors, then cones, are nested and apart all the same.
     """
     n, pairs = len(taxonomy), taxonomy.closure()
-    sizes = 1.0 + np.bincount(pairs[:, 1], minlength=n)
+    sizes = np.bincount(pairs[:, 1], minlength=n).astype(np.float64) + 1
     children, order = _tree(_over_most(_kept(taxonomy, sizes), pairs, taxonomy.order))
     tops = children[TOP]
     for node in reversed(order):
