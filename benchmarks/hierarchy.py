@@ -34,12 +34,12 @@ from murp.hierarchy.sectors import sectors
 PUBLISHED = {5: (4.9, 0.823), 10: (4.02, 0.851), 20: (3.84, 0.855)}
 SETTINGS: dict[str, Any] = {
     "optimizer": "sgd",
-    "lr": 1280.0,
+    "lr": 384.0,
     "batch_size": 128,
     "lr_schedule": "linear",
     "corruption": "unrelated",
     "negatives": 30,
-    "epochs": 100,
+    "epochs": 30,
 }
 NEGATIVES, ROUNDS = 10, 5
 
@@ -132,6 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.add_argument("--only", choices=("speed", "quality"))
     options.add_argument("--models", nargs="+", default=["poincare", "lorentz"], choices=("poincare", "lorentz"))
     options.add_argument("--dims", nargs="+", type=int, default=[5, 10, 20])
+    options.add_argument("--busy", action="store_true", help="the machine does other work too: say so of the seconds")
     for name, value in SETTINGS.items():
         options.add_argument(f"--{name.replace('_', '-')}", dest=name, type=type(value), default=value)
     chosen = options.parse_args(arguments)
@@ -143,6 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         settings |= {"epochs": 2, "lr": 1.0}
     dims = [2] if chosen.quick else chosen.dims
     figures: dict[str, Any] = {"nodes": len(taxonomy), "pairs": len(taxonomy.closure()), "threads": threads.count()}
+    figures["busy"] = chosen.busy
     if chosen.only != "quality":
         figures["pairs a second"] = {f"d={dim}": speed(taxonomy, dim, chosen.quick) for dim in dims}
     if chosen.only != "speed":

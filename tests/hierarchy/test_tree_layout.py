@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from trees_and_dags import crossings, of_edges, of_parents, random_tree, ternary
 
 from murp.errors import ConfigError, DataError
 from murp.geometry import PoincareBall
-from murp.hierarchy import layout
-from murp.hierarchy.sectors import sectors
+from murp.hierarchy import Taxonomy, layout, reconstruct
+from murp.hierarchy.sectors import TOP, _kept, _over_most, _tree, sectors
 from murp.hierarchy.tree_layout import FARTHEST, by_levels, sector_angles
 
 
@@ -98,6 +100,71 @@ def test_sectors_of_a_forest_share_the_circle() -> None:
     points = sectors(of_edges(edges, 6))
     assert np.isfinite(points).all()
     assert (points[[1, 2]] @ points[0] > points[[1, 2]] @ points[3]).all()
+
+
+def ranks(edges: list[tuple[int, int]], n: int) -> tuple[float, float]:
+    """Mean rank and MAP of the sectors in five dimensions."""
+    taxonomy = of_edges(np.array(edges), n)
+    found = reconstruct(PoincareBall(), sectors(taxonomy, 5), taxonomy.closure())
+    return found.mean_rank, found.map
+
+
+def tree_with(extra: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], int]:
+    """The ternary tree of 364 nodes and more edges, whose nodes are counted on from 364."""
+    edges = [(node, int(parent)) for node, parent in enumerate(ternary()) if parent >= 0]
+    return edges + extra, max([364, *(1 + max(edge) for edge in extra)])
+
+
+def kept_parents(taxonomy: Taxonomy) -> np.ndarray:
+    sizes = np.bincount(taxonomy.closure()[:, 1], minlength=len(taxonomy)).astype(np.float64) + 1
+    return _kept(taxonomy, sizes)
+
+
+def test_of_several_parents_the_narrowest_is_kept() -> None:
+    """A leaf under its own parent and under a child of the root: it stays where few others are."""
+    parents = ternary()
+    parents[363] = 2  # the wide one
+    taxonomy = of_edges(np.array([*((node, int(parents[node])) for node in range(1, 364)), (363, 40)]), 364)
+    kept = kept_parents(taxonomy)
+    assert kept[363] == 40
+    assert kept[0] == TOP
+
+
+def test_a_node_stands_above_most_of_what_is_below_it() -> None:
+    """364 is above the tree of node 4 and above one leaf of its own; 4 is kept by its parent 1."""
+    edges, n = tree_with([(4, 364), (364, 3), (365, 364)])
+    taxonomy = of_edges(np.array(edges), n)
+    pairs = taxonomy.closure()
+    kept = kept_parents(taxonomy)
+    kept[4] = 1
+    moved = _over_most(kept, pairs, taxonomy.order)
+    assert (moved[4], moved[364], moved[365]) == (364, 1, 3)
+    others = np.setdiff1d(np.arange(n), [4, 364, 365])
+    assert (moved[others] == kept[others]).all()
+
+
+def test_sectors_of_a_tree_with_some_second_parents_keep_nearly_all_ranks() -> None:
+    edges, n = tree_with([])
+    assert ranks(edges, n)[0] < 1.2
+    second = [(leaf, 13 + (7 * leaf) % 27) for leaf in range(121, 364, 20)]
+    mean_rank, precision = ranks(*tree_with(second))
+    assert mean_rank < 3
+    assert precision > 0.9
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 40))
+def test_every_node_of_a_dag_has_its_place_in_the_tree(seed: int, n: int) -> None:
+    draw = np.random.default_rng(seed)
+    parents = [[int(draw.integers(node)) for _ in range(int(draw.integers(4)))] for node in range(1, n - 1)]
+    edges = [(node, parent) for node, some in enumerate(parents, 1) for parent in some]
+    taxonomy = of_edges(np.array([*edges, (n - 1, 0)]), n)  # of several roots
+    pairs = taxonomy.closure()
+    moved = _over_most(kept_parents(taxonomy), pairs, taxonomy.order)
+    _, order = _tree(moved)
+    assert sorted(order) == list(range(n))
+    points = sectors(taxonomy, 3)
+    assert len(np.unique(points, axis=0)) == n
+    assert np.linalg.norm(points, axis=1).max() < 1
 
 
 @pytest.mark.parametrize("seed", range(3))
