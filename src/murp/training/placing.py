@@ -5,9 +5,13 @@ new, for which the new entities are the wrong answers. Without background nothin
 questions that they do not answer. With a share p of new entities a whole training would ask p times all questions with
 a new entity among the negatives. Here it is ``MORE`` times as many, each with new negatives alone.
 
-A run by SGD is placed by Adam: its neighbours stand still, so a new row has to go all the way by itself, and SGD needs
-many times as many steps for that. Only new rows move (:class:`murp.training.new_rows.NewRows`), so the old ones have,
-bit for bit, the values that they had, whatever the model, the objective and the optimizer.
+Two things are not the training's. The optimizer is always Adam: the neighbours stand still, so a new row has to go all
+the way by itself, in few steps, and the run's learning rate was chosen for many. And there is no regularizer. That is
+there to keep all rows short together. A new row that is kept short among old ones of full length loses its facts to
+them.
+
+Only new rows move (:class:`murp.training.new_rows.NewRows`), so the old ones have, bit for bit, the values that they
+had, whatever the model and the objective.
 """
 
 from __future__ import annotations
@@ -29,18 +33,21 @@ from murp.models import Model
 from murp.negatives import Drawn, Negatives
 from murp.optimizers.adam import Adam
 from murp.optimizers.sgd import SGD
+from murp.regularizers.none import Nothing
 from murp.training.first_guess import first_guess
 from murp.training.new_rows import Fresh, NewRows
 from murp.training.sampler import Sampler
 
 # Chosen on valid facts about held-out entities (benchmarks/extending.py): MuRP by SGD, RESCAL by Adagrad.
-IN_PLACE_OF_SGD = Adam(lr=0.5, beta2=0.98)
-EPOCHS = 15  # by Adam in place of SGD, at least
+OPTIMIZER = Adam(lr=0.5, beta2=0.98)  # its rate is the length of a row's first step; see NewRows
+EPOCHS = 15  # of a run by SGD, at least
 STEPS_AN_EPOCH = 3  # steps of such an epoch
 LARGE = 2**16  # questions of a step, at most
 MORE = 3
 AMONG_ALL = 3  # questions of background for each new one where every entity is a candidate
-STEPS = 40  # by other optimizers, at least: their steps are as long in a small batch as in a large one
+STEPS = 40  # of other runs, at least: a pass of theirs costs more, as they have more candidates for a question
+MORE_STEPS = 200  # and up to so many, while that asks less than this share of the questions of the whole training
+SHARE = 0.0085
 STEPS_A_CHUNK = 16  # fewer than a GPU captures as one graph, which would take longer than all steps
 Say = Callable[[int], None]
 
@@ -78,15 +85,14 @@ def place(
         torch.from_numpy(facts).to(model.device).long() for facts in questions(growth, reciprocals=model.reciprocals)
     )
     task = Task.of(config, model)
-    if type(task.optimizer) is SGD:
-        task.optimizer = IN_PLACE_OF_SGD
+    task.optimizer, task.regularizer = OPTIMIZER, Nothing()
     task.negatives.prepare(torch.cat([old, new]), model.num_entities, model.num_relations)
     if task.objective.sampled:
         task.negatives = AgainstNew(task.negatives, fresh)
     engine = TorchEngine(task, compile_after=math.inf)  # compiling would take longer than all steps
     engine.updater = NewRows(task, fresh)
     background = _background(task, growth, len(new), len(old))
-    size, epochs = _pace(config, len(new) + background, epochs)
+    size, epochs = _pace(config, len(new) + background, len(old), epochs)
     background -= min(background, (len(new) + background) % size)  # batches of one size: a GPU captures each
     seeds = np.random.default_rng(seed)
     draw = torch.Generator(model.device).manual_seed(int(seeds.integers(2**62)))
@@ -122,16 +128,20 @@ def questions(growth: Growth, *, reciprocals: bool) -> tuple[Triples, Triples]:
     return both(growth.facts), both(old)
 
 
-def _pace(config: Config, asked: int, epochs: int | None) -> tuple[int, int]:
-    """Questions of a step, and epochs: few, large steps, as each costs a GPU about the same."""
-    by_adam = config.parts["optimizer"] is SGD
+def _pace(config: Config, asked: int, trained: int, epochs: int | None) -> tuple[int, int]:
+    """Questions of a step, and epochs: few, large steps, as each costs a GPU about the same.
+
+    An epoch asks ``asked`` questions, one of the whole training asked ``trained``.
+    """
+    by_sgd = config.parts["optimizer"] is SGD
     # Whole batches of the training: kernels that were compiled for those take them as well.
-    large = min(LARGE, asked // (STEPS_AN_EPOCH if by_adam else STEPS)) // config.batch_size * config.batch_size
+    large = min(LARGE, asked // (STEPS_AN_EPOCH if by_sgd else STEPS)) // config.batch_size * config.batch_size
     size = min(asked, max(config.batch_size, large))
     steps = math.ceil(asked / size)
-    if by_adam:
+    if by_sgd:
         return size, epochs or max(EPOCHS, math.ceil(EPOCHS * STEPS_AN_EPOCH / steps))
-    return size, epochs or math.ceil(STEPS / steps)
+    affordable = int(SHARE * config.epochs * trained / asked)
+    return size, epochs or min(max(math.ceil(STEPS / steps), affordable), math.ceil(MORE_STEPS / steps))
 
 
 def _chunks(
