@@ -471,8 +471,8 @@ WHY = (
     (
         "one hierarchy",
         ("cpu_hierarchy", "hierarchy_poincare_d5", "hierarchy_poincare_d10", "hierarchy_poincare_d20"),
-        "gensim is the usual library for these embeddings. It uses one core; murp uses two. Mean rank and MAP are those "
-        "that Nickel and Kiela published (2017, table 1).",
+        "gensim is the usual library for these embeddings. It uses one core; murp uses two. Mean rank and MAP are "
+        "those that Nickel and Kiela published (2017, table 1).",
     ),
     (
         "new entities",

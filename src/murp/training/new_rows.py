@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -11,7 +12,7 @@ from murp.engines.step import Touched
 from murp.engines.task import Task
 from murp.engines.updates import Updater, whole_gradient
 from murp.graph.growing import Growth
-from murp.models.model import Rows
+from murp.models.model import Rows, Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +57,17 @@ class Fresh:
 
 
 class NewRows(Updater):
-    """The optimizer's step on new rows; the gradients of all others are dropped."""
+    """The optimizer's step on new rows; the gradients of all others are dropped.
+
+    The rate is a length: that of a row's first step by Adam, in every table. Adam moves each of n coordinates of a flat
+    row by its rate, so that is divided by √n. In a curved space the row moves by the rate as a whole. A product of
+    spaces is treated as a flat one, so its steps are shorter.
+    """
 
     def __init__(self, task: Task, fresh: Fresh) -> None:
         super().__init__(task)
         self.rows = fresh.rows()
+        self.shares = {table.name: share_of_rate(table) for table in task.model.tables}
 
     @torch.no_grad()
     def update(self, tables: Rows, touched: Touched, lr: float | Tensor) -> None:
@@ -69,8 +76,13 @@ class NewRows(Updater):
             values, parts = tables[table.name], touched[table.name]
             if not parts or not self.rows[table.of]:
                 continue
-            gradient = whole_gradient(values, parts)
+            gradient, rate = whole_gradient(values, parts), lr * self.shares[table.name]
             for rows in self.rows[table.of]:
                 # What a step has not read has no gradient. To mark all that it has read would take a third of the step.
                 read = (gradient[rows] != 0).any(1, keepdim=True)
-                self._move(table.name, values[rows], gradient[rows], read, self._state(table.name, rows), lr)
+                self._move(table.name, values[rows], gradient[rows], read, self._state(table.name, rows), rate)
+
+
+def share_of_rate(table: Table) -> float:
+    """What a table has of the rate: 1/√n, where Adam gives n numbers of a row steps of their own."""
+    return 1 / math.sqrt(math.prod(table.geometry.component_shape((math.prod(table.shape),))))

@@ -6,10 +6,12 @@ questions to which they are not answers. If a share p of the entities is new, a 
 all questions with a new entity among the negatives. Here there are ``MORE`` times as many such questions, with only new
 negatives.
 
-If the run was trained with SGD, new rows are trained with Adam: their neighbours are fixed, so a new row must travel
-the whole distance alone, and SGD needs many times as many steps for that. Only new rows change
-(:class:`murp.training.new_rows.NewRows`), so old rows keep their values, bit for bit, for any model, objective and
-optimizer.
+Two things differ from the training. The optimizer is always Adam: the neighbours are fixed, so a new row must travel
+the whole distance alone, in few steps, and the run's learning rate was chosen for many. And there is no regularizer: it
+would keep a new row short among old rows of full length, and the new row would lose its facts to them.
+
+Only new rows change (:class:`murp.training.new_rows.NewRows`), so old rows keep their values, bit for bit, for any
+model and objective.
 """
 
 from __future__ import annotations
@@ -31,19 +33,22 @@ from murp.models import Model
 from murp.negatives import Drawn, Negatives
 from murp.optimizers.adam import Adam
 from murp.optimizers.sgd import SGD
+from murp.regularizers.none import Nothing
 from murp.training.first_guess import first_guess
 from murp.training.new_rows import Fresh, NewRows
 from murp.training.sampler import Sampler
 
 # Chosen on valid facts about held-out entities (benchmarks/extending.py): MuRP by SGD, RESCAL by Adagrad.
-IN_PLACE_OF_SGD = Adam(lr=0.5, beta2=0.98)
-EPOCHS = 15  # by Adam in place of SGD, at least
+OPTIMIZER = Adam(lr=0.5, beta2=0.98)  # its rate is the length of a row's first step; see NewRows
+EPOCHS = 15  # of a run by SGD, at least
 STEPS_AN_EPOCH = 3  # steps of such an epoch
 LARGE = 2**16  # questions of a step, at most
 NUMBERS = 2**27  # that a step larger than the training's reads or scores, at most: half a gigabyte of float32
 MORE = 3
 AMONG_ALL = 3  # questions of background for each new one where every entity is a candidate
-STEPS = 40  # by other optimizers, at least: their steps are as long in a small batch as in a large one
+STEPS = 40  # of other runs, at least: a pass of theirs costs more, as they have more candidates for a question
+MORE_STEPS = 200  # and up to so many, while that asks less than this share of the questions of the whole training
+SHARE = 0.0085
 STEPS_A_CHUNK = 16  # fewer than a GPU captures as one graph, which would take longer than all steps
 Say = Callable[[int], None]
 
@@ -81,8 +86,7 @@ def place(
         torch.from_numpy(facts).to(model.device).long() for facts in questions(growth, reciprocals=model.reciprocals)
     )
     task = Task.of(config, model)
-    if type(task.optimizer) is SGD:
-        task.optimizer = IN_PLACE_OF_SGD
+    task.optimizer, task.regularizer = OPTIMIZER, Nothing()
     task.negatives.prepare(torch.cat([old, new]), model.num_entities, model.num_relations)
     if task.objective.sampled:
         task.negatives = AgainstNew(task.negatives, fresh)
@@ -97,9 +101,9 @@ def place(
         return torch.cat([new, old[some]])
 
     if task.objective.grouped:  # facts of one question are asked together
-        size, epochs = _pace(config, len(torch.unique(_pairs(drawn(), model))), _numbers(task), epochs)
+        size, epochs = _pace(config, len(torch.unique(_pairs(drawn(), model))), len(old), _numbers(task), epochs)
     else:
-        size, epochs = _pace(config, len(new) + background, _numbers(task), epochs)
+        size, epochs = _pace(config, len(new) + background, len(old), _numbers(task), epochs)
         background -= min(background, (len(new) + background) % size)  # batches of one size: a GPU captures each
     for epoch in range(epochs):
         lr = task.optimizer.lr * (1 - epoch / epochs)
@@ -136,20 +140,22 @@ def _numbers(task: Task) -> int:
     return (1 + task.negatives.negatives) * model.dim if task.objective.sampled else model.num_entities
 
 
-def _pace(config: Config, asked: int, numbers: int, epochs: int | None) -> tuple[int, int]:
+def _pace(config: Config, asked: int, trained: int, numbers: int, epochs: int | None) -> tuple[int, int]:
     """Questions in a step, and epochs: few large steps, since every step costs a GPU about the same.
 
-    ``numbers`` per question limit a step, so that it takes little more memory than a training step.
+    An epoch asks ``asked`` questions; an epoch of the whole training asked ``trained``. ``numbers`` per question limit
+    a step, so that it takes little more memory than a training step.
     """
-    by_adam = config.parts["optimizer"] is SGD
+    by_sgd = config.parts["optimizer"] is SGD
     most = min(LARGE, NUMBERS // numbers)
     # Whole batches of the training: kernels that were compiled for those take them as well.
-    large = min(most, asked // (STEPS_AN_EPOCH if by_adam else STEPS)) // config.batch_size * config.batch_size
+    large = min(most, asked // (STEPS_AN_EPOCH if by_sgd else STEPS)) // config.batch_size * config.batch_size
     size = min(asked, max(config.batch_size, large))
     steps = math.ceil(asked / size)
-    if by_adam:
+    if by_sgd:
         return size, epochs or max(EPOCHS, math.ceil(EPOCHS * STEPS_AN_EPOCH / steps))
-    return size, epochs or math.ceil(STEPS / steps)
+    affordable = int(SHARE * config.epochs * trained / asked)
+    return size, epochs or min(max(math.ceil(STEPS / steps), affordable), math.ceil(MORE_STEPS / steps))
 
 
 def _chunks(
