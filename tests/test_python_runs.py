@@ -261,7 +261,7 @@ def test_a_cell_can_be_run_again(here: Path) -> None:
     assert murp.train(tree(), **{**QUICK, "lr": 1.0}).path == Path("runs/tree-murp-d3-seed0-2")
     assert murp.train(tree(), **QUICK).path == first.path
     with pytest.raises(
-        RunError, match=r"exists already: it holds a run with other settings \(lr: 2\.0 there, 1\.0 asked"
+        RunError, match=r"exists already: it holds a run with other settings \(lr: 2\.0 there, 1\.0 wanted"
     ):
         murp.train(tree(), out=first.path, **{**QUICK, "lr": 1.0})
     with pytest.raises(RunError, match="other data"):

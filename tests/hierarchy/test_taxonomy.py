@@ -56,7 +56,7 @@ def test_the_graph_to_train_on_tells_parents_from_the_others() -> None:
 
 
 def test_a_cycle_is_named() -> None:
-    with pytest.raises(DataError, match=r"has a cycle.*n(\d) → n\d → n\d → n\1\. Take one"):
+    with pytest.raises(DataError, match=r"has a cycle.*n(\d) → n\d → n\d → n\1\. Remove one"):
         of_edges(np.array([(1, 0), (2, 1), (3, 2), (4, 3), (2, 4)]), 5).closure()
 
 
@@ -74,7 +74,7 @@ def test_of_several_parents_the_highest_is_in_the_tree() -> None:
 def test_no_hierarchy_is_refused() -> None:
     with pytest.raises(DataError, match="no fact of part between two different nodes"):
         Taxonomy.of(graph([(1, 0, 0), (1, 1, 1)]), ["part"])
-    with pytest.raises(ConfigError, match=r"2 relations: say which.*kind, part"):
+    with pytest.raises(ConfigError, match=r"2 relations: choose those.*kind, part"):
         Taxonomy.of(graph([(1, 0, 0)]))
     with pytest.raises(UnknownNameError, match="kinds"):
         Taxonomy.of(graph([(1, 0, 0)]), ["kinds"])

@@ -196,7 +196,7 @@ def test_the_weight_is_a_setting_of_regularizers_that_have_one() -> None:
 
 
 def test_what_a_model_cannot_do_is_refused_with_what_can() -> None:
-    with pytest.raises(ConfigError, match=r"dura needs a model .* murp is none\. Models that are: .*l2, n3"):
+    with pytest.raises(ConfigError, match=r"dura needs a model .* murp is not such a model\. Use one of .*l2, n3"):
         Config(model="murp", regularizer="dura")
     with pytest.raises(ConfigError, match=r"no meaning for small_models:Statistics.*Models that can: .*murp, mure"):
         Config(model="small_models:Statistics", regularizer="relation-prediction")

@@ -72,7 +72,7 @@ def test_a_bomb_within_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         read_triples(path)
     monkeypatch.setattr(parquet, "ROWS_ALWAYS", 10)
     monkeypatch.setattr(parquet, "ROWS_A_BYTE", 1)
-    with pytest.raises(DataError, match=r"facts\.parquet: says that it holds 50,000 rows in"):
+    with pytest.raises(DataError, match=r"facts\.parquet: claims to have 50,000 rows in"):
         read_triples(path)
 
 

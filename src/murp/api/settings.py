@@ -104,7 +104,7 @@ class Settings(TypedDict, total=False):
     temperature: float
     """α: how much more weight negatives with high scores get; 0: all have the same weight (of self-adversarial)"""
     margin: float
-    """γ: by how much the score of a true triple should exceed that of a false one (of margin)"""
+    """γ: how far a true triple is to be scored above a false one (of margin)"""
     label_loss: Literal["cross-entropy", "bernoulli"]
     """softmax over all entities (cross-entropy), or a binary loss for each entity (bernoulli) (of one-vs-all, k-vs-all)"""
     label_smoothing: float
@@ -122,7 +122,7 @@ class Settings(TypedDict, total=False):
     beta2: float
     """decay of the mean squared gradient (of adam)"""
     regularizer_weight: float
-    """λ: weight of the regularizer in the loss (of l2, n3, dura, relation-prediction)"""
+    """λ: how much the regularizer counts beside the loss (of l2, n3, dura, relation-prediction)"""
     regularize_relations: bool
     """whether the relations' parameters are included (of l2, n3)"""
     dura_balance: float
@@ -236,7 +236,7 @@ EXPLAINED: dict[str, tuple[Any, str]] = {
     "spherical_dim": (..., "dimension of the part on the sphere; 0: a third of dim (of mixed-curvature)"),
     "flat_dim": (..., "dimension of the part in Euclidean space; 0: a third of dim (of mixed-curvature)"),
     "temperature": (..., "α: how much more weight negatives with high scores get; 0: all have the same weight (of self-adversarial)"),
-    "margin": (..., "γ: by how much the score of a true triple should exceed that of a false one (of margin)"),
+    "margin": (..., "γ: how far a true triple is to be scored above a false one (of margin)"),
     "label_loss": (..., "softmax over all entities (cross-entropy), or a binary loss for each entity (bernoulli) (of one-vs-all, k-vs-all)"),
     "label_smoothing": (..., "ε: share of the label that is spread evenly over all entities (of one-vs-all, k-vs-all)"),
     "negatives": (50, "false triples for each true one (of uniform, with-subject, both-sides, shared, by-relation, checked, unrelated, relatives)"),
@@ -245,7 +245,7 @@ EXPLAINED: dict[str, tuple[Any, str]] = {
     "eps": (..., "added to the denominator, the root of the summed squares (of adagrad, row-adagrad, adam)"),
     "beta1": (..., "decay of the mean gradient (of adam)"),
     "beta2": (..., "decay of the mean squared gradient (of adam)"),
-    "regularizer_weight": (..., "λ: weight of the regularizer in the loss (of l2, n3, dura, relation-prediction)"),
+    "regularizer_weight": (..., "λ: how much the regularizer counts beside the loss (of l2, n3, dura, relation-prediction)"),
     "regularize_relations": (..., "whether the relations' parameters are included (of l2, n3)"),
     "dura_balance": (..., "ρ: norms of entities have weight ρ, norms of transformed entities 1/ρ (of dura)"),
     "recipe": (..., "settings that go together, by name (murp.recipes.RECIPES)"),

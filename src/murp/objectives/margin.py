@@ -16,10 +16,7 @@ class Margin(Sampled):
     """
 
     margin: float = setting(
-        1.0,
-        "γ: by how much the score of a true triple should exceed that of a false one",
-        above=0,
-        search=Span(0.2, 10, log=True),
+        1.0, "γ: how far a true triple is to be scored above a false one", above=0, search=Span(0.2, 10, log=True)
     )
 
     def loss(self, scores: Tensor) -> Tensor:

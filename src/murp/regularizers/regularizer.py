@@ -57,5 +57,5 @@ class Weighted(Regularizer):
     """λ times the mean of something over the true triples of a batch."""
 
     regularizer_weight: float = setting(
-        0.01, "λ: weight of the regularizer in the loss", above=0, search=Span(1e-4, 0.3, log=True)
+        0.01, "λ: how much the regularizer counts beside the loss", above=0, search=Span(1e-4, 0.3, log=True)
     )
