@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import benchmark_results
+import origins
 import protocols_page
 
 KINDS = (protocols_page.UNCHECKED, protocols_page.TRAIN, protocols_page.ALL)
@@ -37,6 +38,7 @@ def of_runs(*figures: dict[str, Any]) -> list[dict[str, Any]]:
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(benchmark_results, "RESULTS", tmp_path)
     monkeypatch.setattr(benchmark_results, "DOCS", tmp_path)
+    monkeypatch.setattr(origins, "ROOT", tmp_path)  # no repository: git would look at every commit of ours
 
     def store(*by_kind: list[dict[str, Any]], name: str = "toy") -> str:
         trainings = [{"name": "HyboNet", "data": name, "by_negatives": dict(zip(KINDS, by_kind, strict=True))}]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import origins
 import reliability_page
 
 MACHINE = {"device": "a CPU", "cores": 2, "murp": "0", "torch": "2"}
@@ -42,6 +43,7 @@ def test_a_sample_says_what_share_of_the_whole_it_is(settings: Any, seeds: Any, 
 def test_a_changed_result_makes_the_page_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reliability_page, "RESULTS", tmp_path)
     monkeypatch.setattr(reliability_page, "PAGE", tmp_path / "reliability.md")
+    monkeypatch.setattr(origins, "ROOT", tmp_path)  # no repository: git would look at every commit of ours
     figures: dict[str, Any] = {
         "kills": 1200,
         "failures": 0,
