@@ -12,6 +12,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import cache
 
 import murp  # noqa: F401 - before torch, as in the command line: see murp/__init__.py
 
@@ -23,6 +24,7 @@ from murp import engines, models
 from murp.engines import Chunk
 
 RELATIONS, DIM, BATCH, NEGATIVES = 22, 40, 128, 50
+FEW = 1000  # entities that take hardly any memory
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -36,15 +38,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         training(chosen.memory, chosen.engine, steps)()
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024))
         return
-    engine, sizes = ("torch", [2000]) if chosen.quick else (chosen.engine, chosen.entities)
+    engine, sizes = ("torch", [FEW]) if chosen.quick else (chosen.engine, chosen.entities)
 
+    @cache
     def peak(count: int) -> int:
         command = [sys.executable, __file__, "--memory", str(count), "--engine", engine]
         command += ["--quick"] if chosen.quick else []
         return int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
     # Memory first: on Linux a process inherits the peak of the one that starts it.
-    constant, *peaks = (peak(count) for count in (1000, *sizes))
+    constant, *peaks = (peak(count) for count in (FEW, *sizes))
     times = in_turns({str(count): (training(count, engine, steps), steps) for count in sizes}, repeats=repeats)
     by = []
     for count, most in zip(sizes, peaks, strict=True):

@@ -24,7 +24,7 @@ from measure import parser, result, spread, store
 NEIGHBOURS = (0, 1, 2, 4)
 QUOTA, PERIOD = 50_000, 100_000
 GROUP = "murp-benchmark"
-BUSY = "while True: pass"
+BUSY, IDLE = "while True: pass", "import time; time.sleep(3600)"  # a toy's neighbours take nothing from other tests
 THREADS = {"default threads": 0, "one thread": 1}
 ROUNDS = 5
 
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     left_out = {}
     for work in works:
         for count in (1,) if chosen.quick else NEIGHBOURS:
-            with neighbours(count):
+            with neighbours(count, IDLE if chosen.quick else BUSY):
                 figures[f"{work} beside {count}"] = compared(chosen.data, work, chosen.quick, None)
     try:
         with quota() as join:
@@ -112,9 +112,9 @@ def job(graph: Any, work: str, quick: bool) -> Callable[[], object]:
 
 
 @contextlib.contextmanager
-def neighbours(count: int) -> Iterator[None]:
-    """So many processes that never rest."""
-    busy = [subprocess.Popen([sys.executable, "-I", "-c", BUSY]) for _ in range(count)]
+def neighbours(count: int, code: str) -> Iterator[None]:
+    """So many processes that run ``code`` until the end of the block."""
+    busy = [subprocess.Popen([sys.executable, "-I", "-c", code]) for _ in range(count)]
     try:
         yield
     finally:

@@ -72,12 +72,14 @@ def spread(values: Sequence[float]) -> dict[str, float]:
     return {"median": statistics.median(values), "least": min(values), "most": max(values), "repeats": len(values)}
 
 
-def in_turns(works: Works, *, repeats: int = 7, device: torch.device = CPU) -> dict[str, dict[str, float]]:
+def in_turns(
+    works: Works, *, repeats: int = 7, device: torch.device = CPU, warm_up: bool = True
+) -> dict[str, dict[str, float]]:
     """Seconds of each work, divided by how many units it does, over rounds in which each has its turn.
 
-    ``works``: name → (work, units); every one is done once before anything is measured.
+    ``works``: name → (work, units); every one is done once before anything is measured. Toys need no ``warm_up``.
     """
-    for work, _ in works.values():
+    for work, _ in works.values() if warm_up else ():
         seconds(work, device)
     times: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(repeats):
