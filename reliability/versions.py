@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("environments", nargs="*", metavar="NAME=PYTHON", help="default: the Python that runs this")
     options = parser.parse_args(arguments)
     environments = dict(word.split("=", 1) for word in options.environments) or {"this": sys.executable}
-    tests = ["tests/test_widths.py"] if options.quick else TESTS
+    tests = ["--noconftest", "tests/test_widths.py"] if options.quick else TESTS  # which would import PyTorch
     settings = {"declared": declared(), "tests": tests}
     figures = {name: tried(python, tests) for name, python in environments.items()}
     earlier = before(options.out, settings)
