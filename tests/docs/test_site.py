@@ -18,6 +18,7 @@ from mkdocs.config import load_config
 
 import murp
 import site_hooks
+from made_once import once
 from murp import registry
 from murp.cli.main import parser
 
@@ -27,13 +28,15 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built as `make site` builds it: a warning is an error."""
-    folder = tmp_path_factory.mktemp("site")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NO_MKDOCS_2_WARNING", "1")
-        patch.setenv("COLUMNS", "100")  # which the build sets
-        logging.getLogger("mkdocs").setLevel(logging.INFO)  # what it counts
-        build(load_config(str(ROOT / "mkdocs.yml"), strict=True, site_dir=str(folder)))
-    return folder
+
+    def make(folder: Path) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("NO_MKDOCS_2_WARNING", "1")
+            patch.setenv("COLUMNS", "100")  # which the build sets
+            logging.getLogger("mkdocs").setLevel(logging.INFO)  # what it counts
+            build(load_config(str(ROOT / "mkdocs.yml"), strict=True, site_dir=str(folder)))
+
+    return once(tmp_path_factory, "site", make)
 
 
 class Page(HTMLParser):

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from made_once import once
 from murp.graph import SPLITS, KnowledgeGraph
 from murp.graph.indexing import table_of
 from murp.paper import ITEMS, Experiments
@@ -29,12 +30,13 @@ def small() -> KnowledgeGraph:
 
 @pytest.fixture(scope="session")
 def toys(tmp_path_factory: pytest.TempPathFactory, small: KnowledgeGraph) -> Path:
-    out = tmp_path_factory.mktemp("paper")
-    experiments = Experiments(out, device="cpu", quick=True)
-    experiments.graphs[small.name] = small
-    for item in ITEMS.values():
-        item(experiments)
-    return out
+    def run(out: Path) -> None:
+        experiments = Experiments(out, device="cpu", quick=True)
+        experiments.graphs[small.name] = small
+        for item in ITEMS.values():
+            item(experiments)
+
+    return once(tmp_path_factory, "toys", run)
 
 
 @pytest.fixture

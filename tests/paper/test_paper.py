@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
+from made_once import once
 from murp.cli.main import main
 from murp.errors import ConfigError, RunError
-from murp.paper import ITEMS, Experiments
+from murp.paper import ITEMS, Experiments, pictures
+from murp.paper.document import Picture
 from murp.paper.evidence import METRICS, decimals
 from murp.paper.experiments import published, read_settings
 from murp.paper.planned_run import PlannedRun
@@ -48,7 +50,10 @@ def test_a_run_says_all_that_is_needed_to_judge_it(toys: Path) -> None:
         assert "/" not in run["settings"]["data"] + run["settings"]["data_dir"]
 
 
-def test_a_run_that_diverged_is_shown_and_never_chosen(toys: Path, tmp_path: Path) -> None:
+def test_a_run_that_diverged_is_shown_and_never_chosen(
+    toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pictures, "draw", undrawn)
     out = tmp_path / "paper"
     shutil.copytree(toys, out, ignore=shutil.ignore_patterns("work"))
     item = json.loads((out / "table1.json").read_text())
@@ -80,9 +85,17 @@ def text_of(paths: list[Path]) -> str:
     return paths[0].read_text(encoding="utf-8")
 
 
+def undrawn(figure: object, folder: Path, name: str, caption: str) -> Picture:
+    """A picture's place in a text, and a file to put there; the test of the report draws them."""
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.png").write_bytes(b"")
+    return Picture(folder / f"{name}.png", caption)
+
+
 @pytest.fixture(scope="module")
 def report(toys: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return write(toys, tmp_path_factory.mktemp("docs"))
+    docs = once(tmp_path_factory, "reproduction", lambda folder: write(toys, folder))
+    return [docs / "reproduction.md", docs / "reproduction.html"]
 
 
 def test_the_report_has_every_item_and_its_pictures(report: list[Path]) -> None:
@@ -186,6 +199,7 @@ def test_the_list_says_what_is_stored(toys: Path, capsys: pytest.CaptureFixture[
     assert all("(quick)" in line for line in lines[1:])
 
 
+@pytest.mark.usefixtures("on_small")
 def test_as_a_user_types_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["paper", "run", "hierarchy", "--quick", "--out", str(tmp_path)]) == 0
     assert "hierarchy: stored" in capsys.readouterr().out
@@ -193,7 +207,8 @@ def test_as_a_user_types_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert (tmp_path / "docs" / "reproduction.html").exists()
 
 
-def test_the_page_in_the_docs_is_made_from_the_stored_results(tmp_path: Path) -> None:
+def test_the_page_in_the_docs_is_made_from_the_stored_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pictures, "draw", undrawn)
     root = Path(__file__).parents[2]
     assert text_of(write(root / "results" / "paper", tmp_path)) == (root / "docs" / "reproduction.md").read_text(
         encoding="utf-8"
