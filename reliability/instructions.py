@@ -6,9 +6,9 @@ The libraries below murp choose their code by the processor, and so the order in
 product into a sum. Environment variables make them choose otherwise. Each choice here runs the tests that compare
 scores, ranks, ties, steps and geometry in a process of its own; ``make test`` runs all of them. What PyTorch chooses
 and what MKL chooses, which it calls, are changed in pairs: the usual, the lowest, and one between. Two choices have
-other numbers of threads as well. Where a choice is of Numba, tests of PyTorch alone are left out: nothing there is
-chosen otherwise. So are tests through Triton's interpreter: it computes by NumPy, one operation at a time, and has the
-same code on every processor.
+other numbers of threads as well. Tests of PyTorch alone run with the lowest of all and with the one between. The other
+choices set a part of what the lowest sets, so these tests would meet no new instructions there. Tests through Triton's
+interpreter are left out: it computes by NumPy, one operation at a time, and has the same code on every processor.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Choice:
 
     environment: dict[str, str]
     needs: str = ""
-    pytorch: bool = True  # whether it may change what PyTorch alone computes
+    pytorch: bool = True  # whether the tests of PyTorch alone are run
 
 
 def _threads(number: int) -> dict[str, str]:
@@ -77,12 +77,12 @@ NUMPY = {
 LOWEST = "the lowest of all"
 CHOICES = {
     LOWEST: Choice(ATEN | MKL | NUMBA | NUMPY),  # first: it takes longest, because fma is done in software
-    "ATEN_CPU_CAPABILITY=default, MKL_CBWR=COMPATIBLE, one thread": Choice(ATEN | MKL | _threads(1)),
+    "ATEN_CPU_CAPABILITY=default, MKL_CBWR=COMPATIBLE, one thread": Choice(ATEN | MKL | _threads(1), pytorch=False),
     "ATEN_CPU_CAPABILITY=avx2, MKL_ENABLE_INSTRUCTIONS=SSE4_2, three threads": Choice(
         {"ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "SSE4_2", **_threads(3)}, "avx2"
     ),
     "NUMBA_CPU_NAME=generic": Choice(NUMBA, pytorch=False),
-    "NumPy, OpenBLAS, C library without AVX2 and FMA": Choice(NUMPY),
+    "NumPy, OpenBLAS, C library without AVX2 and FMA": Choice(NUMPY, pytorch=False),
 }
 _SET = {name for choice in CHOICES.values() for name in choice.environment}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import instructions
@@ -47,9 +48,11 @@ def test_a_failing_test_is_told_and_is_the_status(
     assert "test_threads.py::test_threads" in said
 
 
-def test_tests_that_do_not_run_are_a_failure(tmp_path: Path) -> None:
-    (tmp_path / "test_nothing.py").write_text("")
-    found = instructions.tried(Choice({}), [str(tmp_path)])
+def test_tests_that_do_not_run_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As pytest ends where it finds none: with a status of its own, and here without a report."""
+    ended = subprocess.CompletedProcess([], pytest.ExitCode.NO_TESTS_COLLECTED, "no tests ran", "")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: ended)
+    found = instructions.tried(Choice({}), ["tests/geometry"])
     assert (found["failed"], found["ended"]) == (1, "status 5")
     assert "status 5" in instructions.line("none", found)
 
@@ -60,14 +63,17 @@ def test_what_the_processor_does_not_have_is_named() -> None:
     assert instructions.line("new", found) == "new: not tried, this processor does not have instructions-to-come"
 
 
-def test_what_a_choice_of_numba_leaves_out_has_none() -> None:
-    """Only PyTorch computes there."""
+def test_tests_of_pytorch_alone_are_left_out_only_where_they_would_meet_nothing_new() -> None:
+    """Only PyTorch computes there; a choice that leaves them out sets what the lowest sets, which runs them."""
     (tests,) = instructions.BY_PYTORCH
     source = instructions.ROOT / "src" / "murp" / Path(tests).name
     for file in [*(instructions.ROOT / tests).glob("*.py"), *source.glob("*.py")]:
         assert not re.search(r"numba|numpy|scipy|murp\.(kernels|threads|engines)", file.read_text()), file
-    without = {name for choice in CHOICES.values() if not choice.pytorch for name in choice.environment}
-    assert without == {"NUMBA_CPU_NAME"}
+    assert CHOICES[LOWEST].pytorch
+    assert any(choice.pytorch and choice.environment["ATEN_CPU_CAPABILITY"] == "avx2" for choice in CHOICES.values())
+    for choice in CHOICES.values():
+        chosen = {pair for pair in choice.environment.items() if "THREADS" not in pair[0]}
+        assert choice.pytorch or chosen <= CHOICES[LOWEST].environment.items()
 
 
 def test_the_choices_are_those_that_are_promised() -> None:
