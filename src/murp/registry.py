@@ -12,7 +12,10 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.metadata
+import os
+import sys
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from murp.errors import ConfigError
@@ -90,7 +93,7 @@ GROUPS = {kind: f"murp.{kind}s" for kind in KINDS}
 
 def names(kind: str) -> list[str]:
     """All names of a kind, including those of other packages."""
-    return [*KINDS[kind], *(one.name for one in importlib.metadata.entry_points(group=GROUPS[kind]))]
+    return [*KINDS[kind], *(one.name for one in _of_others(kind))]
 
 
 def find(kind: str, name: str) -> type[Any]:
@@ -111,8 +114,25 @@ def models_that(can: Callable[[Any], bool]) -> str:
 
 
 def _entry_point(kind: str, name: str) -> str | None:
-    found = importlib.metadata.entry_points(group=GROUPS[kind], name=name)
-    return next((one.value for one in found), None)
+    return next((one.value for one in _of_others(kind) if one.name == name), None)
+
+
+def _of_others(kind: str) -> importlib.metadata.EntryPoints:
+    """What other packages add. They are looked through once, and again when a folder of Python's path changes."""
+    return _entry_points(GROUPS[kind], tuple((folder, _changed(folder)) for folder in sys.path))
+
+
+@lru_cache(maxsize=len(KINDS))
+def _entry_points(group: str, path: tuple[tuple[str, int | None], ...]) -> importlib.metadata.EntryPoints:
+    return importlib.metadata.entry_points(group=group)
+
+
+def _changed(folder: str) -> int | None:
+    """When an entry was last added to a folder or removed; None where there is no folder."""
+    try:
+        return os.stat(folder or ".").st_mtime_ns
+    except OSError:
+        return None
 
 
 def _imported(kind: str, place: str) -> type[Any]:

@@ -80,6 +80,16 @@ def test_a_model_of_ones_own_is_chosen_by_its_place_or_its_entry_point(
     assert "how sharp it is" in capsys.readouterr().out
 
 
+def test_a_package_that_is_installed_meanwhile_is_found(folder: Path) -> None:
+    """As by ``%pip install`` in a notebook: packages are looked through again when the folder has changed."""
+    assert "other" not in registry.names("model")
+    about = folder / "others_models-1.0.dist-info"
+    about.mkdir()
+    (about / "entry_points.txt").write_text("[murp.models]\nother = own_models_of_a_test:Mine\n")
+    assert "other" in registry.names("model")
+    assert registry.find("model", "other").__name__ == "Mine"
+
+
 def test_what_cannot_be_a_model_is_refused_with_what_to_do(folder: Path) -> None:
     for name, words in (
         ("own_models_of_a_test:NoModel", "is no class of that kind: derive it from the base class"),
