@@ -200,7 +200,11 @@ def test_the_list_says_what_is_stored(toys: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.usefixtures("on_small")
-def test_as_a_user_types_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_as_a_user_types_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Outside a repository: git would look at every commit of ours, as it does of a small one in ``test_history``."""
+    monkeypatch.setattr("murp.paper.report.ROOT", tmp_path)
     assert main(["paper", "run", "hierarchy", "--quick", "--out", str(tmp_path)]) == 0
     assert "hierarchy: stored" in capsys.readouterr().out
     assert main(["paper", "report", "--out", str(tmp_path), "--to", str(tmp_path / "docs")]) == 0
