@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import torch
 from hypothesis import settings
 
 import compile_once
+import quick_interpreter
 from murp import display, threads
 from murp.graph import KnowledgeGraph
 from trees import tree
@@ -43,6 +45,8 @@ os.environ["MURP_CACHE"] = "off"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test marked ``gpu`` is skipped, with its reason, where there is no GPU."""
     if not torch.cuda.is_available():
+        if "triton.runtime.interpreter" in sys.modules:  # what has kernels for a GPU was imported while collecting
+            quick_interpreter.use()
         for item in items:
             if "gpu" in item.keywords:
                 item.add_marker(pytest.mark.skip(reason="needs a CUDA device, and PyTorch sees none here"))
