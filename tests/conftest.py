@@ -11,7 +11,6 @@ import pytest
 import torch
 from hypothesis import settings
 
-import compile_once
 import quick_interpreter
 from murp import display, threads
 from murp.graph import KnowledgeGraph
@@ -25,8 +24,6 @@ torch.set_num_threads(threads.count())
 # GPU kernels run through Triton's interpreter where there is no GPU; it must be told before the first import.
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
-
-compile_once.share()
 
 # A busy machine makes a slow example, not a wrong one. The examples are the same every time, so that a change is
 # judged by itself; MURP_EXPLORE=1 looks for new ones. MURP_EXAMPLES sets how many there are.
