@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-import compile_once
+import quick_interpreter
 from murp import display, threads
 from murp.graph import KnowledgeGraph
 from trees import tree
@@ -23,8 +24,6 @@ torch.set_num_threads(threads.count())
 # GPU kernels run through Triton's interpreter where there is no GPU; it must be told before the first import.
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
-
-compile_once.share()
 
 # A busy machine makes a slow example, not a wrong one. The examples are the same every time, so that a change is
 # judged by itself; MURP_EXPLORE=1 looks for new ones. MURP_EXAMPLES sets how many there are.
@@ -43,6 +42,8 @@ os.environ["MURP_CACHE"] = "off"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test marked ``gpu`` is skipped, with its reason, where there is no GPU."""
     if not torch.cuda.is_available():
+        if "triton.runtime.interpreter" in sys.modules:  # what has kernels for a GPU was imported while collecting
+            quick_interpreter.use()
         for item in items:
             if "gpu" in item.keywords:
                 item.add_marker(pytest.mark.skip(reason="needs a CUDA device, and PyTorch sees none here"))

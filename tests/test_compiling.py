@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
-import compile_once
 from examples import PATIENCE
 from murp import compiling, display
 from murp.graph import KnowledgeGraph
@@ -190,20 +189,40 @@ def test_a_damaged_file_is_compiled_again_and_replaced(kind: str, left: int, pla
 
 
 @pytest.mark.usefixtures("places")
-def test_what_another_process_of_the_tests_compiles_meanwhile_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_another_process_compiles_meanwhile_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """The other one is made up: it compiles, and keeps what it made, while this one waits for the lock."""
-    asked: list[str] = []
+    asked: list[int] = []
 
-    def lock(handle: Any, how: int) -> None:
-        asked.append(handle.name)
+    def lock(handle: int) -> None:
+        asked.append(os.fstat(handle).st_ino)
         if len(asked) == 1:
+            raise BlockingIOError
+        if len(asked) == 2:
             assert compiling.kernel(_doubled)(3) == 6
 
-    monkeypatch.setattr(compile_once.fcntl, "flock", lock)
+    monkeypatch.setattr(compiling, "lock", lock)
     waiting = compiling.kernel(_doubled)
     assert waiting(3) == 6
     assert [sum(counts.values()) for counts in (waiting.stats.cache_hits, waiting.stats.cache_misses)] == [1, 0]
-    assert asked == [f"{waiting._cache._cache_file._index_path}.lock"] * 2
+    assert asked == [os.stat(f"{waiting._cache._cache_file._index_path}.lock").st_ino] * 3
+
+
+@pytest.mark.usefixtures("places")
+@pytest.mark.parametrize("error", [errno.ENOLCK, errno.EWOULDBLOCK])
+def test_where_nothing_can_be_locked_or_a_lock_stays_all_compile(error: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(handle: int) -> None:
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(compiling, "lock", refuse)
+    monkeypatch.setattr(compiling._Cache, "_patience", 0.05)
+    assert compiling.kernel(_doubled)(3) == 6
+
+
+def test_a_lock_is_given_back_when_the_kernel_is_there(places: tuple[Path, Path]) -> None:
+    assert compiling.kernel(_doubled)(3) == 6
+    (file,) = places[0].rglob("*.lock")
+    with file.open() as handle:
+        compiling.lock(handle.fileno())  # or an error: it is held
 
 
 class Broken(io.StringIO):

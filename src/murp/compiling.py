@@ -15,6 +15,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -25,9 +26,10 @@ from numba.core import event
 from numba.core.caching import FunctionCache
 
 from murp import display
-from murp.files import private_folder, user_cache
+from murp.files import lock, private_folder, user_cache
 
 _WHAT: dict[str, str] = {}
+_PAUSE = 0.02  # seconds between two looks at a lock
 _KEPT = 8  # folders of compiled code, one for each state of the sources
 
 
@@ -56,9 +58,27 @@ def _compiled(function: Callable[..., Any], **further: Any) -> Any:
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]
-    """Numba's, but the work goes on where a file is damaged or the disk is full: what is not kept is compiled."""
+    """Numba's, but the work goes on where a file is damaged or the disk is full: what is not kept is compiled.
+
+    Of several processes that need a kernel at the same time one compiles it, and the others wait for that: the ranks of
+    a training, trials side by side. A kernel is locked, by a file beside its code, while it and those that it calls are
+    compiled; none calls itself, so that nobody waits for each other.
+    """
+
+    _lock: int | None = None
+    _patience = 300.0
+    """Seconds of waiting for others, in all: a process that is forked meanwhile keeps a lock and compiles nothing."""
 
     def load_overload(self, *of: Any) -> Any:
+        found = self._kept(*of)
+        if found is None and self._lock is None:
+            self._wait()
+            found = self._kept(*of)
+            if found is not None:
+                self._release()
+        return found
+
+    def _kept(self, *of: Any) -> Any:
         try:
             return super().load_overload(*of)
         except Exception:  # whatever unpickling half a file raises
@@ -69,6 +89,26 @@ class _Cache(FunctionCache):  # type: ignore[misc]
     def save_overload(self, *of: Any) -> None:
         with contextlib.suppress(OSError):
             super().save_overload(*of)
+        self._release()
+
+    def _wait(self) -> None:
+        """Until no other process compiles this kernel; where nothing can be locked, all may."""
+        with contextlib.suppress(OSError):
+            self._impl.locator.ensure_cache_path()
+            self._lock = os.open(f"{self._cache_file._index_path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+            while True:
+                try:
+                    return lock(self._lock)
+                except BlockingIOError:
+                    if _Cache._patience <= 0:
+                        return None
+                    _Cache._patience -= _PAUSE
+                    time.sleep(_PAUSE)
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
 
 @cache

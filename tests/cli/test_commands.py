@@ -21,6 +21,7 @@ import pytest
 from typed import TRAIN, murp, ok, process, refused
 
 from examples import PATIENCE
+from forked import Forked
 from murp.runs import checkpoint
 
 
@@ -65,11 +66,12 @@ def test_help_does_not_import_what_takes_long() -> None:
 
 
 def test_train_says_where_the_run_is_and_a_log_gets_its_validations(dataset: Path, tmp_path: Path) -> None:
-    result = process(*TRAIN, "--data", dataset, "--out", tmp_path / "run")
-    assert result.returncode == 0
-    assert f"saved in {tmp_path / 'run'}" in result.stdout
-    assert f"next: murp evaluate {tmp_path / 'run'}" in result.stdout
-    assert re.fullmatch(r"epoch 3/3: loss 0\.\d{4}, valid MRR 0\.\d{3}, \d+ s", result.stderr.splitlines()[-1])
+    process = Forked(*TRAIN, "--data", dataset, "--out", tmp_path / "run")
+    printed, log = process.communicate()
+    assert process.returncode == 0
+    assert f"saved in {tmp_path / 'run'}" in printed
+    assert f"next: murp evaluate {tmp_path / 'run'}" in printed
+    assert re.fullmatch(r"epoch 3/3: loss 0\.\d{4}, valid MRR 0\.\d{3}, \d+ s", log.splitlines()[-1])
     quiet = murp(*TRAIN, "--data", dataset, "--out", tmp_path / "quiet", "--quiet")
     assert quiet.stderr == ""
     again = ok("train", "--resume", tmp_path / "run")
@@ -81,12 +83,7 @@ def test_train_shows_progress_in_a_terminal(dataset: Path, tmp_path: Path) -> No
     """On a terminal of its own: epochs, loss, validation MRR, speed and time left."""
     ours, theirs = pty.openpty()
     more = ["--epochs", "40", "--validate-every", "5", "--data", str(dataset), "--out", str(tmp_path / "run")]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "murp", *TRAIN, *more],
-        stderr=theirs,
-        stdout=subprocess.DEVNULL,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "160"},
-    )
+    process = Forked(*TRAIN, *more, err=theirs, before=lambda: os.environ.update(TERM="xterm", COLUMNS="160"))
     os.close(theirs)
     seen = b""
     with contextlib.suppress(OSError):  # how a terminal ends
@@ -373,7 +370,10 @@ def test_a_full_disk_while_saving_keeps_the_last_good_checkpoint(dataset: Path, 
     def little_space() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-    message = refused("train", "--resume", run, "--epochs", "5", by=process, preexec_fn=little_space)
+    process = Forked("train", "--resume", run, "--epochs", "5", before=little_space)
+    printed, message = process.communicate()
+    assert (process.returncode, printed) == (1, "")
+    assert "Traceback" not in message
     assert "could not write" in message
     assert ".safetensors" in message
     assert "--resume" in message

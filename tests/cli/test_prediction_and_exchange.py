@@ -7,8 +7,6 @@ import os
 import pty
 import re
 import shutil
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +14,7 @@ import pytest
 from typed import TRAIN, each_first, murp, ok, refused
 
 from examples import PATIENCE
+from forked import Forked
 from murp.prediction.calibration import CONDITION
 from murp.runs import checkpoint
 
@@ -94,13 +93,8 @@ def test_each_command_imports_what_it_needs(run: Path, data: Path, tmp_path: Pat
 
 def test_progress_is_shown_on_a_terminal(run: Path, queries: Path, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "murp", "predict", run, "--queries", queries, "--out", tmp_path / "out.csv"]
-    process = subprocess.Popen(
-        list(map(str, command)),
-        stderr=theirs,
-        stdout=subprocess.DEVNULL,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
-    )
+    words = ["predict", run, "--queries", queries, "--out", tmp_path / "out.csv"]
+    process = Forked(*words, err=theirs, before=lambda: os.environ.update(TERM="xterm", COLUMNS="120"))
     os.close(theirs)
     seen = b""
     with suppress(OSError):  # how a terminal ends

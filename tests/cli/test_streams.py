@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from typed import TRAIN, ok
 
+from forked import Forked
 from murp.cli.main import main
 from murp.paper import Experiments
 from murp.runs import checkpoint
@@ -101,13 +102,12 @@ def test_a_reader_that_takes_one_line_leaves_a_whole_run(data: Path, tmp_path: P
     """As ``murp train --json | head -1``."""
     path = tmp_path / "run"
     words = [*TRAIN, "--validate-every", "1", "--json", "--data", str(data), "--out", str(path)]
-    command = [sys.executable, "-m", "murp", *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        assert json.loads(process.stdout.readline())["epoch"] == 1
-        process.stdout.close()
-        errors = process.stderr.read()
+    ours, theirs = os.pipe()
+    process = Forked(*words, out=theirs)
+    os.close(theirs)
+    with open(ours) as reader:
+        assert json.loads(reader.readline())["epoch"] == 1
+    _, errors = process.communicate()
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
     assert is_whole(path)
@@ -118,9 +118,10 @@ def test_a_full_standard_error_changes_nothing(data: Path, tmp_path: Path) -> No
     path = tmp_path / "run"
     words = [*TRAIN, "--validate-every", "1", "--data", str(data), "--out", str(path)]
     with open("/dev/full", "w") as full:
-        ended = subprocess.run([sys.executable, "-m", "murp", *words], stdout=subprocess.PIPE, stderr=full, text=True)
-    assert ended.returncode == 0
-    assert ended.stdout.startswith("trained murp d=5")
+        process = Forked(*words, err=full.fileno())
+        printed, _ = process.communicate()
+    assert process.returncode == 0
+    assert printed.startswith("trained murp d=5")
     assert is_whole(path)
 
 
@@ -182,7 +183,8 @@ def test_what_only_prints_fails_where_it_cannot(line: str, run: Path) -> None:
         err = io.StringIO()
         with streams(stream, err):
             assert main(words) == (1 if why else 0)
-        told = [line for line in err.getvalue().splitlines() if line.startswith("murp:")]
+        lines = [line for line in err.getvalue().splitlines() if line.startswith("murp:")]
+        told = [line for line in lines if not line.startswith("murp: compiling ")]  # on a new machine
         assert told == ([f"murp: standard output cannot be written: {why}."] if why else [])
 
 

@@ -10,6 +10,7 @@ import torch
 triton: Any = pytest.importorskip("triton", reason="needs triton: pip install triton")
 import triton.language as tl  # noqa: E402
 
+import quick_interpreter  # noqa: E402
 from murp.engines.triton_ball import distance_from_sinh  # noqa: E402
 from murp.engines.triton_math import artanh_over, tanh_over  # noqa: E402
 
@@ -51,3 +52,39 @@ def test_limits_at_zero(dtype: torch.dtype, tolerance: float) -> None:
     _functions[(1,)](x, x, *found, SIZE=16)
     # Exact: at 0 every term but the constant one is 0.
     assert [float(values[0]) for values in found] == [1, 1, 0, 2]
+
+
+@triton.jit
+def _reduced(x, y, rows, columns, everything, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    where = at[:, None] * SIZE + at[None, :]
+    a, b = tl.load(x + where), tl.load(y + where)
+    first, second = tl.reduce((a, b), 1, _mixed)
+    tl.store(rows + at, first + second)
+    first, second = tl.reduce((a, b), 0, _mixed)
+    tl.store(columns + at, first + second)
+    first, second = tl.reduce((first, second), 0, _mixed)
+    tl.store(everything, first + second)
+
+
+@triton.jit
+def _mixed(a, b, c, d):
+    return a - c * b, b + d
+
+
+@pytest.mark.skipif(DEVICE == "cuda", reason="without the interpreter")
+def test_the_quick_interpreter_reduces_as_triton_s_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bit for bit: a function that is neither commutative nor associative shows every other order."""
+    from triton.runtime import interpreter
+
+    draw = torch.Generator().manual_seed(0)
+    given = [torch.randn(8, 8, generator=draw) for _ in range(2)]
+
+    def reduced() -> list[torch.Tensor]:
+        found = [torch.zeros(8), torch.zeros(8), torch.zeros(1)]
+        _reduced[(1,)](*given, *found, SIZE=8)
+        return found
+
+    quick = reduced()
+    monkeypatch.setattr(interpreter.ReduceOps, "generic_reduce", quick_interpreter.slow_reduce())
+    assert all(torch.equal(*pair) for pair in zip(quick, reduced(), strict=True))

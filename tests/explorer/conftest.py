@@ -41,6 +41,15 @@ class Shared:
 SHARED = Shared()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests with a browser one after another, where the first of them is: each gap would be a new browser."""
+    shown = [item for item in items if "browser" in getattr(item, "fixturenames", ())]
+    if shown:
+        first = items.index(shown[0])
+        others = [item for item in items[first:] if "browser" not in getattr(item, "fixturenames", ())]
+        items[first:] = shown + others
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
     """Close all of it before a test without a browser: Playwright's loop would be in the way of asyncio."""

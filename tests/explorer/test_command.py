@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from exhibits import NASTY, made_run, nasty_graph, wait_for
 
+from forked import Forked
 from murp.cli.main import main
 from murp.errors import MurpError
 from murp.explorer.collection import Collection
@@ -47,14 +48,14 @@ def saved(tmp_path_factory: pytest.TempPathFactory, make_tree: Callable[..., Kno
 
 def test_it_serves_says_where_and_ends_with_ctrl_c(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = {path: path.stat().st_mtime_ns for path in saved.rglob("*")}
-    process = subprocess.Popen(
-        command(saved, "--port", "0"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
-    )
-    assert process.stdout is not None
+    ours, theirs = os.pipe()
+    process = Forked("explore", saved, "--port", "0", out=theirs)
+    os.close(theirs)
+    printed = open(ours)  # noqa: SIM115 (to the end of the test)
     try:
-        line = process.stdout.readline()
+        line = printed.readline()
         found = re.fullmatch(r"explorer: (http://127\.0\.0\.1:(\d+)/)  \(Ctrl-C ends it\)\n", line)
-        assert found, line + (process.stderr.read() if process.stderr else "")
+        assert found, line
         with urllib.request.urlopen(f"{found[1]}api/predict?head=n5&relation=parent&k=3", timeout=LIMIT) as response:
             assert len(json.load(response)["predictions"]) == 3
             assert "server" not in response.headers
@@ -66,7 +67,9 @@ def test_it_serves_says_where_and_ends_with_ctrl_c(saved: Path, capsys: pytest.C
             socket.create_connection(("127.0.0.2", int(found[2])), timeout=5).close()
     finally:
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=LIMIT)
+        _, err = process.communicate(timeout=LIMIT)
+        with printed:
+            out = printed.read()
     err = "".join(line for line in err.splitlines(True) if not line.startswith("murp: compiling"))
     assert (process.returncode, out, err) == (0, "", "")
     assert before == {path: path.stat().st_mtime_ns for path in saved.rglob("*")}

@@ -8,8 +8,7 @@ import http.client
 import socket
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -27,9 +26,9 @@ HOST = b"Host: 127.0.0.1\r\n"
 ASK = b"GET /api/run HTTP/1.1\r\n" + HOST + b"\r\n"
 
 
-@pytest.fixture
-def client(small_tree: KnowledgeGraph, tmp_path: Path) -> TestClient:
-    return client_of(made_run(tmp_path, nasty_graph(small_tree)))
+@pytest.fixture(scope="module")
+def client(make_tree: Callable[..., KnowledgeGraph], tmp_path_factory: pytest.TempPathFactory) -> TestClient:
+    return client_of(made_run(tmp_path_factory.mktemp("run"), nasty_graph(make_tree())))
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -36,9 +35,9 @@ def loop(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture
-def app(small_tree: KnowledgeGraph, tmp_path: Path) -> Any:
-    return client_of(made_run(tmp_path, nasty_graph(small_tree))).app
+@pytest.fixture(scope="module")
+def app(make_tree: Callable[..., KnowledgeGraph], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return client_of(made_run(tmp_path_factory.mktemp("run"), nasty_graph(make_tree()))).app
 
 
 @pytest.fixture

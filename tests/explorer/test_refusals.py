@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
@@ -21,9 +22,9 @@ from murp.web.security import HEADERS, allowed
 from murp.web.server import bind
 
 
-@pytest.fixture
-def client(small_tree: KnowledgeGraph, tmp_path: Path) -> TestClient:
-    return client_of(made_run(tmp_path, nasty_graph(small_tree)))
+@pytest.fixture(scope="module")
+def client(make_tree: Callable[..., KnowledgeGraph], tmp_path_factory: pytest.TempPathFactory) -> TestClient:
+    return client_of(made_run(tmp_path_factory.mktemp("run"), nasty_graph(make_tree())))
 
 
 REFUSED = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import warnings
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -31,12 +32,12 @@ GET = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def client(small_tree: KnowledgeGraph, tmp_path: Path) -> TestClient:
-    return client_of(made_run(tmp_path, nasty_graph(small_tree)))
+@pytest.fixture(scope="module")
+def client(make_tree: Callable[..., KnowledgeGraph], tmp_path_factory: pytest.TempPathFactory) -> TestClient:
+    return client_of(made_run(tmp_path_factory.mktemp("run"), nasty_graph(make_tree())))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def described(client: TestClient) -> Any:
     return schemathesis.openapi.from_dict(client.get("/openapi.json").json())
 

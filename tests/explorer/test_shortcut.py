@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +57,10 @@ async def answer(app: Any, method: str, query: bytes, host: bytes) -> Answer:
     return sent[0]["status"], sorted(sent[0]["headers"]), body
 
 
-@pytest.fixture
-def both(small_tree: KnowledgeGraph, tmp_path: Path) -> Both:
-    graph = nasty_graph(small_tree)
-    runs = [made_run(tmp_path, graph, model=model) for model in ("murp", "mure")]
+@pytest.fixture(scope="module")
+def both(make_tree: Callable[..., KnowledgeGraph], tmp_path_factory: pytest.TempPathFactory) -> Both:
+    graph, folder = nasty_graph(make_tree()), tmp_path_factory.mktemp("runs")
+    runs = [made_run(folder, graph, model=model) for model in ("murp", "mure")]
     return Both(Collection(runs))
 
 

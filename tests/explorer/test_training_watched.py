@@ -6,8 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ import pytest
 from browsing import BROWSER, Page, dots, settled
 from exhibits import serving
 
+from forked import Forked
 from murp.cli.main import main
 from murp.errors import MurpError
 from murp.explorer import film as film_module
@@ -97,15 +96,17 @@ def test_train_explore_as_a_user_types_it(tmp_path: Path, capsys: pytest.Capture
     """The address of the training is told, then the run is shown there until Ctrl-C, and its film is kept."""
     tree().save(tmp_path / "tree")
     typed = ["train", "--data", str(tmp_path / "tree"), "--dim", "2", "--epochs", "2", "--engine", "torch"]
-    command = [sys.executable, "-m", "murp", *typed, "--out", str(tmp_path / "run"), "--explore", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
+    (our_out, their_out), (our_err, their_err) = os.pipe(), os.pipe()
+    words = [*typed, "--out", str(tmp_path / "run"), "--explore", "--port", "0"]
+    process = Forked(*words, out=their_out, err=their_err)
+    os.close(their_out)
+    os.close(their_err)
+    with open(our_out) as printed, open(our_err) as errors:
         try:
-            told = next(line for line in process.stderr if line.startswith("training: "))
+            told = next(line for line in errors if line.startswith("training: "))
             training = re.match(r"training: (http://127\.0\.0\.1:(\d+)/)$", told)
             assert training, told
-            said = [process.stdout.readline() for _ in range(4 + 1)]
+            said = [printed.readline() for _ in range(4 + 1)]
             assert said[0].startswith("trained murp d=2 on tree: epoch 2, loss ")
             assert said[-1] == f"explorer: {training[1]}  (Ctrl-C ends it)\n"  # a page that is open goes on
             with urllib.request.urlopen(f"{training[1]}api/run", timeout=60) as answer:
@@ -115,6 +116,7 @@ def test_train_explore_as_a_user_types_it(tmp_path: Path, capsys: pytest.Capture
                 assert main([*typed, "--out", str(tmp_path / "other"), "--port", port, *explore]) == 1
         finally:
             process.send_signal(signal.SIGINT)
+            process.wait()
     assert process.returncode == 0
     taken, alone = capsys.readouterr().err.splitlines()
     assert f"port {training[2]} of 127.0.0.1 is in use" in taken

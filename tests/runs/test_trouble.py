@@ -25,6 +25,7 @@ import pytest
 
 import murp
 from examples import PATIENCE
+from forked import Forked
 from murp import files
 from murp.cli.main import main
 from murp.errors import ConfigError, RunError
@@ -38,10 +39,6 @@ QUICK: dict[str, Any] = {
     "dim": 3, "epochs": 2, "lr": 1.0, "batch_size": 16, "negatives": 2, "device": "cpu", "engine": "torch",
     "validate_every": 1, "save_every": 0,
 }  # fmt: skip
-
-
-def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "murp", *map(str, arguments)]
 
 
 def refused(*arguments: str | Path) -> str:
@@ -59,13 +56,13 @@ def message(status: int | None, told: str) -> str:
 
 
 @contextlib.contextmanager
-def training(graph: KnowledgeGraph, out: Path) -> Iterator[subprocess.Popen[str]]:
+def training(graph: KnowledgeGraph, out: Path) -> Iterator[Forked]:
     """A training that would go on for hours, in its first epochs."""
     run = murp.train(graph, out=out, **{**QUICK, "validate_every": 0})
     config = run.path / "config.toml"
     config.write_text(config.read_text().replace("\nepochs = 2\n", f"\nepochs = {10**6}\n"))
     before = (run.path / "last.safetensors").stat().st_ino
-    process = subprocess.Popen(command("train", "--resume", run.path), stderr=subprocess.PIPE, text=True)
+    process = Forked("train", "--resume", run.path)
     try:
         wait_for(lambda: (run.path / "last.safetensors").stat().st_ino != before, process)
         yield process
@@ -74,7 +71,7 @@ def training(graph: KnowledgeGraph, out: Path) -> Iterator[subprocess.Popen[str]
         process.communicate()
 
 
-def wait_for(condition: Any, process: subprocess.Popen[str]) -> None:
+def wait_for(condition: Any, process: Forked) -> None:
     deadline = time.monotonic() + 60
     while True:
         with contextlib.suppress(FileNotFoundError):
@@ -223,7 +220,8 @@ def test_the_command_line_warns_of_a_damaged_checkpoint(small_tree: KnowledgeGra
     run = murp.train(small_tree, out=tmp_path / "run", **QUICK).path
     last = run / "last.safetensors"
     last.write_bytes(last.read_bytes()[:-1])
-    result = subprocess.run(command("info", run), capture_output=True, text=True, timeout=PATIENCE)
+    command = [sys.executable, "-m", "murp", "info", str(run)]  # not forked: pytest keeps warnings from being printed
+    result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert result.returncode == 0
     assert result.stderr.startswith(f"murp: warning: {last} is damaged: ")
     assert result.stderr.endswith("Using the checkpoint before it, last.previous.safetensors, of epoch 1.\n")

@@ -11,6 +11,7 @@ import gc
 import json
 import os
 import signal
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -180,19 +181,21 @@ def test_an_error_in_the_settings_speaks_of_the_sweep(small_tree: KnowledgeGraph
     assert list(tmp_path.iterdir()) == []
 
 
-def live_models() -> int:
-    gc.collect()
-    return sum(Model in type(thing).__mro__ for thing in gc.get_objects())
-
-
 def test_a_model_is_built_when_its_turn_comes_and_gone_when_it_fails(
-    small_tree: KnowledgeGraph, tmp_path: Path
+    small_tree: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before, found = live_models(), []
+    build, built, found = Model.__init__, weakref.WeakSet[Model](), []
+
+    def noted(model: Model, *given: Any, **settings: Any) -> None:
+        build(model, *given, **settings)
+        built.add(model)
+
+    monkeypatch.setattr(Model, "__init__", noted)
 
     class Count(Silent):
         def start(self, *told: Any) -> None:
-            found.append(live_models() - before)
+            gc.collect()
+            found.append(len(built))
 
     settings = grid({**SETTINGS, "model": ["mure"], "lr": [1e25, 1e26, 1.0, 2.0], "epochs": [6]})
     broken, *_ = sweep(small_tree, settings, out=tmp_path, progress=Count())
