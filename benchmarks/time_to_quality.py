@@ -38,7 +38,7 @@ OTHERS: dict[str, dict[str, Any]] = {
             "model": "roth-stretch", "lr": 0.01, "negatives": 50, "epochs": 36, "validate_every": 2,
         },
         "MuRE with rotation, 50 negatives": {
-            "model": "mure-rotation", "lr": 0.015, "batch_size": 1000, "negatives": 50, "epochs": 28,
+            "model": "mure-rotation", "lr": 0.02, "batch_size": 1000, "negatives": 50, "epochs": 25,
             "validate_every": 2,
         },
     },
