@@ -23,8 +23,8 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_failed_runs_stand_last_with_their_reasons_below_and_the_status_tells(facts: Path, tmp_path: Path) -> None:
     command = [*SWEEP, "--data", facts, "--out", tmp_path / "grid", "--lr", "1e30", "1"]
-    for by in (murp, murp):  # again: the finished run is kept, and the failed one told once more
-        result = by(*command)
+    for _ in range(2):  # again: the finished run is kept, and the failed one told once more
+        result = murp(*command)
         assert result.returncode == 1
         assert "Traceback" not in result.stderr
         assert result.stderr.splitlines()[-1] == "murp: 1 of 2 runs failed."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import instructions
@@ -48,11 +47,9 @@ def test_a_failing_test_is_told_and_is_the_status(
     assert "test_threads.py::test_threads" in said
 
 
-def test_tests_that_do_not_run_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As pytest ends where it finds none: with a status of its own, and here without a report."""
-    ended = subprocess.CompletedProcess([], pytest.ExitCode.NO_TESTS_COLLECTED, "no tests ran", "")
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: ended)
-    found = instructions.tried(Choice({}), ["tests/geometry"])
+def test_tests_that_do_not_run_are_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "test_nothing.py").write_text("")
+    found = instructions.tried(Choice({}), [str(tmp_path)])
     assert (found["failed"], found["ended"]) == (1, "status 5")
     assert "status 5" in instructions.line("none", found)
 
