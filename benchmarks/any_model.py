@@ -98,8 +98,8 @@ def bounds(size: int, entities: int, dim: int, repeats: int) -> dict[str, Any]:
     draw = torch.Generator().manual_seed(0)
     q, v = (torch.randn(rows, dim, generator=draw) / dim**0.5 for rows in (size, entities))
     works: Works = {
-        "scores and gradients": (lambda: numba_all_entities.reduced(True, q, v, None, None, True), 1.0),
-        "scores": (lambda: numba_all_entities.reduced(True, q, v, None, None, False), 1.0),
+        "scores and gradients": (lambda: numba_all_entities.reduced(True, q, v, None, None, None, True), 1.0),
+        "scores": (lambda: numba_all_entities.reduced(True, q, v, None, None, None, False), 1.0),
     }
     return dict(in_turns(works, repeats=repeats))
 

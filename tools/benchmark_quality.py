@@ -44,10 +44,10 @@ def hierarchies() -> list[str]:
 
 def extensions() -> list[str]:
     """`murp extend` against a whole training."""
-    stored = result("gpu_extending")
-    if stored is None:
+    found = [stored for _, stored in results("gpu_extending*")]
+    rows = [_extension(one) for stored in found for one in stored["figures"]]
+    if not rows:
         return []
-    rows = [_extension(one) for one in stored["figures"]]
     note = (
         "5 % of the entities were held out. One run was trained without them and then extended with their training "
         "facts. The other run was trained on all facts. The table compares their MRR (protocol `standard`) on the test "
@@ -56,13 +56,18 @@ def extensions() -> list[str]:
     )
     head = ["", "extended, MRR", "whole training, MRR", "share", "on other facts: extended, whole", "extension"]
     head += ["whole training", "share of the time", "share of the time on a processor"]
-    return ["## New entities in a trained run", note, table(head, rows), machine(stored)]
+    return ["## New entities in a trained run", note, table(head, rows), *dict.fromkeys(map(machine, found))]
 
 
 def _extension(one: dict[str, Any]) -> list[str]:
     ours, theirs = (one["mrr"][name]["new entities"]["test"] for name in ("extended", "whole training"))
     seconds = one["seconds"]
-    row = [f"{one['model']}, {one['data']}", f"{ours:.3f}", f"{theirs:.3f}", f"{one['share_of_mrr']:.1%}"]
+    row = [
+        f"{one['model']} d={one['settings']['dim']}, {one['data']}",
+        f"{ours:.3f}",
+        f"{theirs:.3f}",
+        f"{one['share_of_mrr']:.1%}",
+    ]
     row.append(", ".join(f"{one['mrr'][name]['other facts']['test']:.3f}" for name in ("extended", "whole training")))
     row += [time(seconds["extension"]), time(seconds["whole training"]), f"{one['share_of_seconds']:.2%}"]
     there = one.get("share_of_seconds_on_the_processor")

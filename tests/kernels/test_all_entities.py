@@ -89,6 +89,27 @@ def test_value_and_gradients_are_those_of_the_definition(
         torch.testing.assert_close(MEANS[kind](*given), value, rtol=1e-14 if path == "cuda" else 0, atol=0)
 
 
+@quiet
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(("shape", "scalars"), [((1, 1, 1), 3), ((34, 70, 40), 3), ((9, 17, 20), 0)])
+def test_a_weighted_mean_and_its_gradients_are_those_of_the_definition(
+    shape: tuple[int, int, int], scalars: int, dtype: torch.dtype, path: str
+) -> None:
+    """Shares that differ by four orders of magnitude, as those of hubs do."""
+    given = parts(*shape, scalars=scalars, dtype=dtype, device=path)
+    shares = (10.0 ** torch.linspace(-4, 0, shape[0], dtype=torch.float64)).to(path)
+    shares = shares / shares.sum()
+    exact: Any = tuple(None if part is None else part.detach().double().requires_grad_() for part in given)
+    q, v, a, c = exact
+    scores = q @ v.T + (0 if a is None else a[:, None]) + (0 if c is None else c)
+    expected = scores.logsumexp(1) @ shares
+    value = mean_log_sum_exp(*given, shares.to(dtype))
+    near = 1e-12 if dtype == torch.float64 else 2e-4
+    torch.testing.assert_close(value.double(), expected, rtol=near, atol=near)
+    for found, wanted in zip(gradients(3 * value, given), gradients(3 * expected, exact), strict=True):
+        assert float((found.double() - wanted).norm()) <= 5 * near * float(wanted.norm())
+
+
 @kinds
 @settings(max_examples=at_most(40), deadline=None)
 @given(size=st.integers(1, 80), number=st.integers(1, 600), dim=st.integers(1, 40), seed=st.integers(0, 2**31))
@@ -235,7 +256,7 @@ def test_a_compiled_step_contains_the_means(kind: str) -> None:
         torch.testing.assert_close(found, wanted)
     torch.library.opcheck(
         all_entities._reduced,
-        (kind == "softplus", *given, True),
+        (kind == "softplus", *given, None, True),
         test_utils=("test_schema", "test_faketensor", "test_autograd_registration"),
     )
 
@@ -332,6 +353,16 @@ def test_blocks_of_any_score_are_those_of_the_definition(
     assert sizes.largest < 6 * 250 * 3
 
 
+def test_blocks_of_a_weighted_mean_are_those_of_the_definition() -> None:
+    given = ball_parts(6, 250)
+    shares = torch.tensor([0.5, 0.2, 0.1, 0.1, 0.09, 0.01], dtype=torch.float64)
+    value = blocked_reduction(ball_scores, given[:2], given[2:], "log_sum_exp", shares)
+    expected = ball_scores(given[:2], given[2:]).logsumexp(1) @ shares
+    torch.testing.assert_close(value, expected, rtol=1e-12, atol=1e-12)
+    for found, exact in zip(torch.autograd.grad(value, given), torch.autograd.grad(expected, given), strict=True):
+        torch.testing.assert_close(found, exact, rtol=1e-10, atol=1e-10)
+
+
 @kinds
 def test_threads_change_no_bit_of_blocks(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups of blocks, and the order in which they are added, are those of the shapes."""
@@ -362,6 +393,8 @@ def test_what_cannot_be_computed_is_refused() -> None:
         mean_softplus(q, v[:0])
     with pytest.raises(TypeError, match="float32"):
         mean_log_sum_exp(q, v.float())
+    with pytest.raises(ValueError, match="queries"):
+        mean_log_sum_exp(q, v, shares=torch.ones(len(q) + 1, dtype=q.dtype))
     with pytest.raises(ValueError, match="kind must be"):
         blocked_reduction(ball_scores, (q,), (v,), "max")  # type: ignore[arg-type]
     (dq,) = torch.autograd.grad(mean_log_sum_exp(q, v, a), q, create_graph=True)

@@ -159,6 +159,36 @@ def test_all_entities_as_pytorch_counts_them(name: str, smoothing: float) -> Non
     torch.testing.assert_close(found, binary_cross_entropy_with_logits(every, targets))
 
 
+@pytest.mark.parametrize("name", KINDS)
+def test_frequent_answers_weigh_as_pytorchs_classes_do(name: str) -> None:
+    model, subjects, relations = model_and_questions(name)
+    every = model.score_objects(subjects, relations)
+    seen = torch.tensor([[0, 0, o] for o in [1, 1, 1, 1, 3, 3, 4, 9]])  # of 5 and 10 nothing is known
+    weights = torch.ones(11, dtype=torch.float64)
+    weights[[1, 3, 4, 9]] += 9 * torch.tensor([1.0, 0.5, 0.25, 0.25], dtype=torch.float64)
+    one, several = OneVsAll(answer_weight=9.0), KVsAll(answer_weight=9.0)
+    for objective in (one, several):
+        objective.prepare(seen, 11)
+    objects = torch.tensor([3, 1, 4, 1, 5, 10])
+    found = loss_of(one, model, subjects, relations, one_label(objects))
+    torch.testing.assert_close(found, cross_entropy(every, objects, weight=weights))
+    labels = several_answers()
+    losses, shares = [], []
+    for b in range(6):
+        answers = labels.objects[(labels.rows == b) & (labels.weight > 0)]
+        losses.append(every[b].logsumexp(0) - every[b, answers].mean())
+        shares.append(weights[answers].mean())
+    expected = sum(w * x for w, x in zip(shares, losses, strict=True)) / sum(shares)
+    torch.testing.assert_close(loss_of(several, model, subjects, relations, labels), expected)
+
+
+def test_weights_of_answers_are_for_a_cross_entropy_without_smoothing() -> None:
+    Config(objective="one-vs-all", answer_weight=9.0)
+    for other in ({"label_loss": "bernoulli"}, {"label_smoothing": 0.1}):
+        with pytest.raises(ConfigError, match="answer_weight = 9 weighs"):
+            Config(objective="one-vs-all", answer_weight=9.0, **other)
+
+
 @pytest.mark.parametrize("kind", ["cross-entropy", "bernoulli"])
 @pytest.mark.parametrize("name", KINDS)
 def test_gradients_over_all_entities_are_finite_differences(name: str, kind: str) -> None:

@@ -6,7 +6,8 @@ Scores have the form φ[b,n] = ⟨q_b,v_n⟩ + a_b + c_n: every bilinear model, 
     log-sum-exp   1/B Σ_b log Σ_n exp φ[b,n]          of a cross-entropy over all entities,
     softplus      1/BN Σ_b Σ_n log(1 + exp φ[b,n])    of a Bernoulli loss on all entities.
 
-The labels' terms are few and left to the caller. An entity with c = -∞ is no candidate: it has weight 0. NaN gives NaN,
+The first may be a weighted mean, Σ_b w_b log Σ_n exp φ[b,n] with Σ_b w_b = 1. The labels' terms are few and left to
+the caller. An entity with c = -∞ is no candidate: it has weight 0. NaN gives NaN,
 and so do the gradients of a query without candidates.
 
 Where gradients are wanted they are computed together with the value, by a second pass over the scores that makes them
@@ -34,56 +35,72 @@ _CELLS = {"cpu": 2**18, "cuda": 2**22}
 _GROUPS = 16  # of blocks, each with sums of its own for the queries' gradients: at most so many threads have work
 
 
-def mean_log_sum_exp(q: Tensor, v: Tensor, a: Tensor | None = None, c: Tensor | None = None) -> Tensor:
+def mean_log_sum_exp(
+    q: Tensor, v: Tensor, a: Tensor | None = None, c: Tensor | None = None, shares: Tensor | None = None
+) -> Tensor:
     """The mean over queries of log Σ_n exp(⟨q_b,v_n⟩ + a_b + c_n): q (B, d), v (N, d), a (B), c (N) → ().
 
-    Differentiable once by all four. On CUDA float32 is multiplied with 11 bits a factor: see
-    :data:`murp.kernels.triton_all_entities.FLOAT32_PRODUCTS`.
+    With ``shares`` w (B), positive and of sum 1, the weighted mean. Differentiable once by q, v, a and c. On CUDA
+    float32 is multiplied with 11 bits a factor: see :data:`murp.kernels.triton_all_entities.FLOAT32_PRODUCTS`.
     """
-    return _mean(True, q, v, a, c)
+    return _mean(True, q, v, a, c, shares)
 
 
 def mean_softplus(q: Tensor, v: Tensor, a: Tensor | None = None, c: Tensor | None = None) -> Tensor:
     """The mean over queries and entities of log(1 + exp(⟨q_b,v_n⟩ + a_b + c_n)); see :func:`mean_log_sum_exp`."""
-    return _mean(False, q, v, a, c)
+    return _mean(False, q, v, a, c, None)
 
 
-def _mean(softmax: bool, q: Tensor, v: Tensor, a: Tensor | None, c: Tensor | None) -> Tensor:
-    given = [tensor for tensor in (q, v, a, c) if tensor is not None]
+def _mean(softmax: bool, q: Tensor, v: Tensor, a: Tensor | None, c: Tensor | None, shares: Tensor | None) -> Tensor:
+    given = [tensor for tensor in (q, v, a, c, shares) if tensor is not None]
     shapes = [tuple(tensor.shape) for tensor in given]
     wanted: list[tuple[int, ...]] = [(len(q), v.shape[-1]), (len(v), q.shape[-1])]
-    wanted += [(len(of),) for of, own in ((q, a), (v, c)) if own is not None]
+    wanted += [(len(of),) for of, own in ((q, a), (v, c), (q, shares)) if own is not None]
     if shapes != wanted or 0 in (len(q), len(v), q.shape[-1]):
         raise ValueError(f"queries (B, d), entities (N, d) and their numbers (B) and (N) are wanted, not {shapes}")
     if len({(tensor.dtype, tensor.device) for tensor in given}) > 1 or q.dtype not in (torch.float32, torch.float64):
         kinds = ", ".join(f"{tensor.dtype} on {tensor.device}" for tensor in given)
         raise TypeError(f"tensors of one device, all float32 or all float64, are wanted, not {kinds}")
     gradients = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given)
-    value: Tensor = _reduced(softmax, q, v, a, c, gradients)[0]
+    value: Tensor = _reduced(softmax, q, v, a, c, shares, gradients)[0]
     return value
 
 
 @torch.library.custom_op("murp::all_entities", mutates_args=())
 def _reduced(
-    softmax: bool, q: Tensor, v: Tensor, a: Tensor | None, c: Tensor | None, gradients: bool
+    softmax: bool,
+    q: Tensor,
+    v: Tensor,
+    a: Tensor | None,
+    c: Tensor | None,
+    shares: Tensor | None,
+    gradients: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """The mean and its gradients by q, v, a and c; those that are not wanted are empty.
 
     An operator of PyTorch's, which a compiled step can contain.
     """
     q, v = q.detach().contiguous(), v.detach().contiguous()
-    own_a, own_c = (None if tensor is None else tensor.detach().contiguous() for tensor in (a, c))
+    own_a, own_c, weights = (None if tensor is None else tensor.detach().contiguous() for tensor in (a, c, shares))
     if q.device.type == "cpu":
         from murp.kernels import numba_all_entities as kernels
     else:
         from murp.kernels import triton_all_entities as kernels  # type: ignore[no-redef]
-    found = kernels.reduced(softmax, q, v, own_a, own_c, gradients)
+    found = kernels.reduced(softmax, q, v, own_a, own_c, weights, gradients)
     value, dq, dv, da, dc = found if gradients else (*found, *(q.new_empty(0) for _ in range(4)))
     return value, dq, dv, q.new_empty(0) if a is None else da, q.new_empty(0) if c is None else dc
 
 
 @_reduced.register_fake
-def _(softmax: bool, q: Tensor, v: Tensor, a: Tensor | None, c: Tensor | None, gradients: bool) -> tuple[Tensor, ...]:
+def _(
+    softmax: bool,
+    q: Tensor,
+    v: Tensor,
+    a: Tensor | None,
+    c: Tensor | None,
+    shares: Tensor | None,
+    gradients: bool,
+) -> tuple[Tensor, ...]:
     shapes = [tensor.shape if gradients and tensor is not None else (0,) for tensor in (q, v, a, c)]
     return q.new_empty(()), *(q.new_empty(shape) for shape in shapes)
 
@@ -101,7 +118,7 @@ def _multiply(ctx: Any, of_value: Tensor | None, *of_gradients: Tensor | None) -
         of_value * gradient if has and of_value is not None else None
         for has, gradient in zip(ctx.has, ctx.saved_tensors, strict=True)
     ]
-    return None, *found, None
+    return None, *found, None, None
 
 
 _reduced.register_autograd(_multiply, setup_context=_keep)
@@ -109,9 +126,15 @@ _reduced.register_autograd(_multiply, setup_context=_keep)
 
 @torch.compiler.disable
 def blocked_reduction(
-    score_block: ScoreBlock, query_parts: Sequence[Tensor], entity_parts: Sequence[Tensor], kind: Kind
+    score_block: ScoreBlock,
+    query_parts: Sequence[Tensor],
+    entity_parts: Sequence[Tensor],
+    kind: Kind,
+    shares: Tensor | None = None,
 ) -> Tensor:
     """The mean of log-sum-exp or of softplus over the scores of all entities, whatever they are: a scalar.
+
+    Of log-sum-exp it may be the weighted mean with ``shares`` (B).
 
     ``score_block(query_parts, block)`` gives the scores (B, n) of n entities. It is handed the queries' parts as they
     are, so that a number shared by all, such as a curvature, may be among them; and of each of the entities' parts
@@ -124,32 +147,37 @@ def blocked_reduction(
     """
     if kind not in ("log_sum_exp", "softplus"):
         raise ValueError(f"kind must be log_sum_exp or softplus, not {kind!r}")
-    value: Tensor = _Blocked.apply(score_block, kind, len(query_parts), *query_parts, *entity_parts)
+    value: Tensor = _Blocked.apply(score_block, kind, shares, len(query_parts), *query_parts, *entity_parts)
     return value
 
 
 class _Blocked(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, score_block: ScoreBlock, kind: Kind, queries: int, *parts: Tensor) -> Tensor:
-        wanted = ctx.needs_input_grad[3:]
+    def forward(
+        ctx: Any, score_block: ScoreBlock, kind: Kind, shares: Tensor | None, queries: int, *parts: Tensor
+    ) -> Tensor:
+        wanted = ctx.needs_input_grad[4:]
         leaves = [part.detach().requires_grad_(want) for part, want in zip(parts, wanted, strict=True)]
         blocks = _Blocks(score_block, leaves[:queries], leaves[queries:])
         if kind == "log_sum_exp":
             rows = blocks.rows(lambda scores: scores.logsumexp(1)).logsumexp(0)
             if any(wanted):
-                blocks.add_gradients(lambda scores: (scores - rows[:, None]).exp_() / len(rows))
+                divisor = len(rows) if shares is None else 1 / shares[:, None]
+                blocks.add_gradients(lambda scores: (scores - rows[:, None]).exp_() / divisor)
+            value = rows.mean() if shares is None else rows @ shares
         else:
             cells = blocks.size * blocks.number
             rows = blocks.rows(lambda scores: _softplus(scores).sum(1)).sum(0) / blocks.number
             if any(wanted):
                 blocks.add_gradients(lambda scores: scores.sigmoid() / cells)
+            value = rows.mean()
         ctx.gradients = blocks.gradients
-        return rows.mean()
+        return value
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, of_value: Tensor) -> tuple[Tensor | None, ...]:
-        return None, None, None, *(None if g is None else of_value * g for g in ctx.gradients)
+        return None, None, None, None, *(None if g is None else of_value * g for g in ctx.gradients)
 
 
 def _softplus(scores: Tensor) -> Tensor:

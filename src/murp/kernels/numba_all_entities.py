@@ -39,9 +39,12 @@ _SEEK, _KNOWN, _SOFTPLUS, _SIGMOID = range(4)
 
 
 def reduced(
-    softmax: bool, q: Tensor, v: Tensor, a: Tensor | None, c: Tensor | None, gradients: bool
+    softmax: bool, q: Tensor, v: Tensor, a: Tensor | None, c: Tensor | None, shares: Tensor | None, gradients: bool
 ) -> tuple[Tensor, ...]:
-    """The mean and, if asked for, its gradients by q, v, a and c; all tensors are contiguous."""
+    """The mean and, if asked for, its gradients by q, v, a and c; all tensors are contiguous.
+
+    ``shares`` (B) make a weighted mean of a softmax's logarithms.
+    """
     size, number = len(q), len(v)
     queries, entities = _Side(q, a), _Side(v, c)
     first = _Found(queries, gradients)
@@ -54,7 +57,8 @@ def reduced(
         second.fill(_SIGMOID, queries, size * number)
         return value, first.gradient, second.gradient, first.weights, second.weights
     log = first.largest + first.total.log()
-    value = (log if a is None else log + a).mean()
+    own = log if a is None else log + a
+    value = own.mean() if shares is None else own @ shares
     if not gradients:
         return (value,)
     if a is not None:  # a row's own number changes nothing of its weights, unless it is none
@@ -62,9 +66,14 @@ def reduced(
         first.gradient += (a - a)[:, None]
         first.total += a - a
     queries.own = -log
+    of_rows = first.total / first.total / size  # 1/B, or NaN
+    if shares is not None:
+        queries.own += shares.log()
+        first.gradient *= (size * shares)[:, None]
+        of_rows *= size * shares
     second = _Found(entities, gradients)
-    second.fill(_KNOWN, queries, size)
-    return value, first.gradient, second.gradient, first.total / first.total / size, second.weights
+    second.fill(_KNOWN, queries, size if shares is None else 1)
+    return value, first.gradient, second.gradient, of_rows, second.weights
 
 
 class _Side:

@@ -35,15 +35,25 @@ _WEIGHT = tl.constexpr(32768.0)  # weights are at most 1
 
 
 def reduced(
-    softmax: bool, q: Tensor, v: Tensor, a: Tensor | None, c: Tensor | None, gradients: bool
+    softmax: bool, q: Tensor, v: Tensor, a: Tensor | None, c: Tensor | None, shares: Tensor | None, gradients: bool
 ) -> tuple[Tensor, ...]:
-    """The mean and, if asked for, its gradients by q, v, a and c; all tensors are contiguous."""
+    """The mean and, if asked for, its gradients by q, v, a and c; all tensors are contiguous.
+
+    ``shares`` (B) make a weighted mean of a softmax's logarithms.
+    """
     tables = _rounded_tables(q, v) if _is_half(q.dtype) else (q, v, q)
     rows, shift, dq, da = _queries(softmax, q, tables, a, c, gradients)
+    value = rows.mean() if shares is None else rows @ shares
     if not gradients:
-        return (rows.mean(),)
-    dv, dc = _entities(softmax, v, tables, shift if softmax else a, c)
-    return rows.mean(), dq, dv, da, dc
+        return (value,)
+    if shares is None:
+        dv, dc = _entities(softmax, v, tables, shift if softmax else a, c)
+        return value, dq, dv, da, dc
+    # The second pass rounds weights that are at most 1 (_WEIGHT): the largest share is taken out of them.
+    most = shares.max()
+    dv, dc = _entities(softmax, v, tables, shift + (shares / most).log(), c)
+    own, back = len(q) * shares, len(q) * most
+    return value, own[:, None] * dq, back * dv, own * da, back * dc
 
 
 def _is_half(dtype: torch.dtype) -> bool:

@@ -31,9 +31,11 @@ class EveryScore:
         """N."""
         return len(self.everything.vectors[0])
 
-    def log_sum_exp(self) -> Tensor:
-        """1/B Σ_b log Σ_n exp φ[b,n]."""
-        return self._blocked("log_sum_exp") if self.form is None else mean_log_sum_exp(*self.form)
+    def log_sum_exp(self, shares: Tensor | None = None) -> Tensor:
+        """1/B Σ_b log Σ_n exp φ[b,n]; with ``shares`` (B) in place of 1/B if they are given."""
+        if self.form is None:
+            return self._blocked("log_sum_exp", shares=shares)
+        return mean_log_sum_exp(*self.form, shares)
 
     def softplus(self) -> Tensor:
         """1/BN Σ_b Σ_n log(1 + exp φ[b,n])."""
@@ -50,7 +52,7 @@ class EveryScore:
                 found = found + own.mean()
         return found
 
-    def _blocked(self, kind: Kind, negated: bool = False) -> Tensor:
+    def _blocked(self, kind: Kind, negated: bool = False, shares: Tensor | None = None) -> Tensor:
         """The mean, one block of candidates at a time; of -φ if ``negated``."""
         query, everything = self.query, self.everything
 
@@ -63,7 +65,7 @@ class EveryScore:
 
         asked = [*query.vectors, *query.numbers.values()]
         entities = [*everything.vectors, *everything.numbers.values()]
-        value: Tensor = blocked_reduction(scores, asked, entities, kind)
+        value: Tensor = blocked_reduction(scores, asked, entities, kind, shares)
         return value
 
 

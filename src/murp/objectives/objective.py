@@ -24,6 +24,9 @@ class Objective(Part):
     sampled: ClassVar[bool]
     grouped: ClassVar[bool] = False  # whether a batch is made of questions (s, r) with all their answers
 
+    def prepare(self, triples: Tensor, num_entities: int) -> None:
+        """See the training triples (n, 3) before the first step."""
+
 
 class Sampled(Objective):
     """A loss over each true triple and its negatives."""

@@ -54,7 +54,9 @@ class Job:
             state.steps_a_chunk = fewer_steps(config.batch_size, false, config.dim, model.device)
         # Nothing below sees a fact of valid or test.
         triples = graph.with_reciprocals(graph.train) if model.reciprocals else graph.train
-        self.task.negatives.prepare(torch.from_numpy(triples).to(model.device), model.num_entities, model.num_relations)
+        facts = torch.from_numpy(triples).to(model.device)
+        self.task.negatives.prepare(facts, model.num_entities, model.num_relations)
+        self.task.objective.prepare(facts, graph.num_entities)
         self.sampler = Sampler(
             triples,
             graph.num_entities,

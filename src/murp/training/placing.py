@@ -45,7 +45,7 @@ STEPS_AN_EPOCH = 3  # steps of such an epoch
 LARGE = 2**16  # questions of a step, at most
 NUMBERS = 2**27  # that a step larger than the training's reads or scores, at most: half a gigabyte of float32
 MORE = 3
-AMONG_ALL = 3  # questions of background for each new one where every entity is a candidate
+AMONG_ALL = 1  # questions of background for each new one where every entity is a candidate; with 3 new ones are too few
 STEPS = 40  # of other runs, at least: a pass of theirs costs more, as they have more candidates for a question
 MORE_STEPS = 200  # and up to so many, while that asks less than this share of the questions of the whole training
 SHARE = 0.0085
@@ -88,6 +88,7 @@ def place(
     task = Task.of(config, model)
     task.optimizer, task.regularizer = OPTIMIZER, Nothing()
     task.negatives.prepare(torch.cat([old, new]), model.num_entities, model.num_relations)
+    task.objective.prepare(torch.cat([old, new]), model.num_entities)
     if task.objective.sampled:
         task.negatives = AgainstNew(task.negatives, fresh)
     engine = TorchEngine(task, compile_after=math.inf)  # compiling would take longer than all steps
