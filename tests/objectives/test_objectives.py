@@ -182,6 +182,23 @@ def test_frequent_answers_weigh_as_pytorchs_classes_do(name: str) -> None:
     torch.testing.assert_close(loss_of(several, model, subjects, relations, labels), expected)
 
 
+@pytest.mark.parametrize("weight", [0.0, 9.0])
+def test_favoured_answers_weigh_more(weight: float) -> None:
+    model, subjects, relations = model_and_questions("products")
+    every = model.score_objects(subjects, relations)
+    objects, factors = torch.tensor([3, 1, 4, 1, 5, 10]), 1 + torch.arange(11) / 5
+    objective = OneVsAll(answer_weight=weight)
+    objective.prepare(torch.tensor([[0, 0, 1], [0, 0, 1], [0, 0, 4]]), 11)
+    objective.favour(factors)
+    weights = factors.double()
+    weights[[1, 4]] *= 1 + weight * torch.tensor([1.0, 0.5], dtype=torch.float64)
+    found = loss_of(objective, model, subjects, relations, one_label(objects))
+    torch.testing.assert_close(found, cross_entropy(every, objects, weight=weights), rtol=1e-6, atol=0.0)
+    smoothed = OneVsAll(label_smoothing=0.1)
+    smoothed.favour(factors)
+    assert smoothed.weights is None
+
+
 def test_weights_of_answers_are_for_a_cross_entropy_without_smoothing() -> None:
     Config(objective="one-vs-all", answer_weight=9.0)
     for other in ({"label_loss": "bernoulli"}, {"label_smoothing": 0.1}):

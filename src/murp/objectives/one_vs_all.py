@@ -55,10 +55,17 @@ class OneVsAll(AllEntities):
                 "set label_loss to cross-entropy and label_smoothing to 0, or leave answer_weight at 0."
             )
 
+    weights: Tensor | None = None  # of questions by their answer (N); None: all have the same
+
     def prepare(self, triples: Tensor, num_entities: int) -> None:
         if self.answer_weight:
             counts = torch.bincount(triples[:, 2].long(), minlength=num_entities)
             self.weights = 1 + self.answer_weight * counts / counts.max()
+
+    def favour(self, factors: Tensor) -> None:
+        """Multiply each question's weight by its answer's factor (N); only in a cross-entropy without smoothing."""
+        if self.label_loss == "cross-entropy" and not self.label_smoothing:
+            self.weights = factors if self.weights is None else self.weights * factors
 
     def loss(self, model: Model, query: Query, everything: Candidate, labels: Labels) -> Tensor:
         every = EveryScore(model, query, everything)
@@ -75,7 +82,7 @@ class OneVsAll(AllEntities):
 
     def _shares(self, labels: Labels, questions: int, dtype: torch.dtype) -> Tensor | None:
         """Each question's share (B) of the weights of a batch; None if all are equal."""
-        if not self.answer_weight:
+        if self.weights is None:
             return None
         weights = labels.weight * self.weights.index_select(0, labels.objects)
         found = _sums(weights.to(dtype), labels, questions) / _sums(labels.weight.to(dtype), labels, questions)

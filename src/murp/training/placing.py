@@ -4,7 +4,7 @@ The new rows are trained with the run's own objective, on facts about them and o
 entities, for which the new entities are wrong answers. Without background, nothing would keep new entities away from
 questions to which they are not answers. If a share p of the entities is new, a full training would have a share p of
 all questions with a new entity among the negatives. Here there are ``MORE`` times as many such questions, with only new
-negatives.
+negatives. If every entity is a candidate, questions with old answers weigh more instead (``OLD_ANSWERS``).
 
 Two things differ from the training. The optimizer is always Adam: the neighbours are fixed, so a new row must travel
 the whole distance alone, in few steps, and the run's learning rate was chosen for many. And there is no regularizer: it
@@ -31,6 +31,7 @@ from murp.graph import Triples
 from murp.graph.growing import Growth
 from murp.models import Model
 from murp.negatives import Drawn, Negatives
+from murp.objectives.one_vs_all import OneVsAll
 from murp.optimizers.adam import Adam
 from murp.optimizers.sgd import SGD
 from murp.regularizers.none import Nothing
@@ -45,7 +46,8 @@ STEPS_AN_EPOCH = 3  # steps of such an epoch
 LARGE = 2**16  # questions of a step, at most
 NUMBERS = 2**27  # that a step larger than the training's reads or scores, at most: half a gigabyte of float32
 MORE = 3
-AMONG_ALL = 1  # questions of background for each new one where every entity is a candidate; with 3 new ones are too few
+AMONG_ALL = 2  # questions of background for each new one where every entity is a candidate
+OLD_ANSWERS = 2.0  # weight of questions with an old answer there: they keep new entities from being everybody's answer
 STEPS = 40  # of other runs, at least: a pass of theirs costs more, as they have more candidates for a question
 MORE_STEPS = 200  # and up to so many, while that asks less than this share of the questions of the whole training
 SHARE = 0.0085
@@ -89,6 +91,9 @@ def place(
     task.optimizer, task.regularizer = OPTIMIZER, Nothing()
     task.negatives.prepare(torch.cat([old, new]), model.num_entities, model.num_relations)
     task.objective.prepare(torch.cat([old, new]), model.num_entities)
+    if isinstance(task.objective, OneVsAll):
+        is_old = torch.arange(model.num_entities, device=model.device) < fresh.first
+        task.objective.favour(torch.where(is_old, OLD_ANSWERS, 1.0))
     if task.objective.sampled:
         task.negatives = AgainstNew(task.negatives, fresh)
     engine = TorchEngine(task, compile_after=math.inf)  # compiling would take longer than all steps
