@@ -109,6 +109,8 @@ class Settings(TypedDict, total=False):
     """softmax over all entities (cross-entropy), or a binary loss for each entity (bernoulli) (of one-vs-all, k-vs-all)"""
     label_smoothing: float
     """ε: share of the label that is spread evenly over all entities (of one-vs-all, k-vs-all)"""
+    answer_weight: float
+    """κ: the weight of a question is 1 + κ times its answer's share of the most frequent answer's facts (of one-vs-all, k-vs-all)"""
     negatives: int
     """false triples for each true one (of uniform, with-subject, both-sides, shared, by-relation, checked, unrelated, relatives)"""
     lr: float
@@ -180,6 +182,7 @@ class Grid(TypedDict, total=False):
     margin: float | Sequence[float]
     label_loss: Literal["cross-entropy", "bernoulli"] | Sequence[Literal["cross-entropy", "bernoulli"]]
     label_smoothing: float | Sequence[float]
+    answer_weight: float | Sequence[float]
     negatives: int | Sequence[int]
     lr: float | Sequence[float]
     clip: float | Sequence[float]
@@ -239,6 +242,7 @@ EXPLAINED: dict[str, tuple[Any, str]] = {
     "margin": (..., "γ: how far a true triple is to be scored above a false one (of margin)"),
     "label_loss": (..., "softmax over all entities (cross-entropy), or a binary loss for each entity (bernoulli) (of one-vs-all, k-vs-all)"),
     "label_smoothing": (..., "ε: share of the label that is spread evenly over all entities (of one-vs-all, k-vs-all)"),
+    "answer_weight": (..., "κ: the weight of a question is 1 + κ times its answer's share of the most frequent answer's facts (of one-vs-all, k-vs-all)"),
     "negatives": (50, "false triples for each true one (of uniform, with-subject, both-sides, shared, by-relation, checked, unrelated, relatives)"),
     "lr": (50.0, "learning rate; in the paper (SGD) 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs need less (of sgd, adagrad, row-adagrad, adam)"),
     "clip": (0.0, "largest norm of a row's gradient, in the metric of its space; longer gradients are clipped to it; 0: no clipping (of sgd, adagrad, row-adagrad, adam)"),
