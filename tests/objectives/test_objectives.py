@@ -182,6 +182,14 @@ def test_frequent_answers_weigh_as_pytorchs_classes_do(name: str) -> None:
     torch.testing.assert_close(loss_of(several, model, subjects, relations, labels), expected)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("label_smoothing", -0.5), ("label_smoothing", 1.0), ("answer_weight", -0.5)]
+)
+def test_settings_of_labels_have_bounds(name: str, value: float) -> None:
+    with pytest.raises(ConfigError, match=name):
+        Config(objective="one-vs-all", **{name: value})
+
+
 @pytest.mark.parametrize("weight", [0.0, 9.0])
 def test_favoured_answers_weigh_more(weight: float) -> None:
     model, subjects, relations = model_and_questions("products")
