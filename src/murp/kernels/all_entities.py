@@ -7,8 +7,8 @@ Scores have the form φ[b,n] = ⟨q_b,v_n⟩ + a_b + c_n: every bilinear model, 
     softplus      1/BN Σ_b Σ_n log(1 + exp φ[b,n])    of a Bernoulli loss on all entities.
 
 The first may be a weighted mean, Σ_b w_b log Σ_n exp φ[b,n] with Σ_b w_b = 1. The labels' terms are few and left to
-the caller. An entity with c = -∞ is no candidate: it has weight 0. NaN gives NaN,
-and so do the gradients of a query without candidates.
+the caller. An entity with c = -∞ is no candidate: it has weight 0. NaN gives NaN, and so do the gradients of a query
+without candidates.
 
 Where gradients are wanted they are computed together with the value, by a second pass over the scores that makes them
 again: the weights of all cells are known from the first. Backward only multiplies them. Blocks of scores stay in a
@@ -68,13 +68,7 @@ def _mean(softmax: bool, q: Tensor, v: Tensor, a: Tensor | None, c: Tensor | Non
 
 @torch.library.custom_op("murp::all_entities", mutates_args=())
 def _reduced(
-    softmax: bool,
-    q: Tensor,
-    v: Tensor,
-    a: Tensor | None,
-    c: Tensor | None,
-    shares: Tensor | None,
-    gradients: bool,
+    softmax: bool, q: Tensor, v: Tensor, a: Tensor | None, c: Tensor | None, shares: Tensor | None, gradients: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """The mean and its gradients by q, v, a and c; those that are not wanted are empty.
 
@@ -93,13 +87,7 @@ def _reduced(
 
 @_reduced.register_fake
 def _(
-    softmax: bool,
-    q: Tensor,
-    v: Tensor,
-    a: Tensor | None,
-    c: Tensor | None,
-    shares: Tensor | None,
-    gradients: bool,
+    softmax: bool, q: Tensor, v: Tensor, a: Tensor | None, c: Tensor | None, shares: Tensor | None, gradients: bool
 ) -> tuple[Tensor, ...]:
     shapes = [tensor.shape if gradients and tensor is not None else (0,) for tensor in (q, v, a, c)]
     return q.new_empty(()), *(q.new_empty(shape) for shape in shapes)

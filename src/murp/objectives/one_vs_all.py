@@ -39,12 +39,12 @@ class OneVsAll(AllEntities):
     label_smoothing: float = setting(
         0.0, "ε: share of the label that is spread evenly over all entities", least=0, below=1, search=Span(0, 0.3)
     )
-
     answer_weight: float = setting(
         0.0,
         "κ: the weight of a question is 1 + κ times its answer's share of the most frequent answer's facts",
         least=0,
     )
+    weights: Tensor | None = None  # of questions by their answer (N); None: all have the same
 
     @classmethod
     def refuse(cls, config: Any) -> None:
@@ -54,8 +54,6 @@ class OneVsAll(AllEntities):
                 f"answer_weight = {config.answer_weight:g} weighs the questions of a cross-entropy without smoothing: "
                 "set label_loss to cross-entropy and label_smoothing to 0, or leave answer_weight at 0."
             )
-
-    weights: Tensor | None = None  # of questions by their answer (N); None: all have the same
 
     def prepare(self, triples: Tensor, num_entities: int) -> None:
         if self.answer_weight:
