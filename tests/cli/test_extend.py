@@ -225,6 +225,22 @@ def test_a_new_entity_answers_the_questions_it_was_placed_by(tmp_path: Path) -> 
     assert all(scores[one.id] == pytest.approx(one.score, abs=1e-5) for one in old)
 
 
+def test_the_weight_of_old_answers_keeps_new_entities_from_taking_their_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a softmax gives new entities of the questions that the old run was trained on."""
+    matrices = {"model": "rescal", "objective": "one-vs-all", "optimizer": "adagrad", "lr": 0.1, "epochs": 20}
+    old = murp.train(tree(), out=tmp_path / "old", **settings(**matrices))
+    asked = torch.from_numpy(old.graph.train.astype(np.int64))
+    taken = {}
+    for weight in (1.0, 2.0, 20.0):
+        monkeypatch.setattr(placing, "OLD_ANSWERS", weight)
+        model = old.extend(NEW, tmp_path / f"weight {weight}").model
+        chances = model.score_objects(asked[:, 0], asked[:, 1]).softmax(1)
+        taken[weight] = float(chances[:, old.graph.num_entities :].sum(1).mean())
+    assert taken[1.0] > taken[2.0] > taken[20.0]
+
+
 def test_the_same_seed_gives_the_same_folder_and_every_command_takes_it(run: murp.Run, tmp_path: Path) -> None:
     facts = tmp_path / "new.tsv"
     facts.write_text("".join("\t".join(row) + "\n" for row in NEW))
