@@ -9,6 +9,7 @@ comes from what benchmarks/field.py stored, a file a row and seed. Rows that wer
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import json
 import statistics
 import sys
@@ -25,6 +26,7 @@ from field_rows import Row, rows, same
 from murp.paper import history
 from murp.paper.contents import contents
 from murp.paper.experiments import published
+from murp.recipes import RECIPES
 from murp.tables import MISSING, table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -92,9 +94,16 @@ def line(row: Row, results: Values, folder: Path) -> list[str]:
     figures = [_spread(results, name) for name in ("mrr", "hits@1", "hits@3", "hits@10")]
     first = next(iter(results.values()))["figures"]
     name = f"**{row.recipe}**" if row.recipe else ""
-    label = f"{row.model} (best)" if row.name.endswith(f"best-d{row.dim}") else row.model
+    label = f"{row.model} (best)" if is_best(row) else row.model
     times = on_gpu(results), on_processor(row, folder)
     return [label, *figures, str(len(results)), f"{first['parameters']:,}", *times, name, *theirs(row)]
+
+
+def is_best(row: Row) -> bool:
+    """Whether its results are those that ``murp recipes`` shows for its recipe."""
+    return row.recipe is not None and any(
+        fnmatch.fnmatch(f"field/{row.name}-seed0.json", pattern) for pattern in RECIPES[row.recipe].stored
+    )
 
 
 def _values(results: Values, metric: str) -> list[float]:

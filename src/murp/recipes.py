@@ -97,7 +97,7 @@ RECIPES: dict[str, Recipe] = {
         (
             "field/fb15k-237-best-d40-seed*.json",
             "field/fb15k-237-best-d200-seed*.json",
-            "field/wn18rr-best-d200-seed*.json",
+            "field/wn18rr-weighted-d200-seed*.json",
         ),
     ),
     "fb15k-237-hyperbolic": Recipe(
