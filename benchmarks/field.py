@@ -4,7 +4,7 @@ protocol.
     MURP_DATA=… python benchmarks/field.py --plan                                  # what there is, what is stored
     MURP_DATA=… python benchmarks/field.py --only 'wn18rr-*-d40' --device cuda --jobs 8
     MURP_DATA=… python benchmarks/field.py --only '*-best-*' --seeds 3 --device cuda      # alone: times that count
-    MURP_DATA=… python benchmarks/field.py --only '*-d40' --epoch-times 2 --device cpu    # what an epoch takes here
+    MURP_DATA=… python benchmarks/field.py --only '*-d40' --step-times 5 --device cpu     # what a training takes here
 
 The rows are in field.toml. Runs that are stored with the same settings are not trained again. The checkpoint is the one
 with the best MRR on valid; the test set is evaluated once, under both protocols. On a GPU, a run of one epoch comes
@@ -13,6 +13,9 @@ a time. On a GPU they start and compile at the same time but train in turns: sev
 longer than one after another. With NVIDIA's multi-process service this is not so: ``--share`` also trains at the same
 time, and each result stores how many there were. If a training is stopped by Ctrl-C, ``--timeout`` or ``--budget``, the
 same command continues it, as long as its folder under ``--runs`` exists.
+
+With ``--step-times`` nothing is trained to its end: a few seconds of steps say what a step takes, and with that the
+whole training without validation. The steps of the first chunk compile and do not count.
 """
 
 from __future__ import annotations
@@ -67,6 +70,30 @@ class Clock(Silent):
         self.epochs.append(self.spent - sum(self.epochs))
 
 
+class EnoughError(Exception):
+    """So many seconds of steps were measured, and the training may end."""
+
+
+class Stopwatch(Silent):
+    """Seconds of a step, chunk by chunk, without the first chunk; ends a training after ``enough`` seconds."""
+
+    def __init__(self, enough: float) -> None:
+        self.enough, self.spent, self.first = enough, 0.0, True
+        self.seconds_a_step: list[float] = []
+
+    def start(self, state: State, done: int, steps: int, epochs: int) -> None:
+        super().start(state, done, steps, epochs)
+        self.steps = steps * epochs
+
+    def advance(self, state: State, chunk: Chunk, seconds: float, loss: float) -> None:
+        if not self.first:
+            self.seconds_a_step.append(seconds / chunk.steps)
+            self.spent += seconds
+        self.first = False
+        if self.spent >= self.enough and len(self.seconds_a_step) > 1:
+            raise EnoughError
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options().parse_args(arguments)
     found = chosen(options.only, rows())
@@ -99,15 +126,17 @@ def _options() -> argparse.ArgumentParser:
     options.add_argument("--budget", type=float, metavar="S", help="stop what still trains after so many seconds")
     options.add_argument("--runs", type=Path, default=ROOT / "runs" / "field", help="where run folders stand meanwhile")
     options.add_argument("--plan", action="store_true", help="print the rows and what they should take; train nothing")
-    options.add_argument("--epoch-times", type=int, metavar="N", help="train N epochs only, and store what one takes")
+    options.add_argument(
+        "--step-times", type=float, metavar="S", help="train S seconds only, and store what steps take"
+    )
     options.add_argument("--one", type=int, help=argparse.SUPPRESS)  # a process of ours: this seed of the one row
     return options
 
 
 def file_of(row: Row, seed: int, options: argparse.Namespace) -> Path:
-    """Where a result is stored; what an epoch takes on a processor stands apart."""
+    """Where a result is stored; what steps take on a processor stands apart."""
     out: Path = options.out
-    return out / "epochs" / f"{row.name}.json" if options.epoch_times else out / f"{row.name}-seed{seed}.json"
+    return out / "times" / f"{row.name}.json" if options.step_times else out / f"{row.name}-seed{seed}.json"
 
 
 def is_stored(row: Row, seed: int, options: argparse.Namespace) -> bool:
@@ -138,7 +167,7 @@ def train_all(waiting: Sequence[tuple[Row, int]], options: argparse.Namespace) -
         row, seed = one
         left = min(options.timeout, end - time.monotonic())
         # What cannot be trained in the time that is left would only be begun.
-        done = left > START + row.seconds() and _process(row, seed, options, left)
+        done = left > START + (options.step_times or row.seconds()) and _process(row, seed, options, left)
         print(f"{'done' if done else 'NOT DONE'}: {row.name}, seed {seed}", file=sys.stderr, flush=True)
         return done
 
@@ -151,7 +180,7 @@ def train_all(waiting: Sequence[tuple[Row, int]], options: argparse.Namespace) -
 def _process(row: Row, seed: int, options: argparse.Namespace, seconds: float) -> bool:
     words = [sys.executable, __file__, "--only", row.name, "--one", str(seed), "--device", options.device]
     words += ["--out", str(options.out), "--runs", str(options.runs), "--jobs", str(options.jobs)]
-    words += ["--epoch-times", str(options.epoch_times)] if options.epoch_times else []
+    words += ["--step-times", str(options.step_times)] if options.step_times else []
     words += ["--share"] if options.share else []
     threads = str(max(1, (os.cpu_count() or 1) // options.jobs))
     log = options.runs / f"{row.name}-seed{seed}.log"
@@ -180,7 +209,7 @@ def train(row: Row, seed: int, options: argparse.Namespace) -> None:
         config = config.replace(**TOY)
     config = config.replace(data=graph.source or graph.name, device=options.device, compile_after=0.0)
     device = torch.device(options.device)
-    figures = epoch_times(graph, config, options) if options.epoch_times else whole_run(row, graph, config, options)
+    figures = step_times(graph, config, options) if options.step_times else whole_run(row, graph, config, options)
     what = f"{row.name}: {config.model} d={config.dim} on {graph.name}; checkpoint chosen by standard MRR on valid"
     settings = {**config.to_dict(), "data": graph.name, "data_dir": ""}
     store(
@@ -255,15 +284,21 @@ def _warm_up(graph: KnowledgeGraph, config: murp.Config, path: Path) -> float:
     return time.perf_counter() - began
 
 
-def epoch_times(graph: KnowledgeGraph, config: murp.Config, options: argparse.Namespace) -> dict[str, Any]:
-    """What an epoch takes, after one that compiles, and with that the whole training without validation."""
+def step_times(graph: KnowledgeGraph, config: murp.Config, options: argparse.Namespace) -> dict[str, Any]:
+    """What a step takes, and with that the whole training without validation."""
     path = options.runs / f"times-{os.getpid()}"
-    clock = Clock()
-    few = {"epochs": 1 + options.epoch_times, "validate_every": 0, "patience": 0, "lr_schedule": "constant"}
-    murp.train(graph, out=path, progress=clock, **{**_settings(config), **few})
+    watch = Stopwatch(options.step_times)
+    few = {"validate_every": 0, "patience": 0, "lr_schedule": "constant"}
+    with contextlib.suppress(EnoughError):
+        murp.train(graph, out=path, progress=watch, **{**_settings(config), **few})
     shutil.rmtree(path)
-    measured = spread(clock.epochs[1:])
-    return {"epoch_seconds": measured, "epochs": config.epochs, "expected_seconds": measured["median"] * config.epochs}
+    measured = spread(watch.seconds_a_step)
+    return {
+        "seconds_a_step": measured,
+        "steps": watch.steps,
+        "expected_seconds": measured["median"] * watch.steps,
+        "side_by_side": options.jobs,
+    }
 
 
 def _settings(config: murp.Config) -> dict[str, Any]:

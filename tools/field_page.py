@@ -58,14 +58,16 @@ def page(folder: Path = RESULTS) -> str:
         "tools/field_page.py` makes this page from the results of `benchmarks/field.py` in results/field/.",
         f"Metrics on test, protocol `{PROTOCOL}`, means over the seeds (± their standard deviation if there are "
         "several). The checkpoint is the one with the best MRR on valid. `training, GPU` is the time of one run with "
-        "validation, without compiling. `training, processor` is the time of one epoch times the number of epochs, "
-        "without validation.",
+        "validation, without compiling. `training, processor` is the time of one step, measured for a few seconds, "
+        "times the number of steps, without validation.",
     ]
     parts: list[str] = []
     for data, dim in dict.fromkeys((row.data, row.dim) for row in everything):
         parts += section(data, dim, [row for row in everything if (row.data, row.dim) == (data, dim)], found, folder)
     parts += [*judged(everything, found), *sources()]
     all_found = {name: one for results in found.values() for name, one in results.items()}
+    for row in everything:
+        all_found |= timed(row, folder)
     missing = [row.name for row in everything if not found[row.name]]
     if missing:
         parts += ["## Not measured yet", f"{len(missing)} of {len(everything)} rows: {', '.join(missing)}."]
@@ -131,14 +133,19 @@ def on_gpu(results: Values) -> str:
     return f"{time(statistics.median(taken))}{beside}"
 
 
+def timed(row: Row, folder: Path) -> dict[str, Values]:
+    """What its steps take on a processor, by file name: one file, if there is one with the settings it has now."""
+    file = folder / "times" / f"{row.name}.json"
+    found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+    return {f"times/{row.name}": found} if found and same(found["settings"], row.config(0)) else {}
+
+
 def on_processor(row: Row, folder: Path) -> str:
-    """What the whole training takes there, as measured over a few epochs."""
-    file = folder / "epochs" / f"{row.name}.json"
-    if not file.exists():
-        return MISSING
-    found = json.loads(file.read_text(encoding="utf-8"))
-    seconds, cores = found["figures"]["expected_seconds"], found["machine"]["cores"]
-    return f"{seconds / 60:.0f} min, {cores} cores" if seconds >= 120 else f"{time(seconds)}, {cores} cores"
+    """What the whole training takes there, as measured over a few seconds of steps."""
+    for found in timed(row, folder).values():
+        seconds, cores = found["figures"]["expected_seconds"], found["machine"]["cores"]
+        return f"{seconds / 60:.0f} min, {cores} cores" if seconds >= 120 else f"{time(seconds)}, {cores} cores"
+    return MISSING
 
 
 def theirs(row: Row) -> list[str]:

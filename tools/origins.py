@@ -17,13 +17,14 @@ from murp.provenance import ROOT
 
 Results = dict[str, Mapping[str, Any]]
 GUIDES = "guides"  # a file with a result for each guide
-OTHERS = ("intel",)  # folders with results of the same names, from processors of other makers
+# Folders with more results of the same names: from processors of other makers, and times of the field's rows.
+OTHERS = ("intel", "times")
 
 
 def every(folder: Path) -> Results:
     """The stored results by name: a file each, but for the guides, of which one file has all.
 
-    A result from another processor has its folder's name before its own: ``intel/cpu_step``.
+    A result of another folder has its folder's name before its own: ``intel/cpu_step``.
     """
     found: Results = {}
     for file in (file for place in ("", *OTHERS) for file in sorted((folder / place).glob("*.json"))):

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+import torch
 from test_benchmarks import check
 
 import field
@@ -17,8 +18,10 @@ from murp import registry
 from murp.cli.main import parser
 from murp.cli.settings import given_settings
 from murp.config import Config
+from murp.engines import Chunk
 from murp.recipes import RECIPES, completed
 from murp.training.progress import Silent
+from murp.training.state import State
 
 ROWS = rows()
 QUICK = "umls-mure-d40"
@@ -114,12 +117,26 @@ def test_a_row_that_was_interrupted_goes_on_and_one_that_has_changed_begins_anew
         file.unlink()
 
 
-def test_what_an_epoch_takes_is_stored_apart(tmp_path: Path) -> None:
-    assert field.main(quick(tmp_path, "--epoch-times", "2")) == 0
-    (file,) = (tmp_path / "out" / "epochs").iterdir()
-    figures = json.loads(file.read_text())["figures"]
-    assert (figures["epoch_seconds"]["repeats"], figures["epochs"]) == (2, field.TOY["epochs"])
-    assert figures["expected_seconds"] == figures["epoch_seconds"]["median"] * 2
+def test_what_steps_take_is_stored_apart(tmp_path: Path) -> None:
+    assert field.main(quick(tmp_path, "--step-times", "60")) == 0
+    (file,) = (tmp_path / "out" / "times").iterdir()
+    stored = json.loads(file.read_text())
+    figures = stored["figures"]
+    assert stored["settings"]["epochs"] == field.TOY["epochs"]
+    assert figures["seconds_a_step"]["repeats"] >= 1
+    assert figures["expected_seconds"] == figures["seconds_a_step"]["median"] * figures["steps"]
+
+
+def test_a_training_ends_when_its_steps_are_measured() -> None:
+    watch = field.Stopwatch(enough=2.0)
+    watch.start(State(), 0, 100, 7)
+    assert watch.steps == 700
+    chunk = Chunk(torch.zeros(10, 4, 3, dtype=torch.int64), 5, 1, 0)
+    for seconds in (9.0, 1.5):  # the first does not count, and one alone is not enough
+        watch.advance(State(), chunk, seconds, 0.1)
+    with pytest.raises(field.EnoughError):
+        watch.advance(State(), chunk, 0.5, 0.1)
+    assert watch.seconds_a_step == [0.15, 0.05]
 
 
 def test_trainings_are_processes_and_their_time_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,15 @@ def stored(folder: Path, name: str, seed: int, mrr: float, device: str = "cuda",
     (folder / f"{name}-seed{seed}.json").write_text(json.dumps({**values, "source": "1" * 12}))
 
 
+def timed(folder: Path, name: str, **changes: Any) -> None:
+    """The stored time of a row's steps on a processor."""
+    (folder / "times").mkdir(exist_ok=True)
+    result = json.loads((folder / f"{name}-seed0.json").read_text())
+    result["settings"] |= changes
+    result |= {"figures": {"expected_seconds": 300.0}, "machine": {"cores": 2}}
+    (folder / "times" / f"{name}.json").write_text(json.dumps(result))
+
+
 def line(page: str, start: str) -> list[str]:
     (found,) = (text for text in page.splitlines() if text.startswith(f"| {start} |"))
     return [cell.strip() for cell in found.strip("|").split("|")]
@@ -41,15 +50,15 @@ def test_a_row_has_means_over_seeds_times_and_what_was_published(tmp_path: Path)
         stored(tmp_path, "wn18rr-complex-d200", seed, mrr)
     stored(tmp_path, "wn18rr-transe-d200", 0, 0.1, jobs=8)
     stored(tmp_path, "wn18rr-conve-d200", 0, 0.4, lr=0.7)  # by settings that the row no longer has
-    (tmp_path / "epochs").mkdir()
-    times = {"figures": {"expected_seconds": 300.0}, "machine": {"cores": 2}}
-    (tmp_path / "epochs" / "wn18rr-complex-d200.json").write_text(json.dumps(times))
+    timed(tmp_path, "wn18rr-complex-d200")
+    timed(tmp_path, "wn18rr-transe-d200", lr=0.7)  # by settings that the row no longer has
     page = field_page.page(tmp_path)
     assert line(page, "complex")[1:9] == [
         "0.473 ± 0.0042", "0.250", "0.375", "0.500", "2", "1,637,720", "9.87 s", "5 min, 2 cores",
     ]  # fmt: skip
     assert line(page, "complex")[10:] == ["0.475", "0.547", "128", "`standard`", "libkge"]
-    assert line(page, "transe")[7] == "9.87 s (beside 7 others)"
+    assert line(page, "transe")[7:9] == ["9.87 s (beside 7 others)", "–"]
+    assert "times/wn18rr-complex-d200" in page.partition("## Where")[2]
     assert page.index("| complex |") < page.index("| transe |"), "best first"
     assert "murp train --data WN18RR --dim 200 --model complex" in page
     assert "wn18rr-conve-d200" in page.partition("## Not measured yet")[2]
