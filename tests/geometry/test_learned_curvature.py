@@ -12,6 +12,7 @@ import torch
 from ball_oracle import mp
 from ball_points import CURVATURES, at_distance, random_points
 from torch import Tensor
+from torch.autograd import gradcheck
 
 from murp.geometry import poincare
 
@@ -172,14 +173,42 @@ def test_a_curvature_for_each_query_and_shared_candidates() -> None:
         torch.testing.assert_close(found[i], poincare.squared_distance(x[i], poincare.exp0(v, c=c), c=c))
 
 
-def test_leaving_out_what_only_far_points_need_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+def pairs(dtype: torch.dtype, width: int) -> list[Tensor]:
+    """|x|² and c (9, 1), |v|² and ⟨x,v⟩ (9, width): leaves, in the order of the function's arguments."""
     draw = torch.Generator().manual_seed(0)
-    xx, vv, c = (torch.rand(shape, generator=draw) for shape in ((9, 1), (9, 30), (9, 1)))
-    xv = (torch.rand(9, 30, generator=draw) - 0.5) * (xx * vv).sqrt()
+    xx, vv, c = (torch.rand(shape, generator=draw, dtype=dtype) for shape in ((9, 1), (9, width), (9, 1)))
+    xv = (torch.rand(9, width, generator=draw, dtype=dtype) - 0.5) * (xx * vv).sqrt()
+    return [values.clone().requires_grad_() for values in (xx / 2, vv, xv, c)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_leaving_out_what_only_far_points_need_changes_no_bit(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bit for bit: both are the same operations of PyTorch, on the same processor. Slopes are written out there."""
     found = []
     for compiling in (False, True):
         monkeypatch.setattr(torch.compiler, "is_compiling", lambda compiling=compiling: compiling)
-        leaves = [values.clone().requires_grad_() for values in (xx / 2, vv, xv, c)]
+        leaves = pairs(dtype, 30)
         squared = poincare.squared_distance_to_tangent_from_products(*leaves)
         found.append([squared, *torch.autograd.grad(squared.sum(), leaves)])
-    assert all(torch.equal(near, far) for near, far in zip(*found, strict=True))
+    assert torch.equal(found[0][0], found[1][0])
+    assert type(squared.grad_fn).__name__ != "_NearTangentBackward", "autograd is the judge"
+    bar = 1e-4 if dtype == torch.float32 else 1e-11
+    for near, far in zip(*found, strict=True):
+        torch.testing.assert_close(near, far, rtol=bar, atol=bar)
+
+
+def test_the_written_out_slopes_are_those_of_small_differences() -> None:
+    squared = poincare.squared_distance_to_tangent_from_products(*pairs(torch.float64, 4))
+    assert type(squared.grad_fn).__name__ == "_NearTangentBackward"
+    assert gradcheck(poincare.squared_distance_to_tangent_from_products, pairs(torch.float64, 4))
+
+
+def test_candidates_shared_by_queries_have_the_slopes_of_their_copies() -> None:
+    xx, vv, xv, c = pairs(torch.float64, 6)
+    shared = vv[:1].detach().requires_grad_()
+    copied = shared.expand(9, 6)
+    (one,) = torch.autograd.grad(poincare.squared_distance_to_tangent_from_products(xx, shared, xv, c).sum(), shared)
+    (other,) = torch.autograd.grad(poincare.squared_distance_to_tangent_from_products(xx, copied, xv, c).sum(), shared)
+    torch.testing.assert_close(one, other)

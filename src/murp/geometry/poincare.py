@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -260,10 +260,15 @@ def squared_distance_to_tangent_from_products(xx: Tensor, vv: Tensor, xv: Tensor
     kind = torch.finfo(xv.dtype)
     largest = 1 + math.log(8 / kind.eps) / 2
     cvv = c * vv
-    r = cvv.clamp(min=kind.eps / 16).sqrt()  # as in _radius
     # Where a look at the numbers is cheap: with h = 0 everywhere a third of the work has no effect on any bit.
-    near = not torch.compiler.is_compiling() and r.device.type == "cpu" and bool((r <= largest).all())
-    ratio = torch.sinh(r if near else r.clamp(max=largest)) / r
+    looks = not torch.compiler.is_compiling() and xv.device.type == "cpu"
+    if looks and bool((cvv <= largest**2).all()):
+        a_query_each = isinstance(c, Tensor) and xx.shape == c.shape == (*xv.shape[:-1], 1) and vv.shape == xv.shape
+        if a_query_each and torch.is_grad_enabled():
+            return _NearTangent.apply(xx, vv, xv, c)  # type: ignore[no-any-return, no-untyped-call]
+        return _near_tangent(xx, vv, xv, c)[0]
+    r = cvv.clamp(min=kind.eps / 16).sqrt()  # as in _radius
+    ratio = torch.sinh(r.clamp(max=largest)) / r
     square = cvv * ratio.square()
     # Sorted by what candidates decide, so that few operations are on tensors as large as all scores.
     gap_x = 1 - c * xx
@@ -271,12 +276,62 @@ def squared_distance_to_tangent_from_products(xx: Tensor, vv: Tensor, xv: Tensor
     z = torch.addcmul(z, 2 * c / gap_x, xv * (ratio * (1 + square).sqrt()), value=-1)
     # As in squared_distance_of_sinh, neither the root nor its derivative is taken at 0.
     z = z.clamp(min=-kind.tiny).add_(2 * kind.tiny)
-    if near:
-        return torch.log1p((z + (z * (z + 1)).sqrt_()).mul_(2)).square() / c
     twice_h = 2 * (r - largest).clamp(min=0)
     root = (z * (z + torch.exp(-twice_h))).sqrt_()
     length = twice_h + torch.log1p(torch.expm1(-twice_h) + 2 * (z + root))
     return length.square() / c
+
+
+def _near_tangent(xx: Tensor, vv: Tensor, xv: Tensor, c: Curvature) -> tuple[Tensor, ...]:
+    """The same with h = 0; also √c d, √(z² + z), S², w = cosh r S/r and r², for the derivative."""
+    kind = torch.finfo(xv.dtype)
+    cvv = c * vv
+    rr = cvv.clamp(min=kind.eps / 16)
+    ratio = rr.sqrt()
+    ratio = torch.sinh(ratio) / ratio
+    square = cvv * ratio.square()
+    w = ratio * (1 + square).sqrt()
+    gap_x = 1 - c * xx
+    z = torch.addcmul(c * xx / gap_x, (1 + c * xx) / gap_x, square)
+    z = torch.addcmul(z, 2 * c / gap_x, xv * w, value=-1)
+    z = z.clamp(min=-kind.tiny).add_(2 * kind.tiny)
+    root = (z * (z + 1)).sqrt_()
+    length = torch.log1p((z + root).mul_(2))
+    return length.square() / c, length, root, square, w, rr
+
+
+class _NearTangent(torch.autograd.Function):
+    """:func:`_near_tangent` of pairs (B, K) with |x|² and c (B, 1), and its derivative in a third of autograd's passes.
+
+    With t = r² we have dS²/dt = w and w' = dw/dt = (1 + 2S² - w) / 2t. For G = ∂d²/∂z = 2√c d / (c √(z² + z)),
+    a = c|x|² and g = 1 - a, the derivatives of d² are
+
+        by ⟨x,v⟩   -2c w G / g,
+        by |v|²    c T,  T = [(1 + a) w - 2c⟨x,v⟩ w'] G / g,
+        by |x|²    Σ_k c [1 + 2S² - 2c⟨x,v⟩ w] G / g²,
+        by c       Σ_k [|x|² (1 + 2S²) - 2⟨x,v⟩ w] G / g² + |v|² T - d²/c.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, xx: Tensor, vv: Tensor, xv: Tensor, c: Tensor) -> Tensor:
+        squared, *parts = _near_tangent(xx, vv, xv, c)
+        ctx.save_for_backward(xx, vv, xv, c, *parts)
+        return squared
+
+    @staticmethod
+    def backward(ctx: Any, of: Tensor) -> tuple[Tensor, ...]:
+        xx, vv, xv, c, length, root, square, w, rr = ctx.saved_tensors
+        gap_x = 1 - c * xx
+        by_z = (length / root).mul_(of).mul_(2 / c)
+        by_zw = by_z * w
+        bent = torch.add(1 - w, square, alpha=2).div_(rr).mul_(xv).mul_(by_z)  # 2⟨x,v⟩ w' G
+        by_t = torch.addcmul((1 + c * xx) / gap_x * by_zw, c / gap_x, bent, value=-1)
+        pairs = ((by_z, square), (by_zw, xv), (by_t, vv), (of, length.square()))
+        squares, crossed, along, itself = (torch.linalg.vecdot(one, other)[..., None] for one, other in pairs)
+        both, over = by_z.sum(-1, keepdim=True) + 2 * squares, gap_x.square()
+        by_xx = c * (both - 2 * c * crossed) / over
+        by_c = (xx * both - 2 * crossed) / over + along - itself / c.square()
+        return by_xx, by_t.mul_(c), by_zw.mul_(-2 * c / gap_x), by_c
 
 
 def squared_norm_of_sum_from_products(vv: Tensor, rr: Tensor, vr: Tensor, *, c: Curvature) -> Tensor:
