@@ -182,18 +182,16 @@ def whole_gradient(values: Tensor, parts: list[Part]) -> Tensor:
 
 def _marks(values: Tensor, parts: list[Part]) -> Tensor | None:
     """Which rows (n, 1) of a table a batch has read; None: all."""
-    found, on_cpu = None, values.device.type == "cpu"
-    for part in parts:
-        if part.where is None:
-            return None
-        if on_cpu:  # twice as quick there as filling; on a GPU counting would wait for the GPU
-            counts = torch.bincount(part.where, minlength=len(values))
-            found = counts if found is None else found.add_(counts)
-        else:
-            # Not of single bytes: marks that lie in one sector of the memory are written one after another.
-            found = torch.zeros(len(values), dtype=torch.int32, device=values.device) if found is None else found
-            found.index_fill_(0, part.where, 1)
-    return None if found is None else found.bool()[:, None]
+    read = [part.where for part in parts if part.where is not None]
+    if len(read) < len(parts):
+        return None
+    if values.device.type == "cpu":  # counting is twice as quick as filling; on a GPU it would wait for the GPU
+        return torch.bincount(_joined(*read), minlength=len(values)).bool()[:, None]
+    # Not of single bytes: on a GPU, marks that lie in one sector of the memory are written one after another.
+    found = torch.zeros(len(values), 1, dtype=torch.int32, device=values.device)
+    for where in read:
+        found.index_fill_(0, where, 1)
+    return found.bool()
 
 
 def _joined(first: Tensor, *others: Tensor) -> Tensor:
