@@ -267,37 +267,36 @@ def squared_distance_to_tangent_from_products(xx: Tensor, vv: Tensor, xv: Tensor
         if a_query_each and torch.is_grad_enabled():
             return _NearTangent.apply(xx, vv, xv, c)  # type: ignore[no-any-return, no-untyped-call]
         return _near_tangent(xx, vv, xv, c)[0]
-    r = cvv.clamp(min=kind.eps / 16).sqrt()  # as in _radius
-    ratio = torch.sinh(r.clamp(max=largest)) / r
-    square = cvv * ratio.square()
-    # Sorted by what candidates decide, so that few operations are on tensors as large as all scores.
-    gap_x = 1 - c * xx
-    z = torch.addcmul(c * xx / gap_x, (1 + c * xx) / gap_x, square)
-    z = torch.addcmul(z, 2 * c / gap_x, xv * (ratio * (1 + square).sqrt()), value=-1)
-    # As in squared_distance_of_sinh, neither the root nor its derivative is taken at 0.
-    z = z.clamp(min=-kind.tiny).add_(2 * kind.tiny)
-    twice_h = 2 * (r - largest).clamp(min=0)
+    z, _, _, rr = _sinh_to_tangent(xx, vv, xv, c, largest)
+    twice_h = 2 * (rr.sqrt() - largest).clamp(min=0)
     root = (z * (z + torch.exp(-twice_h))).sqrt_()
     length = twice_h + torch.log1p(torch.expm1(-twice_h) + 2 * (z + root))
     return length.square() / c
 
 
 def _near_tangent(xx: Tensor, vv: Tensor, xv: Tensor, c: Curvature) -> tuple[Tensor, ...]:
-    """The same with h = 0; also √c d, √(z² + z), S², w = cosh r S/r and r², for the derivative."""
-    kind = torch.finfo(xv.dtype)
-    cvv = c * vv
-    rr = cvv.clamp(min=kind.eps / 16)
-    ratio = rr.sqrt()
-    ratio = torch.sinh(ratio) / ratio
-    square = cvv * ratio.square()
-    w = ratio * (1 + square).sqrt()
-    gap_x = 1 - c * xx
-    z = torch.addcmul(c * xx / gap_x, (1 + c * xx) / gap_x, square)
-    z = torch.addcmul(z, 2 * c / gap_x, xv * w, value=-1)
-    z = z.clamp(min=-kind.tiny).add_(2 * kind.tiny)
+    """The same with h = 0; also √c d and √(z² + z), and S², w and r² of :func:`_sinh_to_tangent`."""
+    z, square, w, rr = _sinh_to_tangent(xx, vv, xv, c, math.inf)
     root = (z * (z + 1)).sqrt_()
     length = torch.log1p((z + root).mul_(2))
     return length.square() / c, length, root, square, w, rr
+
+
+def _sinh_to_tangent(xx: Tensor, vv: Tensor, xv: Tensor, c: Curvature, largest: float) -> tuple[Tensor, ...]:
+    """z', S², w = cosh r S/r and r², with S and cosh of r or, where it is less, of ``largest``."""
+    kind = torch.finfo(xv.dtype)
+    cvv = c * vv
+    rr = cvv.clamp(min=kind.eps / 16)  # as in _radius
+    r = rr.sqrt()
+    ratio = torch.sinh(r.clamp(max=largest) if math.isfinite(largest) else r) / r
+    square = cvv * ratio.square()
+    w = ratio * (1 + square).sqrt()
+    # Sorted by what candidates decide, so that few operations are on tensors as large as all scores.
+    gap_x = 1 - c * xx
+    z = torch.addcmul(c * xx / gap_x, (1 + c * xx) / gap_x, square)
+    z = torch.addcmul(z, 2 * c / gap_x, xv * w, value=-1)
+    # As in squared_distance_of_sinh, neither the root nor its derivative is taken at 0.
+    return z.clamp(min=-kind.tiny).add_(2 * kind.tiny), square, w, rr
 
 
 class _NearTangent(torch.autograd.Function):
