@@ -57,17 +57,13 @@ START = 30.0  # seconds of a process before its training: imports, data, compili
 
 
 class Clock(Silent):
-    """Seconds of training alone, epoch by epoch."""
+    """Seconds of training alone."""
 
     def __init__(self) -> None:
-        self.epochs: list[float] = []
         self.spent = 0.0
 
     def advance(self, state: State, chunk: Chunk, seconds: float, loss: float) -> None:
         self.spent += seconds
-
-    def epoch(self, record: dict[str, Any]) -> None:
-        self.epochs.append(self.spent - sum(self.epochs))
 
 
 class EnoughError(Exception):
@@ -210,7 +206,8 @@ def train(row: Row, seed: int, options: argparse.Namespace) -> None:
     config = config.replace(data=graph.source or graph.name, device=options.device, compile_after=0.0)
     device = torch.device(options.device)
     figures = step_times(graph, config, options) if options.step_times else whole_run(row, graph, config, options)
-    what = f"{row.name}: {config.model} d={config.dim} on {graph.name}; checkpoint chosen by standard MRR on valid"
+    about = "seconds of a step" if options.step_times else "checkpoint chosen by standard MRR on valid"
+    what = f"{row.name}: {config.model} d={config.dim} on {graph.name}; {about}"
     settings = {**config.to_dict(), "data": graph.name, "data_dir": ""}
     store(
         result(what, settings, {"row": row.name, "recipe": row.recipe, **figures}, device), file_of(row, seed, options)

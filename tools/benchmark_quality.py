@@ -54,10 +54,9 @@ def extensions() -> list[str]:
         "facts about these entities. The time of an extension is the time to place the new entities. On a CPU, the "
         "time of a whole training is the time of one epoch times the number of epochs."
     )
-    notes = [stored["note"] for stored in found if "note" in stored]  # written by hand: what a run cannot know
     head = ["", "extended, MRR", "whole training, MRR", "share", "on other facts: extended, whole", "extension"]
     head += ["whole training", "share of the time", "share of the time on a processor"]
-    return ["## New entities in a trained run", note, table(head, rows), *notes, *dict.fromkeys(map(machine, found))]
+    return ["## New entities in a trained run", note, table(head, rows), *dict.fromkeys(map(machine, found))]
 
 
 def _extension(one: dict[str, Any]) -> list[str]:
