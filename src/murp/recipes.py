@@ -69,7 +69,7 @@ RECIPES: dict[str, Recipe] = {
         {
             "model": "roth-stretch",
             "objective": "self-adversarial",
-            "temperature": 0.5,
+            "temperature": 1.0,
             "negatives": 250,
             "optimizer": "adam",
             "lr": 0.002,
