@@ -3,15 +3,17 @@
     MURP_DATA=… python benchmarks/adaptive_ablation.py --device cuda --out results/paper/adaptive.json
 
 Its score is the unbounded product 2⟨x, y⟩: SGD diverges at learning rates that suit distances, and leaves the origin
-slowly at lower rates. Each optimizer is tried with several rates and initial values, one seed each, for as many epochs
-as the paper's runs. The best on valid (MRR, protocol standard) is evaluated on test with three seeds. The report shows
-the result below table 2.
+slowly at lower rates, as the trials of the report show. Each adaptive optimizer is tried with several rates and initial
+values, one seed each, in batches of 1,024. The best on valid (MRR, protocol standard) is evaluated on test with three
+seeds. Each optimizer has its own process; they run at the same time. The report shows the result below table 2.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +22,14 @@ from measure import parser, result, store, toy_graph
 from murp.training.progress import Silent
 
 CELL = {"kind": "biases", "part": "transformed-norm", "model": "mure"}
-RATES = {"sgd": [10.0, 5.0], "adagrad": [0.3, 0.1, 0.03], "row-adagrad": [0.3, 0.1, 0.03], "adam": [0.01, 0.003, 0.001]}
+RATES = {"adagrad": [0.3, 0.1, 0.03], "row-adagrad": [0.3, 0.1, 0.03], "adam": [0.01, 0.003, 0.001]}
 SCALES = [0.001, 0.1]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = parser(__doc__)
     options.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    options.add_argument("--epochs", type=int, default=500)
+    options.add_argument("--epochs", type=int, default=300)
     options.add_argument("--seeds", type=int, default=3)
     options.add_argument("--only", nargs="+", choices=RATES, default=list(RATES), help="of the optimizers")
     options.add_argument("--work", type=Path, help="folder for the runs, to go on with; default: one that is removed")
@@ -36,12 +38,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     graph = toy_graph() if chosen.quick else murp.KnowledgeGraph.load("WN18RR")
     fixed: dict[str, Any] = {
         "model": CELL["model"], "bias": CELL["part"], "dim": 5 if chosen.quick else 40, "epochs": epochs,
-        "validate_every": max(1, epochs // 20), "device": chosen.device,
+        "validate_every": max(1, epochs // 20), "batch_size": 1024, "device": chosen.device, "compile_after": 0.0,
     }  # fmt: skip
     with tempfile.TemporaryDirectory() as scratch:
         work = chosen.work or Path(scratch)
         rates = {"adam": [0.01]} if chosen.quick else {name: RATES[name] for name in chosen.only}
-        found = {name: of_optimizer(graph, name, rates[name], fixed, seeds, work / name) for name in rates}
+        given = [(graph, name, rates[name], fixed, seeds, work / name) for name in rates]
+        if len(given) == 1:
+            found = {given[0][1]: of_optimizer(*given[0])}
+        else:
+            with ProcessPoolExecutor(len(given), mp_context=multiprocessing.get_context("spawn")) as pool:
+                found = dict(zip(rates, pool.map(of_optimizer, *zip(*given, strict=True)), strict=True))
     figures = {"cell": CELL, "optimizers": found}
     store({"item": "adaptive", **result("adaptive optimizers", fixed, figures)}, chosen.out)
 

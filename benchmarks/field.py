@@ -5,6 +5,7 @@ protocol.
     MURP_DATA=… python benchmarks/field.py --only 'wn18rr-*-d40' --device cuda --jobs 8
     MURP_DATA=… python benchmarks/field.py --only '*-best-*' --seeds 3 --device cuda      # alone: times that count
     MURP_DATA=… python benchmarks/field.py --only '*-d40' --step-times 5 --device cpu     # what a training takes here
+    MURP_DATA=… python benchmarks/field.py --only '*-d200' --step-times 5 --device cuda --jobs 8       # and on a GPU
 
 The rows are in field.toml. Runs that are stored with the same settings are not trained again. The checkpoint is the one
 with the best MRR on valid; the test set is evaluated once, under both protocols. On a GPU, a run of one epoch comes
@@ -15,7 +16,8 @@ time, and each result stores how many there were. If a training is stopped by Ct
 same command continues it, as long as its folder under ``--runs`` exists.
 
 With ``--step-times`` nothing is trained to its end: a few seconds of steps say what a step takes, and with that the
-whole training without validation. The steps of the first chunk compile and do not count.
+whole training without validation. The steps of the first chunk compile and do not count. On a GPU a run of one epoch
+compiles first, and the steps are measured in turns.
 """
 
 from __future__ import annotations
@@ -130,9 +132,11 @@ def _options() -> argparse.ArgumentParser:
 
 
 def file_of(row: Row, seed: int, options: argparse.Namespace) -> Path:
-    """Where a result is stored; what steps take on a processor stands apart."""
+    """Where a result is stored; what steps take stands apart, on a processor and on a GPU."""
     out: Path = options.out
-    return out / "times" / f"{row.name}.json" if options.step_times else out / f"{row.name}-seed{seed}.json"
+    if options.step_times:
+        return out / ("times-gpu" if options.device == "cuda" else "times") / f"{row.name}.json"
+    return out / f"{row.name}-seed{seed}.json"
 
 
 def is_stored(row: Row, seed: int, options: argparse.Namespace) -> bool:
@@ -221,7 +225,7 @@ def whole_run(row: Row, graph: KnowledgeGraph, config: murp.Config, options: arg
         shutil.rmtree(path)  # of a row that has changed since
     resumed, clock = path.exists(), Clock()
     warm_up = _warm_up(graph, config, path) if options.device == "cuda" and not resumed else None
-    with _turn(options) if options.device == "cuda" and not options.share else contextlib.nullcontext():
+    with _turn(options):
         began = time.perf_counter()
         if resumed:
             run = murp.resume(path, progress=clock)
@@ -247,7 +251,10 @@ def whole_run(row: Row, graph: KnowledgeGraph, config: murp.Config, options: arg
 
 @contextlib.contextmanager
 def _turn(options: argparse.Namespace) -> Iterator[None]:
-    """The GPU for one training, while the other processes wait or compile."""
+    """The GPU for one training, while the other processes wait or compile; on a processor nobody waits."""
+    if options.device != "cuda" or options.share:
+        yield
+        return
     options.runs.mkdir(parents=True, exist_ok=True)
     with (options.runs / "turn").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -286,7 +293,9 @@ def step_times(graph: KnowledgeGraph, config: murp.Config, options: argparse.Nam
     path = options.runs / f"times-{os.getpid()}"
     watch = Stopwatch(options.step_times)
     few = {"validate_every": 0, "patience": 0, "lr_schedule": "constant"}
-    with contextlib.suppress(EnoughError):
+    if options.device == "cuda":
+        _warm_up(graph, config.replace(**few), path)
+    with _turn(options), contextlib.suppress(EnoughError):
         murp.train(graph, out=path, progress=watch, **{**_settings(config), **few})
     shutil.rmtree(path)
     measured = spread(watch.seconds_a_step)
@@ -294,7 +303,7 @@ def step_times(graph: KnowledgeGraph, config: murp.Config, options: argparse.Nam
         "seconds_a_step": measured,
         "steps": watch.steps,
         "expected_seconds": measured["median"] * watch.steps,
-        "side_by_side": options.jobs,
+        "side_by_side": options.jobs if options.share or options.device == "cpu" else 1,
     }
 
 

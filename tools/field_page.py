@@ -58,8 +58,9 @@ def page(folder: Path = RESULTS) -> str:
         "tools/field_page.py` makes this page from the results of `benchmarks/field.py` in results/field/.",
         f"Metrics on test, protocol `{PROTOCOL}`, means over the seeds (± their standard deviation if there are "
         "several). The checkpoint is the one with the best MRR on valid. `training, GPU` is the time of one run with "
-        "validation, without compiling. `training, processor` is the time of one step, measured for a few seconds, "
-        "times the number of steps, without validation.",
+        "validation, without compiling. `steps` after it says that the run was trained beside others: then it is the "
+        "time of one step, measured alone for a few seconds, times the number of steps, without validation. `training, "
+        "processor` is measured by steps for every row.",
     ]
     parts: list[str] = []
     for data, dim in dict.fromkeys((row.data, row.dim) for row in everything):
@@ -67,7 +68,7 @@ def page(folder: Path = RESULTS) -> str:
     parts += [*judged(everything, found), *sources()]
     all_found = {name: one for results in found.values() for name, one in results.items()}
     for row in everything:
-        all_found |= timed(row, folder)
+        all_found |= timed(row, folder) | timed(row, folder, "times-gpu")
     missing = [row.name for row in everything if not found[row.name]]
     if missing:
         parts += ["## Not measured yet", f"{len(missing)} of {len(everything)} rows: {', '.join(missing)}."]
@@ -97,7 +98,7 @@ def line(row: Row, results: Values, folder: Path) -> list[str]:
     first = next(iter(results.values()))["figures"]
     name = f"**{row.recipe}**" if row.recipe else ""
     label = f"{row.model} (best)" if is_best(row) else row.model
-    times = on_gpu(results), on_processor(row, folder)
+    times = on_gpu(row, results, folder), on_processor(row, folder)
     return [label, *figures, str(len(results)), f"{first['parameters']:,}", *times, name, *theirs(row)]
 
 
@@ -122,22 +123,28 @@ def _spread(results: Values, metric: str) -> str:
     return f"{statistics.fmean(values):.3f}{deviation}"
 
 
-def on_gpu(results: Values) -> str:
-    """The median of the seconds, of runs that had the GPU for themselves where there are any."""
+def on_gpu(row: Row, results: Values, folder: Path) -> str:
+    """The median of the seconds of runs that had the GPU for themselves; if there are none, what its steps take."""
     runs = [one for one in results.values() if one["settings"]["device"] == "cuda"]
     if not runs:
         return MISSING
     least = min(one["figures"]["side_by_side"] for one in runs)
     taken = [one["figures"]["seconds"] for one in runs if one["figures"]["side_by_side"] == least]
+    if least > 1:
+        for steps in timed(row, folder, "times-gpu").values():
+            return f"{time(steps['figures']['expected_seconds'])} (steps)"
     beside = "" if least == 1 else f" (beside {least - 1} others)"
     return f"{time(statistics.median(taken))}{beside}"
 
 
-def timed(row: Row, folder: Path) -> dict[str, Values]:
-    """What its steps take on a processor, by file name: one file, if there is one with the settings it has now."""
-    file = folder / "times" / f"{row.name}.json"
+def timed(row: Row, folder: Path, kind: str = "times") -> dict[str, Values]:
+    """What its steps take on a processor, or on a GPU (``times-gpu``), by file name.
+
+    One file, if there is one with the settings that the row has now.
+    """
+    file = folder / kind / f"{row.name}.json"
     found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
-    return {f"times/{row.name}": found} if found and same(found["settings"], row.config(0)) else {}
+    return {f"{kind}/{row.name}": found} if found and same(found["settings"], row.config(0)) else {}
 
 
 def on_processor(row: Row, folder: Path) -> str:

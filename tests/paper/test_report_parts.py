@@ -97,11 +97,12 @@ class TestFarAblations:
         figures = {"cell": where, "optimizers": {"adam": adam, "sgd": sgd}}
         self.stored(shelf, "transformed-norm", "biases", 0.29)
         assert "With other optimizers" not in texts(table2(shelf.evidence))
-        shelf.item("adaptive", settings={"epochs": 500}, figures=figures)
+        shelf.item("adaptive", settings={"epochs": 500, "batch_size": 1024}, figures=figures)
         blocks = table2(shelf.evidence)
         table = next(block for block in blocks if isinstance(block, Table) and block.header[:1] == ["optimizer"])
         assert table.rows[0] == ["adam", "0.01", "0.1", ".430", ".430 ± .014"]
         assert table.rows[1][:2] == ["sgd", "diverged at every rate"]
+        assert "With other optimizers, 500 epochs in batches of 1,024" in texts(blocks)
         assert "The best of them is -.013 to the paper's." in texts(blocks)
 
     def test_what_was_tried_stands_below(self, shelf: Shelf) -> None:

@@ -31,13 +31,13 @@ def stored(folder: Path, name: str, seed: int, mrr: float, device: str = "cuda",
     (folder / f"{name}-seed{seed}.json").write_text(json.dumps({**values, "source": "1" * 12}))
 
 
-def timed(folder: Path, name: str, **changes: Any) -> None:
-    """The stored time of a row's steps on a processor."""
-    (folder / "times").mkdir(exist_ok=True)
+def timed(folder: Path, name: str, kind: str = "times", **changes: Any) -> None:
+    """The stored time of a row's steps on a processor, or on a GPU."""
+    (folder / kind).mkdir(exist_ok=True)
     result = json.loads((folder / f"{name}-seed0.json").read_text())
     result["settings"] |= changes
     result |= {"figures": {"expected_seconds": 300.0}, "machine": {"cores": 2}}
-    (folder / "times" / f"{name}.json").write_text(json.dumps(result))
+    (folder / kind / f"{name}.json").write_text(json.dumps(result))
 
 
 def line(page: str, start: str) -> list[str]:
@@ -63,6 +63,16 @@ def test_a_row_has_means_over_seeds_times_and_what_was_published(tmp_path: Path)
     assert "murp train --data WN18RR --dim 200 --model complex" in page
     assert "wn18rr-conve-d200" in page.partition("## Not measured yet")[2]
     assert "wn18rr-complex-d200," not in page.partition("## Not measured yet")[2].partition("## Where")[0]
+
+
+def test_a_row_trained_beside_others_has_the_time_of_its_steps_alone(tmp_path: Path) -> None:
+    for name, jobs in (("wn18rr-complex-d200", 8), ("wn18rr-transe-d200", 1)):
+        stored(tmp_path, name, 0, 0.4, jobs=jobs)
+        timed(tmp_path, name, "times-gpu")
+    page = field_page.page(tmp_path)
+    assert line(page, "complex")[7] == "300 s (steps)"
+    assert line(page, "transe")[7] == "9.87 s", "a whole training alone says more than its steps"
+    assert "times-gpu/wn18rr-complex-d200" in page.partition("## Where")[2]
 
 
 def test_what_auto_takes_is_judged_on_valid(tmp_path: Path) -> None:

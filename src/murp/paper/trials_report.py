@@ -63,7 +63,8 @@ def adaptive_of(evidence: Evidence, cell: dict[str, Any], theirs: float) -> list
         chosen = found["best"]
         rows.append([name, f"{chosen['lr']:g}", f"{chosen['initial_scale']:g}", decimals(valid), str(test)])
     text = (
-        f"With other optimizers, {item['settings']['epochs']:,} epochs, rate and initial scale by MRR on valid "
+        f"With other optimizers, {item['settings']['epochs']:,} epochs in batches of "
+        f"{item['settings']['batch_size']:,}, rate and initial scale by MRR on valid "
         f"(protocol `standard`); on test under protocol `paper`, whose printed value is {decimals(theirs)}:"
     )
     header = ["optimizer", "rate", "initial scale", "valid", "test"]
