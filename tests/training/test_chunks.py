@@ -154,6 +154,18 @@ def test_a_model_without_memory_is_told_where_the_error_has_no_words(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_failure_of_the_gpu_is_not_called_a_lack_of_memory(
+    small_tree: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failed(*_: object, **__: object) -> None:
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    monkeypatch.setattr(Model, "initialise", failed)
+    with pytest.raises(RuntimeError, match="illegal memory access"):
+        murp.train(small_tree, out=tmp_path / "run", **QUICK)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("engine", ["torch", "numba"])
 def test_more_rows_than_can_be_numbered_are_refused_before_anything_is_written(
     engine: str, small_tree: KnowledgeGraph, tmp_path: Path

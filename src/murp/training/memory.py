@@ -14,13 +14,18 @@ from murp.errors import MurpError, first_line
 SAYINGS = ("can't allocate memory", "out of memory")
 
 
+def is_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory was refused."""
+    return isinstance(error, MemoryError) or any(saying in str(error) for saying in SAYINGS)
+
+
 @contextlib.contextmanager
 def memory_of_a_step(path: Path, config: Config) -> Iterator[None]:
     """While steps of the run at ``path`` are computed: turn an out-of-memory error into one that names the settings."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        if not isinstance(error, MemoryError) and not any(saying in str(error) for saying in SAYINGS):
+        if not is_of_memory(error):
             raise
         negatives = getattr(config, "negatives", 0)
         raise MurpError(

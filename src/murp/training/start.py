@@ -30,6 +30,7 @@ from murp.runs.settings import checked
 from murp.training.carrying import carry, refuse_other
 from murp.training.job import Job
 from murp.training.loop import finished, fit, stopped_early
+from murp.training.memory import is_of_memory
 from murp.training.progress import Silent, usual
 from murp.training.state import State
 
@@ -319,6 +320,8 @@ def new_model(config: Config, graph: KnowledgeGraph, ranks: Ranks | None = None)
             initialise(model, share, config.seed, config.initial_scale)
         model.to(device, host=config.tables == "host")
     except (MemoryError, RuntimeError, OverflowError, OSError) as error:
+        if "CUDA error" in str(error) and not is_of_memory(error):
+            raise  # such as an illegal access by another program: a smaller model would not help
         more = ", or --tables host for murp and mure" if device.type == "cuda" and config.tables == "device" else ""
         numbers = sum(model.rows_of(table) * math.prod(table.shape) for table in model.tables)
         raise MurpError(
