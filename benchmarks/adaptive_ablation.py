@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             with ProcessPoolExecutor(len(given), mp_context=multiprocessing.get_context("spawn")) as pool:
                 found = dict(zip(rates, pool.map(of_optimizer, *zip(*given, strict=True)), strict=True))
     figures = {"cell": CELL, "optimizers": found}
-    store({"item": "adaptive", **result("adaptive optimizers", fixed, figures)}, chosen.out)
+    store(result("adaptive optimizers", fixed, figures), chosen.out)
 
 
 def of_optimizer(

@@ -23,7 +23,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 import origins
 from benchmark_results import time
 from field_rows import Row, rows, same
-from murp.paper import history
 from murp.paper.contents import contents
 from murp.paper.experiments import published
 from murp.recipes import RECIPES
@@ -203,9 +202,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if the page is out of date")
     if parser.parse_args(arguments).check:
         return int(not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page())
-    files = [json.loads(file.read_text(encoding="utf-8")) for file in RESULTS.glob("*-seed*.json")]
-    if files:
-        history.refresh(RESULTS, files, ROOT)
+    origins.refresh(RESULTS)
     PAGE.write_text(page(), encoding="utf-8")
     return 0
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from murp.paper.experiments import read_settings, stored, stored_run
+from murp.paper.experiments import read, read_settings, stored, stored_run
 from murp.paper.history import read as read_history
 
 METRICS = ("mrr", "hits@10", "hits@3", "hits@1")  # in the paper's order
+ADAPTIVE = "adaptive"  # what benchmarks/adaptive_ablation.py stores
 NAMES = {"mure": "MuRE", "murp": "MuRP"}
 
 
@@ -74,6 +75,11 @@ class Evidence:
         """An item's file; None if it was not run."""
         return stored(self.out, name)
 
+    def measured(self, name: str) -> dict[str, Any] | None:
+        """What a benchmark stored beside the items; None if it was not run."""
+        path = self.out / f"{name}.json"
+        return read(path) if path.exists() else None
+
     def run(self, name: str) -> dict[str, Any]:
         """A run's file."""
         if name not in self.loaded:
@@ -91,6 +97,8 @@ class Evidence:
     def results(self) -> dict[str, dict[str, Any]]:
         """Every stored item and run, by name."""
         items = {name: item for name in read_settings() if (item := self.item(name)) is not None}
+        if (adaptive := self.measured(ADAPTIVE)) is not None:
+            items[ADAPTIVE] = adaptive
         return {**items, **{str(run["name"]): run for run in self.every_run()}}
 
     def spread(self, cell: dict[str, Any], metric: str, protocol: str, split: str = "test") -> Spread:

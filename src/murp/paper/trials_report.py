@@ -6,7 +6,7 @@ from typing import Any
 
 from murp.models import Model
 from murp.paper.document import Block, Table, Text
-from murp.paper.evidence import Evidence, Spread, decimals, signed, signed_spread
+from murp.paper.evidence import ADAPTIVE, Evidence, Spread, decimals, signed, signed_spread
 from murp.tables import MISSING
 
 
@@ -49,7 +49,7 @@ def trials_of(evidence: Evidence, cell: dict[str, Any], theirs: float, far: floa
 
 def adaptive_of(evidence: Evidence, cell: dict[str, Any], theirs: float) -> list[Block]:
     """What ``benchmarks/adaptive_ablation.py`` stored of a cell: each optimizer with its best rate; else nothing."""
-    item = evidence.item("adaptive")
+    item = evidence.measured(ADAPTIVE)
     if item is None or any(cell[name] != value for name, value in item["figures"]["cell"].items()):
         return []
     rows, best = [], 0.0
