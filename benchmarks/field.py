@@ -76,7 +76,7 @@ class Stopwatch(Silent):
     """Seconds of a step, chunk by chunk, without the first chunk; ends a training after ``enough`` seconds."""
 
     def __init__(self, enough: float) -> None:
-        self.enough, self.spent, self.first = enough, 0.0, True
+        self.enough, self.spent, self.counted, self.first = enough, 0.0, 0, True
         self.seconds_a_step: list[float] = []
 
     def start(self, state: State, done: int, steps: int, epochs: int) -> None:
@@ -87,6 +87,7 @@ class Stopwatch(Silent):
         if not self.first:
             self.seconds_a_step.append(seconds / chunk.steps)
             self.spent += seconds
+            self.counted += chunk.steps
         self.first = False
         if self.spent >= self.enough and len(self.seconds_a_step) > 1:
             raise EnoughError
@@ -298,11 +299,11 @@ def step_times(graph: KnowledgeGraph, config: murp.Config, options: argparse.Nam
     with _turn(options), contextlib.suppress(EnoughError):
         murp.train(graph, out=path, progress=watch, **{**_settings(config), **few})
     shutil.rmtree(path)
-    measured = spread(watch.seconds_a_step)
     return {
-        "seconds_a_step": measured,
+        "seconds_a_step": spread(watch.seconds_a_step),
         "steps": watch.steps,
-        "expected_seconds": measured["median"] * watch.steps,
+        # By the sum, since a GPU may still work on a chunk when the clock of the next one starts.
+        "expected_seconds": watch.spent / watch.counted * watch.steps,
         "side_by_side": options.jobs if options.share or options.device == "cpu" else 1,
     }
 
