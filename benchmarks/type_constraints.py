@@ -28,9 +28,9 @@ RESCAL = {"recipe": "fb15k-237"}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "MuRP d=40, wordnet-mini": ("wordnet-mini", {"epochs": 60}),
     "RESCAL d=40, wordnet-mini": ("wordnet-mini", {**RESCAL, "epochs": 30}),
-    "MuRP d=40, WN18RR": ("WN18RR", {"epochs": 100}),
-    "MuRP d=40, FB15k-237": ("FB15k-237", {"epochs": 30, "lr": 10.0}),
-    "MuRP d=40, NELL-995-h100": ("NELL-995-h100", {"epochs": 50, "lr": 10.0}),
+    "RESCAL d=40, UMLS": ("UMLS", {**RESCAL, "epochs": 60}),
+    "MuRP d=40, NELL-995-h100": ("NELL-995-h100", {"epochs": 45}),
+    "MuRP d=40, WN18RR": ("WN18RR", {"epochs": 60}),
 }
 SPLITS: tuple[Split, Split] = ("valid", "test")
 _AT_ONCE = 256  # questions
