@@ -63,7 +63,7 @@ def _extension(one: dict[str, Any]) -> list[str]:
     ours, theirs = (one["mrr"][name]["new entities"]["test"] for name in ("extended", "whole training"))
     seconds = one["seconds"]
     row = [
-        f"{one['model']} d={one['settings']['dim']}, {one['data']}",
+        f"{one['model']} d={one['settings']['dim']}, {one['data']}, {one['settings']['epochs']} epochs",
         f"{ours:.3f}",
         f"{theirs:.3f}",
         f"{one['share_of_mrr']:.1%}",
@@ -76,7 +76,7 @@ def _extension(one: dict[str, Any]) -> list[str]:
 
 def searches() -> list[str]:
     """`murp tune` against a grid in the same wall time."""
-    rows, machines = [], []
+    rows, machines, cases = [], [], []
     for _, stored in results("tuning_*"):
         figures, settings = stored["figures"], stored["settings"]
         rows.append(
@@ -88,12 +88,17 @@ def searches() -> list[str]:
                 f"{time(figures['seconds']['tune'])})",
             ]
         )
+        grid = " × ".join(f"{name} {', '.join(f'{v:g}' for v in of)}" for name, of in figures["grid"]["values"].items())
+        cases.append(
+            f"{settings['data']}: MuRP d={settings['dim']}, {settings['epochs']} epochs, seed {settings['seed']}; the "
+            f"grid is {grid}."
+        )
         machines.append(machine(stored))
     if not rows:
         return []
     note = (
         "MRR on valid, protocol `standard`, of one run with the default settings, of the best run of a grid (`murp "
-        "sweep`), and of the best trial of `murp tune` in the same time as the grid."
+        "sweep`), and of the best trial of `murp tune` in the same time as the grid. " + " ".join(cases)
     )
     return ["## Tuning against a grid", note, table(["", "defaults", "grid", "murp tune"], rows), *machines]
 

@@ -343,11 +343,13 @@ def serving() -> list[str]:
         ]
         for kind, words in kinds.items()
     ]
-    memory = stored["figures"]["paced"]["memory_mib"]
+    memory, settings = stored["figures"]["paced"]["memory_mib"], stored["settings"]
     note = (
-        "Random questions, no two the same, over several connections. The client runs on the same machine as the "
-        f"server. In the first minute the server's memory goes from {memory['before']:,.0f} to {memory['after']:,.0f} "
-        "MiB."
+        f"`murp serve` with a MuRP run d={settings['dim']} on {settings['data']}. Random questions, no two the same, "
+        f"over {settings['connections']} connections, for {settings['seconds']:g} seconds. The client runs on the same "
+        "machine as the server. In the first minute the server's memory goes from "
+        f"{memory['before']:,.0f} to {memory['after']:,.0f} MiB. Then the run folder was replaced "
+        f"{stored['figures']['replaced']['replacements']} times under the same load."
     )
     head = ["", "requests", "errors", "questions a second", "wait, median", "99 of 100", "longest"]
     return ["## Questions over HTTP", note, table(head, rows), machine(stored)]

@@ -46,8 +46,8 @@ def page() -> str:
     all_of_them = list(promises().items())
     parts = [
         "# Reliability",
-        "What murp promises, how each promise is tested, and what happened. The table has one line for each; the "
-        "sections below have the details.",
+        f"What murp promises, how each promise is tested, and what happened. {headline()} The table has one line for "
+        "each promise; the sections below have the details.",
         table(["promise", "what happened"], [[titled(name, promise), happened(name)] for name, promise in all_of_them]),
         "`python tools/reliability_page.py` makes this page from the results of the scripts under "
         "[reliability/](../reliability/) in [results/](../results/). The last section shows [where the results come "
@@ -66,6 +66,18 @@ def page() -> str:
         parts += ["## Not measured yet", f"{'; '.join(missing)}."]
     parts += origins.section(checks(), RESULTS)
     return "\n\n".join(parts) + "\n"
+
+
+FAILURES = ("failures", "failure", "failed", "errors", "untied")  # what the harnesses call them
+
+
+def headline() -> str:
+    """How many promises were tested, and which of them failed."""
+    found = {str(promise["title"]): one for name, promise in promises().items() if (one := stored(name)) is not None}
+    failed = [title for title, one in found.items() if any(Totals(one["figures"])[word] for word in FAILURES)]
+    if failed:
+        return f"**{len(failed)} of {len(found)} tested promises have failures: {'; '.join(failed)}.**"
+    return f"**{len(found)} promises were tested, and no test failed.**"
 
 
 def titled(name: str, promise: Values) -> str:

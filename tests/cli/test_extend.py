@@ -291,6 +291,9 @@ def test_bad_facts_are_refused_and_nothing_is_written(run: murp.Run, tmp_path: P
     )
     known = next(iter(run.graph))
     assert "already has all of these facts" in refused("\t".join(known) + "\n")
+    strangers = refused("n11x\tparent\tzz\nzz\tlikes\tzy\n")
+    assert "no fact names an entity of" in strangers
+    assert "unknown entity 'n11x'. Closest: n11" in strangers
     assert "nothing to place" in refused("n1\tnext\tn1\n")
     assert "line 2" in refused("x\tparent\tn1\nx\tparent\n")
     assert "none.tsv" in said_no("extend", run.path, "--facts", tmp_path / "none.tsv", "--out", out)

@@ -13,7 +13,7 @@ import pytest
 import explorer_screenshots
 import guides
 import murp
-from murp.cli.main import parser
+from murp.cli.main import main, parser
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*.md")))]
@@ -122,6 +122,42 @@ def test_a_run_is_extended_and_constrained_as_the_pages_say(tmp_path: Path, monk
         for code in fenced(name, "python"):
             exec(code, names)
     assert names["second"].graph.num_entities == names["run"].graph.num_entities + 1
+
+
+PEOPLE = ("Ada Lovelace", "Mary Shelley", "Emmy Noether")
+FACTS = [(name, verb, f"book {i}") for name in PEOPLE for verb in ("wrote", "read") for i in range(20)]
+
+
+def run_here(line: str) -> None:
+    """One command of a page; a training makes few steps."""
+    words = shlex.split(line, comments=True)[1:]
+    if words[0] in ("train", "sweep"):
+        words = [*(word for word in words if not word.isdecimal() or "--lr" in words), "--validate-every", "0"]
+        words = [word for word in words if word != "--epochs"] + ["--epochs", "1"]
+    assert main(words) == 0, line
+
+
+def test_the_commands_of_these_pages_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the order of the pages; `murp serve` does not return, and is run in tests/serving."""
+    monkeypatch.chdir(tmp_path)
+    rows = "".join("\t".join(fact) + "\n" for fact in FACTS)
+    Path("my-facts.tsv").write_text(rows, encoding="utf-8")
+    Path("more-facts.tsv").write_text(f"{rows}Ada Lovelace\twrote\ta letter\n", encoding="utf-8")
+    (facts,) = re.findall(r"```text\n(.*?)```", page("docs/extending.md"), re.DOTALL)
+    Path("new-facts.tsv").write_text(facts, encoding="utf-8")
+    murp.train("wordnet-mini", out="runs/first", epochs=1, validate_every=0)
+    own = re.findall(r"^    (murp .*)$", page("README.md"), re.MULTILINE)
+    lines = [*own, *commands("docs/extending.md"), *commands("docs/types.md")]
+    assert len(lines) == 4 + 4 + 4
+    for line in lines:
+        if not line.startswith("murp serve "):
+            run_here(line)
+    run_here(re.findall(r"`(murp sweep --data my-facts.tsv .*?)`", page("README.md"))[0])
+    told = capsys.readouterr().out
+    for words in ("placed 2 entities, 1 relation", "protocol types", "saved in runs/my-facts-sweep-lr"):
+        assert words in told
 
 
 def test_the_gallery_asks_for_pictures_that_there_are() -> None:

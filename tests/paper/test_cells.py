@@ -42,8 +42,10 @@ def test_a_stored_run_gives_its_settings_as_a_file(toys: Path, capsys: pytest.Ca
     stored = json.loads((toys / "runs" / f"{name}.json").read_text())["settings"]
     assert not differences(stored, config)
     assert config == running.config(name, toys)
-    with pytest.raises(RunError, match=r"none\.json cannot be read"):
-        running.config("none", toys)
+    with pytest.raises(RunError, match=f"has no stored run '{name}x'. Closest: {name}"):
+        running.config(f"{name}x", toys)
+    with pytest.raises(RunError, match="Give the folder with the stored results as --out"):
+        running.config(name, toys / "elsewhere")
 
 
 def test_what_is_no_cell_is_refused_with_what_there_is(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -65,6 +65,7 @@ def test_isotonic_map_is_the_regression_at_the_scores_it_was_fitted_to(drawn: li
 
 
 @given(placed)
+@example([(0.36, False, 1.0)] * 3)  # equal scores, whose mean is another number
 def test_platt_minimises_the_log_loss_of_its_targets(drawn: list[tuple[float, bool, float]]) -> None:
     scores, true, places = columns(drawn)
     fitted = platt.fit(scores, places, true)

@@ -307,6 +307,22 @@ def test_a_run_that_cannot_be_loaded_for_any_reason_does_not_end_the_watch(
     assert "the one before it still is" in capsys.readouterr().err
 
 
+def test_a_missing_folder_is_told_until_it_is_back(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(current, "EVERY", 0.02)
+    path, away = tmp_path / "served", tmp_path / "away"
+    shutil.copytree(run.path, path)
+    served = current.Current(path, None, "cpu")
+    before = served.loaded
+    served.watch()
+    path.rename(away)
+    wait_for(lambda: served.error is not None)
+    assert "is missing, or is not a complete run folder" in str(served.error)
+    away.rename(path)
+    wait_for(lambda: served.error is None)
+    assert (served.loaded, served.reloads) == (before, 0)
+    served.close()
+
+
 def test_a_run_of_many_ranks_that_is_replaced_is_noticed(run: Run, tmp_path: Path) -> None:
     """Its checkpoint is a folder of files, last.shards."""
     path = shutil.copytree(run.path, tmp_path / "run")

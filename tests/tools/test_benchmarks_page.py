@@ -295,6 +295,22 @@ def test_new_entities_of_one_graph_leave_the_bars_of_the_other_open(store: Calla
     assert benchmark_bars.headline().startswith("**1 of 2 limits are met.**")
 
 
+def test_a_service_and_a_search_have_their_bars(store: Callable[..., None]) -> None:
+    wait = {"wait_ms": {"median": 1.0, "p99": 2.0, "most": 3.0}, "requests": 1000}
+    paced = {**wait, "errors": 0, "memory_mib": {"before": 100, "after": 110}}
+    store("serve_load", settings={}, figures={"paced": paced, "replaced": {**wait, "errors": 10}})
+    seconds = {"grid": 100.0, "tune": 99.0}
+    store("tuning_nell", settings={}, figures={"grid": {"mrr": 0.2}, "tune": {"mrr": 0.22}, "seconds": seconds})
+    text = "\n".join(benchmark_bars.bars())
+    assert "for a minute: share answered | 1.000 or more | 1.000 | yes |" in text
+    assert "while the run is replaced: share answered | 1.000 or more | 0.990 | no |" in text
+    assert "against before | 1.05 times or less | 1.10 times | no |" in text
+    assert (
+        "tuning, NELL-995-h100, best MRR on valid against the grid's | 1.00 times or more | 1.10 times | yes |" in text
+    )
+    assert "tuning, NELL-995-h100, time against the grid's | 1.00 times or less | 0.99 times | yes |" in text
+
+
 def test_large_graphs_have_their_sections_as_far_as_they_were_measured(store: Callable[..., None]) -> None:
     assert benchmark_scale.rows_by_table_size() == benchmark_scale.whole_run_at_scale() == []
     place = {"table_bytes": 100, "bytes_in_large_pages": 90, "seconds_by_rows": {"100000": SPREAD, "10000000": SPREAD}}

@@ -1,4 +1,4 @@
-"""The numbers in the README are those of the stored results."""
+"""The numbers in the README and on the page about types are those of the stored results."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_figures_of_the_readme_come_from_the_stored_results() -> None:
+def test_the_numbers_of_the_pages_come_from_the_stored_results() -> None:
     assert subprocess.run([sys.executable, ROOT / "tools" / "figures.py", "--check"]).returncode == 0

@@ -85,9 +85,11 @@ def test_a_changed_result_makes_the_page_stale(tmp_path: Path, monkeypatch: pyte
     assert "what failed" not in text
     assert "| commit not recorded | 1 | reliability_crash |" in text
     assert "Not measured yet" in text
-    figures["kills"] = 1201
+    assert "**1 promises were tested, and no test failed.**" in text
+    figures["failures"] = 2
     store()
     assert run("--check") == 1
+    assert "**1 of 1 tested promises have failures: No lost work.**" in reliability_page.page()
 
 
 def test_the_page_lists_the_kinds_of_processor_before_and_after_the_choices_of_instructions_are_tried(

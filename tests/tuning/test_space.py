@@ -101,7 +101,7 @@ CONTRADICTIONS: dict[str, tuple[dict[str, Any], list[str], str]] = {
     "searched and given": ({"lr": 5.0}, ["lr=1..50"], r"lr: both searched and given a value \(lr=5.0\)"),
     "of no part": ({}, ["temperature=0.1..1"], "unknown setting 'temperature'"),
     "misspelt": ({}, ["negativs=1..5"], "unknown setting 'negativs'. Did you mean 'negatives'"),
-    "backwards": ({}, ["lr=50..1"], "lr goes from 50 to 1, which is no range"),
+    "backwards": ({}, ["lr=50..1"], "lr goes from 50 to 1: the smaller number must be first"),
     "out of bounds": ({}, ["lr=-1..5"], "lr must be above 0"),
     "without an end": ({}, ["negatives=1..inf"], "negatives is a whole number, not inf"),
     "half a number": ({}, ["negatives=1.5..5"], "negatives is a whole number, not 1.5"),
@@ -118,7 +118,12 @@ CONTRADICTIONS: dict[str, tuple[dict[str, Any], list[str], str]] = {
     "parts that do not go together": (
         {},
         ["model=rescal,murp", "regularizer=none,dura"],
-        r"contradicts itself, since it has runs that cannot be: model=murp, regularizer=dura.*: regularizer dura needs",
+        r"contradicts itself: these settings cannot be combined: model=murp, regularizer=dura.*: regularizer dura",
+    ),
+    "an engine that does not know a model": (
+        {"engine": "numba"},
+        ["model=rescal,murp"],
+        r"these settings cannot be combined: model=rescal.*: engine numba knows MuRP and MuRE, no other model",
     ),
     "nothing to search": ({"lr": 1.0, "negatives": 5, "batch_size": 64}, [], "nothing is left to search"),
 }

@@ -126,9 +126,18 @@ def _print_answers(options: argparse.Namespace, result: Run) -> None:
     calibrated = [] if origin is None else ["calibrated"]
     header = ["" if plain else "rank", "name", "id", "probability", *calibrated, "" if plain else "known"]
     asked = {"head": options.head or "?", "relation": options.relation, "tail": options.tail or "?"}
+    if plain and not rows:
+        print("no answer is left" + _why_none(options))
+        return
     print_table(options, header, rows, right=(0, *range(3, 4 + len(calibrated))), about=asked)
     if plain and origin is not None:
         print(f"\n{origin}")
+
+
+def _why_none(options: argparse.Namespace) -> str:
+    """Which options left out every answer."""
+    given = [name for name, on in (("--new-only", options.new_only), ("--types", options.types)) if on]
+    return f": {' and '.join(given)} leave{'s' if len(given) == 1 else ''} out every entity" if given else ""
 
 
 def _fill_file(options: argparse.Namespace, result: Run) -> None:

@@ -15,7 +15,17 @@ from murp.errors import ConfigError
 from murp.models import Model, MultiRelational, from_config
 from murp.models.hierarchy import Distance
 
-__all__ = ["Chunk", "Engine", "Task", "TorchEngine", "build", "can", "refuse_host_tables", "side_by_side"]
+__all__ = [
+    "Chunk",
+    "Engine",
+    "Task",
+    "TorchEngine",
+    "build",
+    "can",
+    "refuse_engine",
+    "refuse_host_tables",
+    "side_by_side",
+]
 
 
 FEW = 4  # models side by side, from which on two streams are worth while
@@ -42,7 +52,7 @@ def build(name: str, tasks: Sequence[Task | Model]) -> Engine:
         name = next((fused for fused in FUSED if can(fused, given[0])), "torch")
     reason = _cannot(name, given[0])
     if reason is not None:
-        raise ConfigError(f"engine {name} {reason}. Engine torch can: use --engine torch or auto.")
+        raise _refusal(name, reason)
     if name in FUSED:
         return FUSED[name].make(given)
     (task,) = given
@@ -57,6 +67,18 @@ def can(name: str, task: Task) -> bool:
 def side_by_side(name: str, task: Task) -> bool:
     """Whether several models like this one can share an engine."""
     return name in ("auto", "triton") and not task.model.on_host and _cannot("triton", task) is None
+
+
+def refuse_engine(config: Config) -> None:
+    """Raise if the engine that a run names does not know its model or how it is trained, on any device."""
+    if config.engine not in FUSED:
+        return
+    if (reason := _unknown(config.engine, Task.of(config, from_config(config, 1, 1)))) is not None:
+        raise _refusal(config.engine, reason)
+
+
+def _refusal(name: str, reason: str) -> ConfigError:
+    return ConfigError(f"engine {name} {reason}. Engine torch can: use --engine torch or auto.")
 
 
 def refuse_host_tables(config: Config) -> None:

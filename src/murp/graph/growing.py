@@ -88,6 +88,12 @@ def grow(graph: KnowledgeGraph, facts: Facts, *, new: New = "all") -> Growth:
     fresh = coded[~np.any([*stated.values()], axis=0)]
     if len(fresh) == 0:
         raise DataError(f"{graph.name} already has all of these facts: there is nothing to add.")
+    if not (fresh[:, [0, 2]] < graph.num_entities).any():
+        raise UnknownNameError(
+            f"no fact names an entity of {graph.name}, so nothing says where the new ones belong: "
+            f"{_unknown(graph.entities, entities.id(int(fresh[0, 0])))} Check the spelling. Names are looked up among "
+            "the ids of the graph, then among its names."
+        )
     grown = replace(
         graph, entities=entities, relations=relations, train=np.concatenate([graph.train, fresh]), findings=()
     )
@@ -121,6 +127,15 @@ def _numbered(
     places[missing] = len(vocabulary) + np.arange(len(missing))
     ends = np.cumsum([len(column) for column in columns])
     return np.split(places[codes], ends[:-1]), _longer(vocabulary, tidied.ids.take(pa.array(missing)), names)
+
+
+def _unknown(vocabulary: Vocabulary, text: str) -> str:
+    """The message about a name that is not in the vocabulary, with the closest names."""
+    try:
+        vocabulary.find(text)
+    except UnknownNameError as error:
+        return str(error)
+    return ""
 
 
 def _longer(vocabulary: Vocabulary, ids: pa.Array, names: pa.Table | None) -> Vocabulary:

@@ -6,9 +6,14 @@ A *role* is a place of a relation: the tail of r, or its head (the tail of its r
    have this one too: of the entities with role q at least a share ``SHARE`` has it. So a town that no fact calls a
    place of birth may be one, since other towns are.
 2. A relation is *single* where nearly every head (``ALONE``) has one tail: a product with one category. A head that has
-   its tail in train has no second one. The same holds for the heads of a tail.
+   its tail in train has no second one, whichever of the two is asked for: neither a second category of this product,
+   nor this product among those of another category. The same holds for the heads of a tail.
 3. A role of fewer than ``FEWEST`` facts or entities says too little: every entity may have it. So may an entity without
    any training fact have every role.
+
+Where only new facts are asked for, a head whose one tail is in valid or test has its tail too (``new_only``): those
+facts are known, and are not to be predicted. Without ``new_only`` only train counts, since valid and test must not tell
+the answer.
 
 Krompaß, Baier, Tresp: Type-constrained representation learning in knowledge graphs, ISWC 2015 (domain and range of what
 was observed).
@@ -18,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -73,7 +78,9 @@ class Types(Tabular):
         self._facts = np.bincount(facts[:, 1], minlength=roles)
         self.open: Mask = (self._facts < FEWEST) | (self._entities < FEWEST)
         self.single: Mask = self._single(facts, roles)
-        self.allowed = lru_cache(maxsize=max(8, _KEPT // max(1, graph.num_entities)))(self._allowed)
+        kept = max(8, _KEPT // max(1, graph.num_entities))
+        self.allowed = lru_cache(maxsize=kept)(self._allowed)
+        self.free = lru_cache(maxsize=kept)(self._free)
 
     def _single(self, facts: Any, roles: int) -> Mask:
         """Which relations (2R) give nearly every subject one object."""
@@ -93,30 +100,65 @@ class Types(Tabular):
         found = self._has @ fitting.astype(np.float32) > 0
         return np.asarray(found | self._without)
 
-    def taken(self, subjects: Indices, relations: Indices) -> Mask:
-        """Which questions (Q) have the one answer that they can have in train."""
-        starts, ends = self.train.ranges(subjects, relations)
+    def _free(self, relation: int, new_only: bool) -> Mask:
+        """Which entities (N) may be the object of a relation for a new subject: not those that have their one."""
+        found = self.allowed(relation)
+        if not self.single[self._back(relation)]:
+            return found
+        facts = (self.graph.facts() if new_only else self.graph.train)[:, :3]
+        r, end = relation % self.graph.num_relations, 2 if relation < self.graph.num_relations else 0
+        found = found.copy()
+        found[facts[facts[:, 1] == r, end]] = False
+        return found
+
+    def _back(self, relation: int) -> int:
+        """The reciprocal of a relation."""
+        return (relation + self.graph.num_relations) % (2 * self.graph.num_relations)
+
+    @cached_property
+    def _stated(self) -> KnownFacts:
+        """The facts of every split."""
+        return KnownFacts.of(self.graph)
+
+    def taken(self, subjects: Indices, relations: Indices, *, new_only: bool = False) -> Mask:
+        """Which questions (Q) have the one answer that they can have: in train, or with ``new_only`` in any split."""
+        starts, ends = (self._stated if new_only else self.train).ranges(subjects, relations)
         return self.single[relations] & (ends > starts)
 
-    def refused(self, subject: int, relation: int) -> NDArray[np.int32]:
+    def refused(self, subject: int, relation: int, *, new_only: bool = False) -> NDArray[np.int32]:
         """The entities that cannot answer one question, ascending; what train states can."""
-        if self.taken(np.array([subject]), np.array([relation]))[0]:
-            kept = np.zeros(self.graph.num_entities, bool)
-            kept[self.train.objects_of([subject], [relation])[1]] = True
-            return np.flatnonzero(~kept).astype(np.int32)
-        return np.flatnonzero(~self.allowed(relation)).astype(np.int32)
+        may = self.masks(np.array([subject]), np.array([relation]), new_only=new_only)[0]
+        return np.flatnonzero(~may).astype(np.int32)
 
-    def masks(self, subjects: Indices, relations: Indices) -> Mask:
+    def masks(self, subjects: Indices, relations: Indices, *, new_only: bool = False) -> Mask:
         """The same of Q questions: which entities may answer, (Q, N)."""
-        found = np.stack([self.allowed(int(relation)) for relation in relations])
-        taken = np.flatnonzero(self.taken(subjects, relations))
-        found[taken] = False
+        found = np.stack([self.free(int(relation), new_only) for relation in relations])
+        found[self.taken(subjects, relations, new_only=new_only)] = False
         rows, objects = self.train.objects_of(subjects, relations)
         found[rows, objects] = True
         return found
 
+    def compatible(self, relation: int, heads: Indices, tails: Indices, k: int) -> Indices:
+        """The places of the first ``k`` new facts (heads, relation, tails) that do not contradict an earlier one: no
+        two tails of a head that can have one, no two heads of a tail that can have one."""
+        one_tail, one_head = self.single[relation], self.single[self._back(relation)]
+        if not one_tail and not one_head:
+            return np.arange(min(k, len(heads)))
+        used_heads: set[int] = set()
+        used_tails: set[int] = set()
+        kept: list[int] = []
+        for place, (head, tail) in enumerate(zip(heads.tolist(), tails.tolist(), strict=True)):
+            if len(kept) == k:
+                break
+            if (one_tail and head in used_heads) or (one_head and tail in used_tails):
+                continue
+            used_heads.add(head)
+            used_tails.add(tail)
+            kept.append(place)
+        return np.array(kept, np.int64)
+
     def __repr__(self) -> str:
-        return f"Types({int((~self.open).sum())} of {len(self.open)} roles of {self.graph.name} have a kind)"
+        return f"Types({int((~self.open).sum())} of {len(self.open)} roles of {self.graph.name} are constrained)"
 
     def __len__(self) -> int:
         return self.graph.num_relations

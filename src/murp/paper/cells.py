@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import statistics
 import time
 from pathlib import Path
@@ -113,8 +114,14 @@ def _in_words(seconds: float) -> str:
 
 def stored_config(out: Path, name: str) -> Config:
     """All settings of a stored run."""
+    file = out / "runs" / f"{name}.json"
+    if Path(name).name == name and not file.exists():
+        there = sorted(each.stem for each in file.parent.glob("*.json"))
+        close = difflib.get_close_matches(name, there, n=3, cutoff=0.0)
+        hint = f"Closest: {', '.join(close)}" if close else "Give the folder with the stored results as --out"
+        raise RunError(f"{out} has no stored run {name!r}. {hint}.")
     try:
         settings = stored_run(out, name)["settings"]
-        return Config.from_mapping(settings, str(out / "runs" / f"{name}.json"))
+        return Config.from_mapping(settings, str(file))
     except (LookupError, TypeError) as error:
-        raise RunError(f"{out / 'runs' / name}.json does not hold a run ({error!r}). Run its item again.") from error
+        raise RunError(f"{file} does not hold a run ({error!r}). Run its item again.") from error

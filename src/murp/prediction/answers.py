@@ -108,7 +108,7 @@ class Answers:
         if new_only:
             left_out = np.union1d(left_out, self.known.objects_of([subject], [relation])[1]).astype(np.int32)
         if self.types is not None:
-            left_out = np.union1d(left_out, self.types.refused(subject, relation)).astype(np.int32)
+            left_out = np.union1d(left_out, self.types.refused(subject, relation, new_only=new_only)).astype(np.int32)
         k = min(k, self.model.num_entities - len(left_out))
         if self.index is not None:
             entities, scores = self.index.best(self.model, subject, relation, k, left_out.astype(np.int64))
@@ -137,7 +137,7 @@ class Answers:
         """
         chosen = np.unique(candidates)
         if self.types is not None:
-            chosen = np.setdiff1d(chosen, self.types.refused(subject, relation), assume_unique=True)
+            chosen = np.setdiff1d(chosen, self.types.refused(subject, relation, new_only=new_only), assume_unique=True)
         scores = self.scores(subject, relation)[chosen]
         splits = self.known.splits_of(subject, relation, chosen)
         if not np.isfinite(scores).all():

@@ -61,8 +61,9 @@ def discover(
     """The ``k`` best-scored facts (s, relation, o) that no split states, over the chosen heads and all tails.
 
     A fact of an entity with itself is left out unless the relation has such facts. All pairs are scored, a batch at a
-    time, and only the best so far are kept. What ``types`` refuse is left out. ``known`` saves preparing the facts
-    again, ``advance`` is called with the number of heads that were just done.
+    time, and only the best so far are kept. What ``types`` refuse is left out, and of two facts that cannot both hold
+    (two tails of a head that has one) the worse. ``known`` saves preparing the facts again, ``advance`` is called with
+    the number of heads that were just done.
     """
     k = whole_number("k", k)
     if heads not in ("seen", "all"):
@@ -78,7 +79,8 @@ def discover(
         row, place = np.nonzero(there)
         found_heads, places = np.append(found_heads, batch[row]), np.append(places, place + 1)
         tails, scores = np.append(tails, best.entities[there]), np.append(scores, best.scores[there])
-        kept = np.lexsort((tails, found_heads, -scores))[:k]
+        kept = np.lexsort((tails, found_heads, -scores))
+        kept = kept[:k] if types is None else kept[types.compatible(relation, found_heads[kept], tails[kept], k)]
         found_heads, tails, places, scores = found_heads[kept], tails[kept], places[kept], scores[kept]
         advance(len(batch))
     return Discoveries(relation, found_heads, tails, scores, places)

@@ -38,7 +38,8 @@ def fit(scores: Floats, places: Floats, true: NDArray[np.bool_]) -> Platt:
     # Standardised, the loss is well conditioned.
     mean = features.mean(0)
     spread = features.std(0)
-    spread[spread == 0] = 1.0
+    # The mean of equal values is rounded, so their spread need not be 0: what varies by rounding alone has no slope.
+    spread[spread <= 1e-10 * np.abs(features).max(0)] = np.inf
     x = np.column_stack([(features - mean) / spread, np.ones(len(features))])
 
     def loss_and_gradient(weights: Floats) -> tuple[float, Floats]:

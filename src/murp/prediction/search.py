@@ -58,8 +58,8 @@ def top_objects(
     """The ``k`` best-scored objects of Q queries (subject, relation), relations 0 … 2R-1; (Q), (Q) → (Q, k).
 
     Left out are the objects of the facts in ``without`` and, if ``without_subject`` (of all, or of each), the subject
-    itself, and what ``types`` refuse. ``memory`` bounds the bytes of batch × entities work, as in
-    :func:`murp.evaluation.ranks.rank`.
+    itself, and what ``types`` refuse (as new facts, if ``without`` is given). ``memory`` bounds the bytes of batch ×
+    entities work, as in :func:`murp.evaluation.ranks.rank`.
     """
     k = min(whole_number("k", k), model.num_entities)
     if memory is None:
@@ -153,7 +153,8 @@ def _scored(
         row, entity = (torch.from_numpy(of).to(model.device) for of in cells)
         scores[row, entity] = -torch.inf
     if types is not None:
-        scores[torch.from_numpy(~types.masks(subjects, relations)).to(model.device)] = -torch.inf
+        may = types.masks(subjects, relations, new_only=without is not None)
+        scores[torch.from_numpy(~may).to(model.device)] = -torch.inf
     found = torch.topk(scores, k)
     entities: Tensor = torch.where(found.values == -torch.inf, -1, found.indices)
     entities[unordered] = -2

@@ -27,15 +27,15 @@ from murp.web.security import Guard, with_head
 
 REFUSALS = documented(
     {
-        400: "not HTTP, or no JSON",
-        401: "no API key, or a wrong one",
+        400: "the request is not HTTP, or its body is not JSON",
+        401: "the API key is missing or wrong",
         404: "unknown entity or relation",
         408: "the body did not arrive in time",
-        413: "too many bytes or questions",
-        421: "a foreign host name",
-        422: "a question or triple is not as it should be",
-        429: "more questions a second than this client may ask; Retry-After says when",
-        500: "the run cannot answer this, or a mistake of murp's own",
+        413: "the request has too many bytes or questions",
+        421: "the host name is not one of this machine",
+        422: "a question or triple is malformed",
+        429: "this client asked too many questions; Retry-After says when it may ask again",
+        500: "the run cannot answer this, or murp has a bug",
         503: "the answer would take too long",
     }
 )
@@ -51,8 +51,8 @@ def create_app(current: Current, limits: Limits, keys: frozenset[bytes], bound: 
     app = application(
         "murp serve",
         "/docs",
-        "Questions to a trained run, in batches. Every answer but /metrics is JSON; HEAD is answered "
-        "wherever GET is. Names are ids or names of the run's graph.",
+        "Ask a trained run questions, many in one request. Entities and relations are given by id or by name. All "
+        "answers are JSON, except /metrics. HEAD works like GET.",
     )
     metrics = Metrics(frozenset({"/predict", "/score", "/relations", "/health", "/metrics", "/docs", "/openapi.json"}))
     _add_questions(app, current, limits, metrics)

@@ -1,8 +1,8 @@
 """The run that is served, and the one that takes its place when the folder is replaced.
 
 The folder is looked at once a second. What lies there is loaded beside the run that is served, and takes its place only
-when it is ready: requests that are being answered keep the run they began with. What cannot be loaded, since it is half
-copied or damaged, changes nothing; :attr:`Current.error` says so.
+when it is ready: requests that are being answered keep the run they began with. If the folder is missing, half copied
+or damaged, the old run is served on, and :attr:`Current.error` gives the reason.
 """
 
 from __future__ import annotations
@@ -55,8 +55,15 @@ class Current:
             now = look(self.path, self.checkpoint)
             still, before = now == before, now
             waited += EVERY
-            # What changes from look to look is still being written.
-            if not now or not still or now == self._seen or (now == tried and waited < AGAIN):
+            if not still:  # still being written
+                continue
+            if not now:
+                self.error = f"{self.path} is missing, or is not a complete run folder."
+                continue
+            if now == self._seen:
+                self.error = None  # the folder is back as it was
+                continue
+            if now == tried and waited < AGAIN:
                 continue
             tried, waited = now, 0.0
             self.renew()

@@ -19,8 +19,8 @@ def page(document: dict[str, Any], limits: Limits) -> str:
         f'<title>{escape(about["title"])}</title><link rel="stylesheet" href="/docs/style.css"></head><body>',
         f"<h1>{escape(about['title'])}</h1><p>murp {escape(about['version'])}</p>",
         f"<p>{escape(about['description'])}</p>",
-        f"<p>Where keys are needed, send one: <code>X-API-Key: KEY</code> or <code>Authorization: Bearer KEY</code>. "
-        f"{_words(limits)} As a document for programs: <a href='/openapi.json'>/openapi.json</a>.</p>",
+        "<p>If the server needs an API key, send it as <code>X-API-Key: KEY</code> or <code>Authorization: Bearer "
+        f"KEY</code>. {_words(limits)} For programs: <a href='/openapi.json'>/openapi.json</a>.</p>",
     ]
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
@@ -29,10 +29,10 @@ def page(document: dict[str, Any], limits: Limits) -> str:
 
 
 def _words(limits: Limits) -> str:
-    rate = f", and {limits.rate:g} questions a second of one client" if limits.rate else ""
+    rate = f" A client may ask {limits.rate:g} questions per second." if limits.rate else ""
     return (
-        f"A request has at most {limits.questions:,} questions or triples and {limits.bytes:,} bytes, and takes "
-        f"at most {limits.seconds:g} seconds{rate}."
+        f"A request may have at most {limits.questions:,} questions or triples and {limits.bytes:,} bytes, and may "
+        f"take at most {limits.seconds:g} seconds.{rate}"
     )
 
 
@@ -53,7 +53,7 @@ def _operation(document: dict[str, Any], path: str, method: str, operation: dict
         for status, told in sorted(operation["responses"].items())
         if status != "200"
     )
-    yield f"<details><summary>Refusals</summary><table>{rows}</table></details>"
+    yield f"<details><summary>Errors</summary><table>{rows}</table></details>"
 
 
 def _example(title: str, schema: dict[str, Any]) -> Iterator[str]:
@@ -65,7 +65,7 @@ def _fields(schema: dict[str, Any]) -> str:
     needed = schema.get("required", [])
     rows = "".join(
         f"<tr><td><code>{escape(name)}</code></td><td>{escape(field.get('description', ''))}"
-        f"{'; needed' if name in needed else ''}</td></tr>"
+        f"{'; required' if name in needed else ''}</td></tr>"
         for name, field in schema["properties"].items()
     )
     return f"<table>{rows}</table>"

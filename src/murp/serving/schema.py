@@ -19,17 +19,17 @@ class Question(Strict):
     head: str | None = Field(None, max_length=LONGEST_NAME, description="id or name; asks for tails")
     tail: str | None = Field(None, max_length=LONGEST_NAME, description="id or name; asks for heads")
     k: int = Field(10, ge=1, le=MOST_ANSWERS, description="how many answers")
-    new_only: bool = Field(False, description="leave out what the graph states")
+    new_only: bool = Field(False, description="leave out facts that are in the graph")
     types: bool = Field(
         False,
-        description="leave out answers of another kind than train has there, and a second one where a relation has "
-        "one; without it the server's option --types holds",
+        description="leave out answers that type constraints refuse: entities of the wrong type, and a second answer "
+        "if the relation allows one; default: as the server was started (--types)",
     )
-    candidates: list[str] | None = Field(None, min_length=1, description="rank these entities alone")
+    candidates: list[str] | None = Field(None, min_length=1, description="rank only these entities")
 
 
 class Questions(Strict):
-    """Questions, and what holds for those that say nothing else. A list of questions alone is taken too."""
+    """A list of questions, or an object with questions and default values for their fields."""
 
     model_config = example(
         questions=[
@@ -65,7 +65,7 @@ class Answers(Strict):
 
 
 class Triples(Strict):
-    """Triples by ids or names: [head, relation, tail]. A list of them alone is taken too."""
+    """A list of triples [head, relation, tail], given by id or name, or an object with this list."""
 
     model_config = example(triples=[[ASIA, HAS_PART, INDIA]])
     triples: list[tuple[str, str, str]]

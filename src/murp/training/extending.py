@@ -13,14 +13,14 @@ from murp import display, models
 from murp.commands import command
 from murp.errors import DataError
 from murp.graph.growing import New, given_facts, grow
-from murp.graph.vocabulary import counted
+from murp.graph.vocabulary import Vocabulary, counted
 from murp.runs import Run, folder
 from murp.runs.run import load
 from murp.settings import whole_number
 from murp.training.carrying import carry, carry_optimizer
 from murp.training.placing import place
 
-SHOWN = 5  # new relations that are named
+SHOWN = 5  # new entities and relations that are named
 
 
 def extend(
@@ -68,13 +68,19 @@ def extend(
     return load(path, device=run.model.device.type)
 
 
+def _last(vocabulary: Vocabulary, count: int) -> str:
+    """The first of the last ``count`` ids."""
+    ids = [vocabulary.id(i) for i in range(len(vocabulary) - count, len(vocabulary))[:SHOWN]]
+    return ", ".join(ids) + (", …" if count > SHOWN else "")
+
+
 def _say(run: Run, growth: Any) -> None:
     """Print what is new, and what is left out."""
     graph = growth.graph
-    names = [graph.relations.id(i) for i in range(graph.num_relations - growth.relations, graph.num_relations)]
-    shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+    named = {"entities": _last(graph.entities, growth.entities), "relations": _last(graph.relations, growth.relations)}
+    shown = "; ".join(f"{kind}: {names}" for kind, names in named.items() if names)
     added = {"entities": growth.entities, "relations": growth.relations, "facts": len(growth.facts)}
-    display.aside(f"murp: new to {run.path}: {counted(added)}" + (f" (relations: {shown})" if names else ""))
+    display.aside(f"murp: new to {run.path}: {counted(added)} ({shown})")
     for split, count in growth.left_out.items():
         if count:
             why = "" if split == "train" else ", where they are to be predicted"

@@ -20,6 +20,7 @@ from murp.distributed.shares import Share, initialise
 from murp.errors import ConfigError, MurpError, RunError, first_line
 from murp.graph import KnowledgeGraph
 from murp.graph.shape import shape
+from murp.graph.vocabulary import counted
 from murp.models import Model
 from murp.recipes import AUTO, completed, decide
 from murp.runs import Run, checkpoint, folder
@@ -352,7 +353,9 @@ def start_from(config: Config, model: Model, graph: KnowledgeGraph) -> None:
             f"{config.init_from} has no entity of {graph.name}: there is nothing to start from. Ids are compared, not "
             "names."
         )
+    rest = {"entities": graph.num_entities - entities, "relations": graph.num_relations - relations}
+    new = f"; new initial values for {counted(rest)}" if any(rest.values()) else ""
     display.aside(
-        f"murp: starts from {config.init_from}: {entities:,} of {graph.num_entities:,} entities and {relations:,} of "
-        f"{graph.num_relations:,} relations have its weights, the others fresh ones."
+        f"murp: starts from the weights of {config.init_from}: {entities:,} of {graph.num_entities:,} entities and "
+        f"{relations:,} of {graph.num_relations:,} relations{new}"
     )

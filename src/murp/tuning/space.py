@@ -169,12 +169,16 @@ class Space:
                 for name, (_, one, search) in spans.items()
             }
             try:
-                Config(**completed({**self.given(parts), **parts, **ends}))
+                config = Config(**completed({**self.given(parts), **parts, **ends}))
+                if "engine" in self.fixed:
+                    from murp.engines import refuse_engine  # imports PyTorch
+
+                    refuse_engine(config)
             except ConfigError as error:
                 names = ", ".join(f"{name}={value}" for name, value in {**parts, **ends}.items())
                 raise ConfigError(
-                    f"the search space contradicts itself, since it has runs that cannot be: {names}: {error} "
-                    "Change --space or the settings; what never goes together is searched one after the other."
+                    f"the search space contradicts itself: these settings cannot be combined: {names}: {error} "
+                    "Change --space or the settings, or make two searches."
                 ) from None
 
     def to_dict(self) -> dict[str, Any]:
@@ -210,7 +214,9 @@ def _checked(one: Setting, search: Search) -> Search:
         if one.kind not in (int, float) or one.choices:
             raise ConfigError(f"space: {one.name} is no number: write its values, {one.name}=A,B.")
         if not search.low < search.high:
-            raise ConfigError(f"space: {one.name} goes from {search.low:g} to {search.high:g}, which is no range.")
+            raise ConfigError(
+                f"space: {one.name} goes from {search.low:g} to {search.high:g}: the smaller number must be first."
+            )
         for end in (search.low, search.high):
             if one.kind is int and not float(end).is_integer():  # neither is infinity
                 raise ConfigError(f"space: {one.name} is a whole number, not {end:g}.")
