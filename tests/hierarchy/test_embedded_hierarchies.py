@@ -102,12 +102,13 @@ def test_relatives_are_nearer_than_others() -> None:
     assert shared[1] > shared[0] + 0.1
 
 
-def test_the_result_does_not_depend_on_the_number_of_threads() -> None:
+@pytest.mark.parametrize("objective", [Softmax(), Rank()], ids=["softmax", "rank"])
+def test_the_result_does_not_depend_on_the_number_of_threads(objective: Sampled) -> None:
     facts, found = closure(), []
     for number in (1, 3):
         negatives = Relatives(negatives=5)
         negatives.prepare(facts, N, 4)
-        one = task(Poincare, Adagrad, negatives)
+        one = task(Poincare, Adagrad, negatives, objective)
         engine = HierarchyEngine(one)
         engine.choice.next = lambda number=number: number  # type: ignore[method-assign,misc]
         engine.choice.most = number
