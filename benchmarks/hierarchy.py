@@ -25,22 +25,26 @@ import numpy as np
 
 from measure import parser, result, spread, store
 from murp import threads
+from murp.config import Config
 from murp.geometry import PoincareBall
 from murp.graph import Vocabulary
-from murp.hierarchy import Taxonomy, embed, reconstruct, reconstruction
-from murp.hierarchy.sectors import sectors
+from murp.hierarchy import Taxonomy, embed, reconstruct, reconstruction, start
+from murp.recipes import completed
 
 # Nickel and Kiela 2017, table 1 (WordNet, reconstruction): dimension, mean rank, MAP.
 PUBLISHED = {5: (4.9, 0.823), 10: (4.02, 0.851), 20: (3.84, 0.855)}
 SETTINGS: dict[str, Any] = {
+    "objective": "rank",
     "optimizer": "sgd",
-    "lr": 384.0,
+    "lr": 100.0,
     "batch_size": 128,
     "lr_schedule": "linear",
     "corruption": "unrelated",
     "negatives": 30,
-    "epochs": 30,
+    "epochs": 10,
 }
+FEW = 5  # dimensions up to which caps have too little room, and the sectors of a tree are the better start
+IN_FEW: dict[str, Any] = {"objective": "softmax", "lr": 384.0, "epochs": 30}
 NEGATIVES, ROUNDS = 10, 5
 
 
@@ -64,7 +68,8 @@ def toy() -> Taxonomy:
 
 def quality(taxonomy: Taxonomy, model: str, dim: int, settings: dict[str, Any]) -> dict[str, Any]:
     """Train, and reconstruct; ``untrained`` is what the points reach that training begins with."""
-    first = reconstruct(PoincareBall(), sectors(taxonomy, dim, 0), taxonomy.closure())
+    config = Config(**completed({"model": model, "dim": dim, **settings}))
+    first = reconstruct(PoincareBall(), start(taxonomy, config), taxonomy.closure())
     print(f"{model} d={dim}, untrained: mean rank {first.mean_rank:.2f}, MAP {first.map:.4f}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
@@ -79,10 +84,8 @@ def speed(taxonomy: Taxonomy, dim: int, quick: bool) -> dict[str, Any]:
     """Pairs a second of murp and of gensim, in turns, each after a first turn that does not count."""
     import torch
 
-    from murp.config import Config
     from murp.engines import Chunk, Task, build
     from murp.models import from_config
-    from murp.recipes import completed
 
     graph = taxonomy.graph("nouns")
     config = Config(**completed({"model": "poincare", "dim": dim, "corruption": "unrelated", "negatives": NEGATIVES}))
@@ -120,8 +123,8 @@ def _gensim(taxonomy: Taxonomy, dim: int, batches: int) -> tuple[Any, int]:
     order = np.random.default_rng(0).permutation(len(pairs))[: 10 * batches].tolist()
 
     def work() -> None:
-        for start in range(0, len(order), 10):
-            model._train_on_batch([model.all_relations[i] for i in order[start : start + 10]])
+        for first in range(0, len(order), 10):
+            model._train_on_batch([model.all_relations[i] for i in order[first : first + 10]])
 
     return work, len(order)
 
@@ -134,27 +137,34 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.add_argument("--dims", nargs="+", type=int, default=[5, 10, 20])
     options.add_argument("--busy", action="store_true", help="the machine does other work too: say so of the seconds")
     for name, value in SETTINGS.items():
-        options.add_argument(f"--{name.replace('_', '-')}", dest=name, type=type(value), default=value)
+        options.add_argument(
+            f"--{name.replace('_', '-')}",
+            dest=name,
+            type=type(value),
+            help=f"{value} by default, or {IN_FEW[name]} up to d={FEW}" if name in IN_FEW else f"{value} by default",
+        )
     chosen = options.parse_args(arguments)
     if not chosen.quick and chosen.database is None:
         options.error("--database names the folder or tarball of WordNet 3.0: see tools/wordnet.py")
     taxonomy = toy() if chosen.quick else nouns(chosen.database)
-    settings = {name: getattr(chosen, name) for name in SETTINGS}
+    given = {name: value for name in SETTINGS if (value := getattr(chosen, name)) is not None}
     if chosen.quick:
-        settings |= {"epochs": 2, "lr": 1.0}
+        given |= {"epochs": 2, "lr": 1.0}
     dims = [2] if chosen.quick else chosen.dims
+    settings = {dim: SETTINGS | (IN_FEW if dim <= FEW else {}) | given for dim in dims}
     figures: dict[str, Any] = {"nodes": len(taxonomy), "pairs": len(taxonomy.closure()), "threads": threads.count()}
     figures["busy"] = chosen.busy
     if chosen.only != "quality":
         figures["pairs a second"] = {f"d={dim}": speed(taxonomy, dim, chosen.quick) for dim in dims}
     if chosen.only != "speed":
         figures["reconstruction"] = {
-            f"{model} d={dim}": quality(taxonomy, model, dim, settings) for dim in dims for model in chosen.models
+            f"{model} d={dim}": quality(taxonomy, model, dim, settings[dim]) for dim in dims for model in chosen.models
         }
     what = (
         "embeddings of WordNet's nouns: reconstruction, and pairs a second with 10 negatives beside gensim's, in turns"
     )
-    store(result(what, {"training": settings, "negatives of the speed": NEGATIVES}, figures), chosen.out)
+    training = {f"d={dim}": settings[dim] for dim in dims}
+    store(result(what, {"training": training, "negatives of the speed": NEGATIVES}, figures), chosen.out)
 
 
 if __name__ == "__main__":

@@ -115,6 +115,7 @@ MODULES: dict[str, list[str]] = {
             "objectives/self_adversarial",
             "objectives/softmax",
             "objectives/margin",
+            "objectives/rank",
             "objectives/one_vs_all",
             "objectives/k_vs_all",
         ),

@@ -27,8 +27,8 @@ def hierarchies() -> list[str]:
         note = (
             f"{what} For each noun, all others are ranked by distance, and its ancestors should come first. Mean rank "
             "and MAP (mean average precision) are as in table 1 of Nickel and Kiela 2017; the table shows their values "
-            "beside ours. Training starts with points in the sectors of a tree of the hierarchy; the table also shows "
-            "the values of these points."
+            "beside ours. Training starts with points whose places follow from the hierarchy; the table also shows the "
+            "values of these points."
         )
         head = ["", "MAP", "mean rank", "published MAP", "published mean rank", "MAP before training"]
         parts += [note, table([*head, "mean rank before training", "training"], rows), *sorted(set(machines))]

@@ -55,6 +55,7 @@ OBJECTIVES = {
     "self-adversarial": "murp.objectives.self_adversarial:SelfAdversarial",
     "softmax": "murp.objectives.softmax:Softmax",
     "margin": "murp.objectives.margin:Margin",
+    "rank": "murp.objectives.rank:Rank",
     "one-vs-all": "murp.objectives.one_vs_all:OneVsAll",
     "k-vs-all": "murp.objectives.k_vs_all:KVsAll",
 }

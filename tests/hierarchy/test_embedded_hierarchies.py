@@ -17,6 +17,8 @@ from murp.errors import ConfigError
 from murp.hierarchy import embed, reconstruction
 from murp.models.hierarchy import Distance, Lorentz, Poincare
 from murp.negatives.unrelated import Relatives, Unrelated
+from murp.objectives.objective import Sampled
+from murp.objectives.rank import Rank
 from murp.objectives.softmax import Softmax
 from murp.optimizers.adagrad import Adagrad
 from murp.optimizers.optimizer import Optimizer
@@ -27,9 +29,15 @@ from murp.training.progress import Silent
 N = 40
 
 
-def task(model: type[Distance], optimizer: type[Optimizer] = SGD, negatives: Unrelated | None = None) -> Task:
+def task(
+    model: type[Distance],
+    optimizer: type[Optimizer] = SGD,
+    negatives: Unrelated | None = None,
+    objective: Sampled | None = None,
+) -> Task:
     made = model(N, 2, 5, dtype=torch.float64).initialise(0, 0.15)
-    return Task(made, objective=Softmax(), negatives=negatives or Unrelated(negatives=4), optimizer=optimizer())
+    drawn = negatives or Unrelated(negatives=4)
+    return Task(made, objective=objective or Softmax(), negatives=drawn, optimizer=optimizer())
 
 
 def batches(false: int = 4) -> tuple[torch.Tensor, torch.Tensor]:
@@ -41,11 +49,14 @@ def batches(false: int = 4) -> tuple[torch.Tensor, torch.Tensor]:
     return positives, torch.where(negatives == positives[..., :1], (negatives + 1) % N, negatives)
 
 
+@pytest.mark.parametrize("objective", [Softmax(), Rank(softness=0.5)], ids=["softmax", "rank"])
 @pytest.mark.parametrize("optimizer", [SGD, Adagrad])
 @pytest.mark.parametrize("model", [Poincare, Lorentz])
-def test_compiled_steps_are_those_of_torch(model: type[Distance], optimizer: type[Optimizer]) -> None:
+def test_compiled_steps_are_those_of_torch(
+    model: type[Distance], optimizer: type[Optimizer], objective: Sampled
+) -> None:
     given, lr = batches(), 2.0 if optimizer is SGD else 0.5
-    compiled, plain = task(model, optimizer), task(model, optimizer)
+    compiled, plain = (task(model, optimizer, objective=objective) for _ in range(2))
     engine, judge = HierarchyEngine(compiled), TorchEngine(plain)
     assert float(engine.steps(*given, lr)) == pytest.approx(float(judge.steps(*given, lr)), rel=1e-9)
     found, expected = (one.model.parameters["entity"] for one in (compiled, plain))
@@ -91,12 +102,13 @@ def test_relatives_are_nearer_than_others() -> None:
     assert shared[1] > shared[0] + 0.1
 
 
-def test_the_result_does_not_depend_on_the_number_of_threads() -> None:
+@pytest.mark.parametrize("objective", [Softmax(), Rank()], ids=["softmax", "rank"])
+def test_the_result_does_not_depend_on_the_number_of_threads(objective: Sampled) -> None:
     facts, found = closure(), []
     for number in (1, 3):
         negatives = Relatives(negatives=5)
         negatives.prepare(facts, N, 4)
-        one = task(Poincare, Adagrad, negatives)
+        one = task(Poincare, Adagrad, negatives, objective)
         engine = HierarchyEngine(one)
         engine.choice.next = lambda number=number: number  # type: ignore[method-assign,misc]
         engine.choice.most = number

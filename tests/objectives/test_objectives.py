@@ -19,6 +19,7 @@ from murp.objectives.k_vs_all import KVsAll
 from murp.objectives.margin import Margin
 from murp.objectives.objective import one_label
 from murp.objectives.one_vs_all import OneVsAll
+from murp.objectives.rank import Rank
 from murp.objectives.self_adversarial import SelfAdversarial
 from murp.objectives.softmax import Softmax
 from small_models import Blocks, Products
@@ -80,6 +81,29 @@ def test_margin_is_pytorchs_margin_ranking_loss(margin: float) -> None:
     expected = margin_ranking_loss(true, false, torch.ones_like(false), margin=margin)
     torch.testing.assert_close(Margin(margin=margin).loss(given), expected)
     assert torch.autograd.gradcheck(Margin(margin=margin).loss, scores().requires_grad_())
+
+
+@pytest.mark.parametrize("softness", [0.1, 1.0, 10.0])
+def test_rank_is_its_formula(softness: float) -> None:
+    given = scores()
+    total = sum(1 / (1 + math.exp((true - one) / softness)) for true, *false in given.tolist() for one in false)
+    assert float(Rank(softness=softness).loss(given)) == pytest.approx(total / len(given), rel=1e-12)
+    assert torch.autograd.gradcheck(Rank(softness=softness).loss, scores().requires_grad_())
+
+
+def test_hard_ranks_count_the_false_triples_above_the_true_one() -> None:
+    given = scores()
+    above = (given[:, 1:] > given[:, :1]).sum(1).double().mean()
+    torch.testing.assert_close(Rank(softness=1e-6).loss(given), above)
+
+
+def test_a_hopeless_triple_costs_no_more_than_its_rank_and_has_no_gradient() -> None:
+    for dtype in (torch.float32, torch.float64):
+        given = torch.tensor([[-1e4, 1e4, 1e4], [1e4, -1e4, -1e4]], dtype=dtype).requires_grad_()
+        loss = Rank().loss(given)
+        (gradient,) = torch.autograd.grad(loss, given)
+        assert float(loss.detach()) == 1
+        assert not gradient.any()
 
 
 @pytest.mark.parametrize("objective", [Bernoulli(), SelfAdversarial(), Softmax(), Margin()])

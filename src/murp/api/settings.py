@@ -105,6 +105,8 @@ class Settings(TypedDict, total=False):
     """α: how much more weight negatives with high scores get; 0: all have the same weight (of self-adversarial)"""
     margin: float
     """γ: how far a true triple is to be scored above a false one (of margin)"""
+    softness: float
+    """τ: how far two scores have to be apart for their order to count fully (of rank)"""
     label_loss: Literal["cross-entropy", "bernoulli"]
     """softmax over all entities (cross-entropy), or a binary loss for each entity (bernoulli) (of one-vs-all, k-vs-all)"""
     label_smoothing: float
@@ -180,6 +182,7 @@ class Grid(TypedDict, total=False):
     flat_dim: int | Sequence[int]
     temperature: float | Sequence[float]
     margin: float | Sequence[float]
+    softness: float | Sequence[float]
     label_loss: Literal["cross-entropy", "bernoulli"] | Sequence[Literal["cross-entropy", "bernoulli"]]
     label_smoothing: float | Sequence[float]
     answer_weight: float | Sequence[float]
@@ -240,6 +243,7 @@ EXPLAINED: dict[str, tuple[Any, str]] = {
     "flat_dim": (..., "dimension of the part in Euclidean space; 0: a third of dim (of mixed-curvature)"),
     "temperature": (..., "α: how much more weight negatives with high scores get; 0: all have the same weight (of self-adversarial)"),
     "margin": (..., "γ: how far a true triple is to be scored above a false one (of margin)"),
+    "softness": (..., "τ: how far two scores have to be apart for their order to count fully (of rank)"),
     "label_loss": (..., "softmax over all entities (cross-entropy), or a binary loss for each entity (bernoulli) (of one-vs-all, k-vs-all)"),
     "label_smoothing": (..., "ε: share of the label that is spread evenly over all entities (of one-vs-all, k-vs-all)"),
     "answer_weight": (..., "κ: the weight of a question is 1 + κ times its answer's share of the most frequent answer's facts (of one-vs-all, k-vs-all)"),

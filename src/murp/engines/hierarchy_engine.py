@@ -24,6 +24,7 @@ from murp.kernels.intrinsics import LANES
 from murp.kernels.waiting import COUNTERS, THREADS
 from murp.models.hierarchy import Distance, Poincare
 from murp.negatives.unrelated import Relatives, Unrelated
+from murp.objectives.rank import Rank
 from murp.objectives.softmax import Softmax
 from murp.optimizers.adagrad import Adagrad
 from murp.optimizers.optimizer import TABLES
@@ -60,12 +61,12 @@ def cannot(task: Task) -> str | None:
         return "knows Poincaré and Lorentz embeddings"
     if model.dtype != torch.float64 or model.uses_chance:
         return "trains Poincaré and Lorentz embeddings in float64, without dropout"
-    usual = [type(task.objective), type(task.regularizer)] == [Softmax, Nothing] and not task.optimizer.clip
+    usual = type(task.objective) in (Softmax, Rank) and type(task.regularizer) is Nothing and not task.optimizer.clip
     parts = type(task.negatives) in (Unrelated, Relatives) and type(task.optimizer) in (SGD, Adagrad)
     if not (usual and parts):
         return (
-            "trains hierarchies with objective softmax, corruption unrelated or relatives, optimizer sgd or adagrad "
-            "without clip, and no regularizer"
+            "trains hierarchies with objective softmax or rank, corruption unrelated or relatives, optimizer sgd or "
+            "adagrad without clip, and no regularizer"
         )
     return None
 
@@ -84,6 +85,7 @@ class HierarchyEngine:
         self.choice = threads.Choice()
         self.table: Any = None
         self.eps = 0.0
+        self.softness = task.objective.softness if isinstance(task.objective, Rank) else 0.0
         self.state: dict[str, Tensor] = {}
         if isinstance(task.optimizer, Adagrad):
             self.eps = task.optimizer.eps
@@ -138,8 +140,8 @@ class HierarchyEngine:
     def _numbers(self, lr: float) -> tuple[float, ...]:
         if isinstance(self.model, Poincare):
             radii = poincare.limit_radius(torch.float64), poincare.set_back_radius(torch.float64)
-            return float(lr), 1.0, *radii, self.eps
-        return float(lr), 0.0, hyperboloid.limit_radius(torch.float64), 0.0, self.eps
+            return float(lr), 1.0, *radii, self.eps, self.softness
+        return float(lr), 0.0, hyperboloid.limit_radius(torch.float64), 0.0, self.eps, self.softness
 
 
 def _run(number: int, *arguments: Any) -> None:

@@ -92,7 +92,46 @@ def _draw(place: int, subject: int, drawing: Any, entities: int, out: Any) -> No
 
 
 @kernel
-def _positive(i: int, thread: int, subject: int, true: int, table: Any, ball: bool, space: Any, size: int) -> None:
+def _softmax(dist: Any, scratch: Any, bits: Any, candidates: int, g: Any) -> Any:
+    """log Σ_k exp(d₀ - d_k), see :class:`murp.objectives.softmax.Softmax`, and into g its derivatives by d_k."""
+    least = dist[0]
+    for k in range(1, candidates):
+        least = min(least, dist[k])
+    for k in range(len(dist)):
+        dist[k] = max(dist[k] - least, 0.0)
+    exp_minus(dist, scratch, bits, g)
+    total = 0.0
+    for k in range(candidates):
+        total += g[k]
+    for k in range(candidates):
+        g[k] = -g[k] / total
+    g[0] += 1.0
+    return dist[0] + math.log(total)
+
+
+@kernel
+def _rank(z: Any, dist: Any, scratch: Any, bits: Any, candidates: int, softness: float, g: Any) -> Any:
+    """Σ_k σ((d₀ - d_k)/τ), see :class:`murp.objectives.rank.Rank`, and into g its derivatives by d_k.
+
+    With e = exp(-|d₀ - d_k|/τ) the sigmoid is 1/(1 + e) or e/(1 + e), and its derivative e/(1 + e)² over τ.
+    """
+    own = dist[0]
+    for k in range(len(dist)):
+        dist[k] = abs(own - dist[k]) / softness
+    exp_minus(dist, scratch, bits, g)
+    total, sum_of_g = 0.0, 0.0
+    for k in range(1, candidates):
+        total += (1.0 if z[k] < z[0] else g[k]) / (1.0 + g[k])
+        g[k] = -g[k] / ((1.0 + g[k]) * (1.0 + g[k]) * softness)
+        sum_of_g += g[k]
+    g[0] = -sum_of_g
+    return total
+
+
+@kernel
+def _positive(
+    i: int, thread: int, subject: int, true: int, table: Any, ball: bool, softness: float, space: Any, size: int
+) -> None:
     """Distances of the candidates of positive i, its loss, and the coefficients of all its gradients."""
     false = space.false[i]
     candidates = 1 + len(false)
@@ -118,25 +157,16 @@ def _positive(i: int, thread: int, subject: int, true: int, table: Any, ball: bo
         root[k] = math.sqrt(z[k] * z[k] + z[k])
         p[k] = 2.0 * (z[k] + root[k])
     log1p(p, scratch[0], bits, space.form, dist)
-    least = dist[0]
-    for k in range(1, candidates):
-        least = min(least, dist[k])
-    for k in range(len(z)):
-        dist[k] = max(dist[k] - least, 0.0)
-    exp_minus(dist, scratch[0], bits, p)
-    total = 0.0
-    for k in range(candidates):
-        total += p[k]
-    space.losses[i] = (dist[0] + math.log(total)) / size
+    if softness > 0.0:
+        space.losses[i] = _rank(z, dist, scratch[0], bits, candidates, softness, p) / size
+    else:
+        space.losses[i] = _softmax(dist, scratch[0], bits, candidates, p) / size
     weight = 1.0 / size
     a, b, gradient = space.of_difference[i], space.of_self[i], space.gradients[i]
     fill(gradient, 0.0)
     own = 0.0
     for k in range(candidates):
-        g = -p[k] / total
-        if k == 0:
-            g += 1.0
-        g *= weight
+        g = p[k] * weight
         if abs(g) < _TINY or root[k] == 0.0:
             a[k], b[k] = 0.0, 0.0
             continue
@@ -201,7 +231,7 @@ def _rows(
     first: int, last: int, distinct: int, thread: int, table: Any, squares: Any, numbers: Any, space: Any
 ) -> None:
     """Sum the gradients of the touched entities first … last - 1 over their chains and move them."""
-    rate, ball, limit, set_back, eps = numbers
+    rate, ball, limit, set_back, eps, _ = numbers
     candidates = space.of_self.shape[1]
     subjects, per_candidate = len(space.losses) * candidates, 1.0 / candidates
     g = space.row[thread]
@@ -255,7 +285,7 @@ def steps(
     entities that each is related to and where they begin, those related to each and where they begin, or none: see
     :mod:`murp.negatives.unrelated`. ``table`` (N, w): rows filled up with 0 to whole vectors.
     ``squares`` (N, 1): Adagrad's sums; (0, 1) for SGD. ``numbers``: learning rate, 1 for the ball or 0, the limit
-    radius, the ball's set-back radius, Adagrad's ε.
+    radius, the ball's set-back radius, Adagrad's ε, the softness of the objective rank or 0 for softmax.
     """
     begin(counters)
     size = positives.shape[1]
@@ -278,7 +308,7 @@ def steps(
                 for k in range(space.false.shape[1]):
                     prefetch(table, space.false[i, k])
             for i in range(first, last):
-                _positive(i, thread, positives[step, i, 0], positives[step, i, 2], table, ball, space, size)
+                _positive(i, thread, positives[step, i, 0], positives[step, i, 2], table, ball, numbers[5], space, size)
         if arrive(counters):
             write(counters, SHARED, link(positives[step], space.false, space.head, space.following, space.rows))
             write(counters, SECOND, 0)

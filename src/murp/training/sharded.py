@@ -151,8 +151,8 @@ def refuse(config: Config) -> None:
     reasons = []
     if not parts["objective"].sampled:
         reasons.append(
-            f"objective {config.objective} has every entity as a candidate; bernoulli, self-adversarial, softmax and "
-            "margin draw some"
+            f"objective {config.objective} has every entity as a candidate; bernoulli, self-adversarial, softmax, "
+            "margin and rank draw some"
         )
     if parts["model"].keeps_statistics:
         reasons.append(f"model {config.model} normalises a batch by its own statistics, which no slice has")
