@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -15,6 +16,10 @@ import quick_interpreter
 from murp import display, threads
 from murp.graph import KnowledgeGraph
 from trees import tree
+
+# Collecting makes a million objects, and nearly all stay: to look for garbage among them, then and in every later
+# search, would take each process a third of the time that it collects for.
+gc.disable()
 
 # Tests run side by side on few cores: threads of one would only wait for those of another. Who sets the number of
 # threads gets it (reliability/instructions.py does).
@@ -47,6 +52,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if "gpu" in item.keywords:
                 item.add_marker(pytest.mark.skip(reason="needs a CUDA device, and PyTorch sees none here"))
+
+
+def pytest_collection_finish() -> None:
+    """From here on garbage is looked for as always, but not among what was imported and collected."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)
