@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import settings
 
+import copied_workers
 import quick_interpreter
 from murp import display, threads
 from murp.graph import KnowledgeGraph
@@ -52,6 +53,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if "gpu" in item.keywords:
                 item.add_marker(pytest.mark.skip(reason="needs a CUDA device, and PyTorch sees none here"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(specs: list[object]) -> None:
+    """The processes of a test run begin as copies of this one."""
+    copied_workers.prepare(len(specs))
+    gc.enable()  # this one collects nothing
 
 
 def pytest_collection_finish() -> None:
