@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import torch
 from hypothesis import settings
 
+import copied_interpreter
 import copied_workers
 import quick_interpreter
 from murp import display, threads
@@ -72,6 +74,12 @@ def pytest_collection_finish() -> None:
 def heard() -> None:
     """A command with --quiet is for its own process; the next test of this one is told everything again."""
     display._quiet = False
+
+
+@pytest.fixture
+def copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Python that a test starts by ``subprocess`` is a copy of this process: see ``copied_interpreter.py``."""
+    monkeypatch.setattr(subprocess, "Popen", copied_interpreter.Popen)
 
 
 @pytest.fixture
