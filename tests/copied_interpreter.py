@@ -12,6 +12,7 @@ import runpy
 import signal
 import subprocess
 import sys
+import tempfile
 import traceback
 import types
 import warnings
@@ -47,6 +48,7 @@ def _become(words: list[str], env: Mapping[str, str] | None) -> None:
         if env is not None:
             os.environ.clear()
             os.environ.update(env)
+            tempfile.tempdir = None  # looked up when it is first asked for
         sys.stdin, sys.stdout, sys.stderr = (open(i, "rww"[i], closefd=False) for i in range(3))  # noqa: SIM115
         sys.stderr.reconfigure(line_buffering=True)  # type: ignore[attr-defined]
         if words[0] == "-W":
