@@ -18,6 +18,8 @@ import types
 import warnings
 from typing import Any, NoReturn
 
+from murp import threads
+
 # What takes long to import and is imported while tests are collected. One that is missing here costs time, no more.
 HEAVY = (
     "torch._dynamo", "torch.distributed.launcher.api", "numba.np.npyimpl", "scipy.stats", "pandas",
@@ -92,6 +94,9 @@ def _serve(stdin: int, stdout: int) -> NoReturn:
         os.close(stdout)
         sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115
         sys.argv = ["-c"]
+        # A fork keeps murp from PyTorch's threads, which a child lacks. The first process never started any.
+        threads._forked = False
+        threads.use_torch(threads.count())
         main = sys.modules["__main__"] = types.ModuleType("__main__")  # a child by spawn would run pytest's once more
         exec(eval(sys.stdin.readline()), vars(main))
         status = 0
