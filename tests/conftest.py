@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +13,16 @@ import pytest
 import torch
 from hypothesis import settings
 
+import copied_interpreter
+import copied_workers
 import quick_interpreter
 from murp import display, threads
 from murp.graph import KnowledgeGraph
 from trees import tree
+
+# Collecting makes a million objects, and nearly all stay: to look for garbage among them, then and in every later
+# search, would take each process a third of the time that it collects for.
+gc.disable()
 
 # Tests run side by side on few cores: threads of one would only wait for those of another. Who sets the number of
 # threads gets it (reliability/instructions.py does).
@@ -49,10 +57,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason="needs a CUDA device, and PyTorch sees none here"))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(specs: list[object]) -> None:
+    """The processes of a test run begin as copies of this one."""
+    copied_workers.prepare(len(specs))
+    gc.enable()  # this one collects nothing
+
+
+def pytest_collection_finish() -> None:
+    """From here on garbage is looked for as always, but not among what was imported and collected."""
+    gc.freeze()
+    gc.enable()
+
+
 @pytest.fixture(autouse=True)
 def heard() -> None:
     """A command with --quiet is for its own process; the next test of this one is told everything again."""
     display._quiet = False
+
+
+@pytest.fixture
+def copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Python that a test starts by ``subprocess`` is a copy of this process: see ``copied_interpreter.py``."""
+    monkeypatch.setattr(subprocess, "Popen", copied_interpreter.Popen)
 
 
 @pytest.fixture

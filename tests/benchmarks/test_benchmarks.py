@@ -50,6 +50,7 @@ def test_this_code_is_measured_against_a_commit(tmp_path: Path) -> None:
     assert stored["figures"]["murp"]["processor_seconds"]["now_over_earlier"] > 0
 
 
+@pytest.mark.usefixtures("copied")
 @pytest.mark.parametrize("name", sorted(IN_PROCESS | BY_PROCESS))
 def test_a_benchmark_runs_and_stores_what_it_found(name: str, tmp_path: Path) -> None:
     out = tmp_path / "results" / "it.json"
@@ -68,6 +69,7 @@ def test_a_training_ends_at_the_target_if_it_reaches_it(target: float, epochs: i
 
 
 @pytest.mark.browser
+@pytest.mark.usefixtures("copied")
 @pytest.mark.parametrize("name", sorted(IN_A_BROWSER))
 def test_a_benchmark_runs_in_a_browser(name: str, tmp_path: Path) -> None:
     if not (os.environ.get("MURP_CHROMIUM") or shutil.which("chromium")):

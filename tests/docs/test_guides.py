@@ -17,6 +17,7 @@ DOCS = guides.PAGES.parent
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 
 
+@pytest.mark.usefixtures("copied")
 @pytest.mark.parametrize("name", [name for name in guides.GUIDES if name != "wn18rr"])
 def test_a_guide_runs_and_prints_what_it_shows(name: str, tmp_path: Path) -> None:
     check(name, tmp_path)

@@ -331,6 +331,7 @@ def test_an_audit_of_a_cached_graph_reads_its_files(dataset, parsed):
     assert again.count("no_final_newline") == 1
 
 
+@pytest.mark.usefixtures("copied")
 def test_processes_that_start_together_are_safe(tmp_path):
     rows = "; ".join(f"e{i % 50} r{i % 3} e{i * 7 % 41}" for i in range(2000))
     folder = graphs.write_dataset(tmp_path / "mine", train=rows, valid=VALID, test=TEST)

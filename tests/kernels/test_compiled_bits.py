@@ -26,15 +26,14 @@ from murp import compiling
 PACKAGE = Path(murp.__file__).parent
 
 
-def elsewhere(cache: Path, *cases: str, **variables: str) -> dict[str, Any]:
-    """What a process of its own finds that keeps its compiled code in ``cache``."""
+def elsewhere(cache: Path, *cases: str, **variables: str) -> list[dict[str, Any]]:
+    """What two processes find, one after the other, that keep their compiled code in ``cache``."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_CPU")}
     environment = {**kept, "NUMBA_CACHE_DIR": str(cache), **variables}
     command = [sys.executable, str(Path(__file__).with_name("compiled_bits.py")), *cases]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE)
     assert ended.returncode == 0, ended.stderr
-    found: dict[str, Any] = json.loads(ended.stdout)
-    return found
+    return [json.loads(line) for line in ended.stdout.splitlines()]
 
 
 def test_bits_are_the_same_fresh_and_kept_and_on_the_plainest_processor(tmp_path: Path) -> None:
@@ -47,7 +46,7 @@ def test_bits_are_the_same_fresh_and_kept_and_on_the_plainest_processor(tmp_path
     plain = {"NUMBA_CPU_NAME": "generic", "NUMBA_BOUNDSCHECK": "1", "MURP_NUM_THREADS": "1"}
     # Each model in one type of number: compiling is most of what this takes, and goes with the types.
     cases = [case for case in CASES if case.endswith("float32")]
-    fresh, kept = (elsewhere(tmp_path, *cases, **plain) for _ in range(2))
+    fresh, kept = elsewhere(tmp_path, *cases, **plain)
     assert fresh["compiled"] > 15
     assert kept["compiled"] == 0
     assert fresh["loose"] == []

@@ -47,6 +47,7 @@ def test_a_failing_test_is_told_and_is_the_status(
     assert "test_threads.py::test_threads" in said
 
 
+@pytest.mark.usefixtures("copied")
 def test_tests_that_do_not_run_are_a_failure(tmp_path: Path) -> None:
     (tmp_path / "test_nothing.py").write_text("")
     found = instructions.tried(Choice({}), [str(tmp_path)])

@@ -14,6 +14,8 @@ import mutation_trial
 import pytest
 from mutation_operators import mutants, mutated
 
+import copied_interpreter
+
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = '''"""A docstring - nothing to mutate."""
 def f(a: int, b: int = 2) -> int:
@@ -63,7 +65,10 @@ def test_the_harness_tells_the_killed_from_the_survivors_and_goes_on_where_it_st
     def run(*options: str) -> int:
         command = [sys.executable, ROOT / "reliability" / "mutation_check.py", "--quick", "--out", out, *options]
         environment = {**os.environ, "TMPDIR": str(tmp_path)}
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        with pytest.MonkeyPatch.context() as patch:
+            if options:  # no mutant is tried: that takes a process that has not imported what is mutated
+                patch.setattr(subprocess, "Popen", copied_interpreter.Popen)
+            done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         assert done.returncode in (0, mutation_check.UNFINISHED), done.stderr
         return done.returncode
 

@@ -124,6 +124,7 @@ def test_an_interrupted_trial_is_continued(tmp_path: Path, monkeypatch: pytest.M
     assert not interrupted(opened(place, seed=0))
 
 
+@pytest.mark.usefixtures("copied")
 def test_a_killed_search_of_two_workers_loses_no_trial(tmp_path: Path) -> None:
     graph = tmp_path / "graph"
     tree().save(graph)
