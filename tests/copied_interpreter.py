@@ -6,6 +6,7 @@ that are read at import, or of how an interpreter starts and ends.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import runpy
@@ -27,8 +28,9 @@ class Popen(subprocess.Popen):  # type: ignore[type-arg]
     def __init__(self, args: Any, *others: Any, env: Mapping[str, str] | None = None, **how: Any) -> None:
         words = [] if isinstance(args, str | bytes) else [os.fspath(word) for word in args]
         if not others and not how.get("shell") and "preexec_fn" not in how and _runs_here(words):
+            before = _open_files()
             # The copy is made, its streams and folder are set, and then it calls this, which never returns.
-            how["preexec_fn"] = lambda: _become(words[1:], env)
+            how["preexec_fn"] = lambda: _become(words[1:], env, before)
         super().__init__(args, *others, env=env, **how)
 
 
@@ -39,10 +41,25 @@ def _runs_here(words: Sequence[str]) -> bool:
     return bool(words) and (words[0] in ("-c", "-m") or not words[0].startswith("-"))
 
 
-def _become(words: list[str], env: Mapping[str, str] | None) -> None:
+def _open_files() -> set[int]:
+    """The numbers of this process's open files, where the system tells them."""
+    found = set()
+    with contextlib.suppress(OSError):
+        for number in map(int, os.listdir("/dev/fd")):
+            with contextlib.suppress(OSError):  # of the list itself, which is closed by now
+                os.fstat(number)
+                found.add(number)
+    return found
+
+
+def _become(words: list[str], env: Mapping[str, str] | None, before: set[int]) -> None:
     status = 1
     try:
-        os.closerange(3, 1024)  # also what keeps whoever started this waiting
+        # What was opened for this process, which keeps whoever started it waiting. Not what libraries have open: Arrow
+        # has a pipe for signals, and fails if it cannot close its copy after a fork.
+        for file in range(3, 1024) if not before else _open_files() - before - {0, 1, 2}:
+            with contextlib.suppress(OSError):
+                os.close(file)
         gc.freeze()  # what is shared stays shared
         signal.signal(signal.SIGINT, signal.default_int_handler)
         if env is not None:

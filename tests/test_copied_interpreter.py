@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyarrow import csv
+
+from examples import PATIENCE
 
 TELL = "import json, os, sys; print(json.dumps([sys.argv[1:], __name__, dict(os.environ), os.getcwd(), os.getpid()]))"
 
@@ -53,3 +56,25 @@ def test_other_commands_and_other_options_are_started_as_always() -> None:
     )
     assert isolated.stdout == b"1\n"
     assert subprocess.run("echo a; exit 2", shell=True, capture_output=True).returncode == 2
+
+
+@pytest.mark.usefixtures("copied")
+def test_a_library_may_use_what_it_had_open(tmp_path: Path) -> None:
+    """Arrow has a pipe for signals from its first reading on, and replaces it in a copy."""
+    file = tmp_path / "a.csv"
+    file.write_text("x\n1\n2\n")
+    assert csv.read_csv(file).num_rows == 2
+    code = f"from pyarrow import csv; print(csv.read_csv({str(file)!r}).num_rows)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2\n", "")
+
+
+@pytest.mark.usefixtures("copied")
+def test_whoever_reads_what_it_prints_is_told_of_its_end() -> None:
+    """The ends of its own pipes are not kept open by a second one that runs longer."""
+    longer = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        done = subprocess.run([sys.executable, "-c", "print(1)"], stdout=subprocess.PIPE, timeout=PATIENCE)
+        assert done.stdout == b"1\n"
+    finally:
+        longer.communicate(b"\n", timeout=PATIENCE)
