@@ -67,9 +67,9 @@ types: .venv/tools
 imports: .venv/tools
 	$(BIN)/lint-imports
 
-# Two processes more than cores: tests wait for a fifth of their time, for a page, a child process or a connection.
+# Three processes more than cores: tests wait for a fifth of their time, for a page, a child process or a connection.
 unit: .venv/tools
-	$(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(len(os.sched_getaffinity(0)) + 2 if hasattr(os, "sched_getaffinity") else "auto")') --dist worksteal
+	$(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(len(os.sched_getaffinity(0)) + 3 if hasattr(os, "sched_getaffinity") else "auto")') --dist worksteal
 
 # The numeric tests once more with other sets of instructions, as on other processors. Always after unit, since both use
 # all cores.

@@ -6,9 +6,9 @@ The libraries below murp choose their code by the processor, and so the order in
 product into a sum. Environment variables make them choose otherwise. Each choice here runs the tests that compare
 scores, ranks, ties, steps and geometry in a process of its own; ``make test`` runs all of them. What PyTorch chooses
 and what MKL chooses, which it calls, are changed in pairs: the usual, the lowest, and one between. Two choices have
-other numbers of threads as well. Tests of PyTorch alone run with the lowest of all and with the one between. The other
-choices set a part of what the lowest sets, so these tests would meet no new instructions there. Tests through Triton's
-interpreter are left out: it computes by NumPy, one operation at a time, and has the same code on every processor.
+other numbers of threads as well. Tests of PyTorch alone run where everything but Numba is the lowest, and with the one
+between: what Numba chooses changes nothing for them. Tests through Triton's interpreter are left out: it computes by
+NumPy, one operation at a time, and has the same code on every processor.
 """
 
 from __future__ import annotations
@@ -75,14 +75,16 @@ NUMPY = {
     "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4",
 }
 LOWEST = "the lowest of all"
+OLD = ATEN | MKL | NUMPY
 CHOICES = {
-    LOWEST: Choice(ATEN | MKL | NUMBA | NUMPY),  # first: it takes longest, because fma is done in software
-    "ATEN_CPU_CAPABILITY=default, MKL_CBWR=COMPATIBLE, one thread": Choice(ATEN | MKL | _threads(1), pytorch=False),
+    LOWEST: Choice(OLD | NUMBA, pytorch=False),  # first: it takes longest, because fma is done in software
+    "ATEN_CPU_CAPABILITY=default, MKL_CBWR=COMPATIBLE, NumPy, OpenBLAS, C library without AVX2 and FMA, one thread": (
+        Choice(OLD | _threads(1))
+    ),
     "ATEN_CPU_CAPABILITY=avx2, MKL_ENABLE_INSTRUCTIONS=SSE4_2, three threads": Choice(
         {"ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "SSE4_2", **_threads(3)}, "avx2"
     ),
     "NUMBA_CPU_NAME=generic": Choice(NUMBA, pytorch=False),
-    "NumPy, OpenBLAS, C library without AVX2 and FMA": Choice(NUMPY, pytorch=False),
 }
 _SET = {name for choice in CHOICES.values() for name in choice.environment}
 
