@@ -91,6 +91,14 @@ def test_rank_is_its_formula(softness: float) -> None:
     assert torch.autograd.gradcheck(Rank(softness=softness).loss, scores().requires_grad_())
 
 
+@pytest.mark.parametrize("softness", [0.0, -0.5])
+def test_a_rank_without_softness_is_refused(softness: float) -> None:
+    """σ has no slope then."""
+    with pytest.raises(ConfigError, match="softness"):
+        Config(objective="rank", softness=softness)
+    assert Config(objective="rank").softness == 0.3, "what the stored embeddings of WordNet's nouns were trained with"
+
+
 def test_hard_ranks_count_the_false_triples_above_the_true_one() -> None:
     given = scores()
     above = (given[:, 1:] > given[:, :1]).sum(1).double().mean()
