@@ -10,6 +10,7 @@ import pytest
 import torch
 from trees_and_dags import crossings, of_parents, ternary
 
+import murp
 from murp.cli.main import main
 from murp.engines import Chunk, Task, TorchEngine, build
 from murp.engines.hierarchy_engine import HierarchyEngine
@@ -189,6 +190,13 @@ def test_the_command_makes_a_run_folder_that_other_commands_open(
         assert run_of(["plot", out, "disk", "--edges", "parent", "--out", tmp_path / "disk.png"]) == 0
 
 
+def test_the_objective_is_an_option_of_the_command(file: Path, tmp_path: Path) -> None:
+    words = ["embed", "--data", file, "--dim", "6", "--epochs", "2", "--quiet", "--objective", "rank"]
+    assert run_of([*words, "--softness", "0.2", "--out", tmp_path / "run"]) == 0
+    config = murp.load(tmp_path / "run").config
+    assert (config.objective, config.softness) == ("rank", 0.2)
+
+
 def test_mistakes_are_told(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "run"
     for words, message in (
@@ -197,6 +205,8 @@ def test_mistakes_are_told(file: Path, tmp_path: Path, capsys: pytest.CaptureFix
         (["--dim", "1"], "two dimensions at least"),
         (["--relation", "child"], "unknown relation 'child'"),
         (["--optimizer", "adam", "--lr", "-1"], "lr must be above 0"),
+        (["--softness", "0.2"], "unknown setting 'softness'"),
+        (["--objective", "rank", "--softness", "0"], "softness must be above 0"),
     ):
         assert run_of(["embed", "--data", file, "--out", out, "--quiet", *words]) == 1, words
         assert message in capsys.readouterr().err

@@ -19,6 +19,8 @@ SETTINGS: dict[str, tuple[type, str]] = {
     "dim": (int, "dimension d of the embedding"),
     "epochs": (int, "passes over the pairs of a node and one above it"),
     "lr": (float, "learning rate"),
+    "objective": (str, "what is minimised: softmax, or rank (for hierarchies with many second parents)"),
+    "softness": (float, "of the objective rank: how far distances have to differ for their order to count fully"),
     "optimizer": (str, "how points are updated: sgd or adagrad"),
     "lr_schedule": (str, "learning rate by epoch: constant, linear, cosine"),
     "warmup": (int, "epochs in which the learning rate rises to its value (burn-in)"),
