@@ -57,9 +57,9 @@ def page(folder: Path = RESULTS) -> str:
         "tools/field_page.py` makes this page from the results of `benchmarks/field.py` in results/field/.",
         f"Metrics on test, protocol `{PROTOCOL}`, means over the seeds (± their standard deviation if there are "
         "several). The checkpoint is the one with the best MRR on valid. `training, GPU` is the time of one run with "
-        "validation, without compiling. `steps` after it says that the run was trained beside others: then it is the "
-        "time of one step, measured alone for a few seconds, times the number of steps, without validation. `training, "
-        "processor` is measured by steps for every row.",
+        "validation, without compiling. A time with `(steps)` is the time of one step, measured alone for a few "
+        "seconds, times the number of steps, without validation: such a run was trained beside others. `training, "
+        "processor` is measured in this way for every row.",
     ]
     parts: list[str] = []
     for data, dim in dict.fromkeys((row.data, row.dim) for row in everything):
