@@ -100,7 +100,28 @@ def searches() -> list[str]:
         "MRR on valid, protocol `standard`, of one run with the default settings, of the best run of a grid (`murp "
         "sweep`), and of the best trial of `murp tune` in the same time as the grid. " + " ".join(cases)
     )
-    return ["## Tuning against a grid", note, table(["", "defaults", "grid", "murp tune"], rows), *machines]
+    parts = ["## Tuning against a grid", note, table(["", "defaults", "grid", "murp tune"], rows), *machines]
+    return [*parts, *_workers()]
+
+
+def _workers() -> list[str]:
+    """Trials side by side."""
+    stored = result("gpu_tune_workers")
+    if stored is None:
+        return []
+    settings, found = stored["settings"], stored["figures"]["by_workers"]
+    rows = [
+        [workers, time(one["seconds"]), times(one["share_of_the_first"]), str(one["epochs"]), f"{one['mrr']:.4f}"]
+        for workers, one in found.items()
+    ]
+    note = (
+        f"Trials side by side on one GPU (`--workers`): {settings['trials']} trials on {settings['data']}, "
+        f"d={settings['dim']}, at most {settings['epochs']} epochs each. The time includes the start of every worker "
+        "and compiling. Searches with different numbers of workers propose different settings, so they train different "
+        "numbers of epochs. MRR is the best on valid, protocol `standard`."
+    )
+    head = ["workers", "in all", "of the time of the first row", "epochs trained", "MRR"]
+    return [note, table(head, rows), machine(stored)]
 
 
 def half_precision() -> list[str]:

@@ -29,7 +29,7 @@ IN_PROCESS = {
 }  # fmt: skip
 BY_PROCESS = {
     "cpu_many_entities", "cpu_neighbours", "cpu_reading", "explorer_load", "plots", "scale_finding", "scale_reading",
-    "serve_load", "start_up",
+    "serve_load", "start_up", "tune_workers",
 }  # fmt: skip
 IN_A_BROWSER = {"explorer_frames"}
 RANKS = {"distributed"}  # tried in tests/distributed
