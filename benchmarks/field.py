@@ -17,7 +17,8 @@ same command continues it, as long as its folder under ``--runs`` exists.
 
 With ``--step-times`` nothing is trained to its end: a few seconds of steps say what a step takes, and with that the
 whole training without validation. The steps of the first chunk compile and do not count. On a GPU a run of one epoch
-compiles first, and the steps are measured in turns.
+compiles first, the steps are measured in turns, and those of the first seconds do not count: k-vs-all captures a graph
+for each length of its labels, and meets the lengths one after another.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results" / "field"
 TOY = {"epochs": 2, "validate_every": 1, "batch_size": 64, "dim": 4}
 WAIT = 20.0  # seconds that a training has to write its checkpoint when it is stopped
+EARLY = 5  # times the seconds of steps that are measured: how long a GPU trains before
 START = 30.0  # seconds of a process before its training: imports, data, compiling
 
 
@@ -73,10 +75,11 @@ class EnoughError(Exception):
 
 
 class Stopwatch(Silent):
-    """Seconds of a step, chunk by chunk, without the first chunk; ends a training after ``enough`` seconds."""
+    """Seconds of a step, chunk by chunk, without the first chunk and what ends in the first ``early`` seconds; ends a
+    training after ``enough`` seconds of the others."""
 
-    def __init__(self, enough: float) -> None:
-        self.enough, self.spent, self.counted, self.first = enough, 0.0, 0, True
+    def __init__(self, enough: float, early: float = 0.0) -> None:
+        self.enough, self.early, self.spent, self.counted, self.first = enough, early, 0.0, 0, True
         self.seconds_a_step: list[float] = []
 
     def start(self, state: State, done: int, steps: int, epochs: int) -> None:
@@ -84,7 +87,8 @@ class Stopwatch(Silent):
         self.steps = steps * epochs
 
     def advance(self, state: State, chunk: Chunk, seconds: float, loss: float) -> None:
-        if not self.first:
+        self.early -= seconds
+        if not self.first and self.early <= 0:
             self.seconds_a_step.append(seconds / chunk.steps)
             self.spent += seconds
             self.counted += chunk.steps
@@ -292,7 +296,7 @@ def _warm_up(graph: KnowledgeGraph, config: murp.Config, path: Path) -> float:
 def step_times(graph: KnowledgeGraph, config: murp.Config, options: argparse.Namespace) -> dict[str, Any]:
     """What a step takes, and with that the whole training without validation."""
     path = options.runs / f"times-{os.getpid()}"
-    watch = Stopwatch(options.step_times)
+    watch = Stopwatch(options.step_times, early=EARLY * options.step_times if options.device == "cuda" else 0.0)
     few = {"validate_every": 0, "patience": 0, "lr_schedule": "constant"}
     if options.device == "cuda":
         _warm_up(graph, config.replace(**few), path)

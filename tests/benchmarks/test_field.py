@@ -141,6 +141,17 @@ def test_a_training_ends_when_its_steps_are_measured() -> None:
     assert (watch.spent, watch.counted) == (2.0, 20)
 
 
+def test_the_first_seconds_on_a_gpu_do_not_count() -> None:
+    watch = field.Stopwatch(enough=1.0, early=10.0)
+    watch.start(State(), 0, 100, 7)
+    chunk = Chunk(torch.zeros(10, 4, 3, dtype=torch.int64), 5, 1, 0)
+    for seconds in (1.0, 5.0, 3.0):
+        watch.advance(State(), chunk, seconds, 0.1)
+    assert watch.seconds_a_step == []
+    watch.advance(State(), chunk, 1.5, 0.1)  # ends after the first ten seconds
+    assert (watch.seconds_a_step, watch.counted) == ([0.15], 10)
+
+
 def test_trainings_are_processes_and_their_time_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A program in the place of the benchmark: one row ends, one fails, one never would."""
     program = tmp_path / "program.py"
