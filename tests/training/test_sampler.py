@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -38,6 +40,20 @@ def test_order_changes_with_epoch_and_seed_and_is_not_the_files() -> None:
     ]
     assert all(a != b for i, a in enumerate(orders) for b in orders[:i])
     assert all(order != sorted(order) for order in orders)
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("triples", [1, 2, 1000, 100_003])
+def test_32_bits_give_the_order_that_64_give(triples: int, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs that were begun with 64 bits go on as they would have."""
+    place = torch.device(device)
+    rows = np.arange(3 * triples, dtype=np.int32).reshape(triples, 3)
+    options: dict[str, Any] = {"batch_size": 2 * triples, "negatives": 1, "seed": 2**40, "device": place}
+    narrow, wide = Sampler(rows, 9, **options), Sampler(rows, 9, **options)
+    found = narrow.chunk(3, 0).positives
+    monkeypatch.setattr("murp.training.sampler.NARROW", 0)
+    assert torch.equal(wide.chunk(3, 0).positives, found)
+    assert [one.order[1].dtype for one in (narrow, wide) if one.order] == [torch.int32, torch.int64]
 
 
 def test_a_chunk_depends_on_nothing_but_its_position() -> None:

@@ -17,6 +17,7 @@ STEPS_A_CHUNK = {"cpu": 256, "cuda": 2048}
 # On the CPU, where a chunk's false objects lie in memory at once (64 MiB of them), and a large step takes its time:
 # as long as there are coordinates of them.
 OBJECTS_A_CHUNK, COORDINATES_A_CHUNK = 2**23, 2**27
+NARROW = 2**31  # an order of fewer triples has 32 bits for each
 
 
 def fewer_steps(batch_size: int, negatives: int, dim: int, device: torch.device) -> int | None:
@@ -64,7 +65,9 @@ def _rounded_up(length: int) -> int:
 
 
 class Sampler:
-    """Positive triples in a new random order every epoch, each with k uniform false objects.
+    """Positive triples (N, 3) in a new random order every epoch, each with k uniform false objects.
+
+    Memory: 12 bytes for each triple, and 4 for its place in the order (8 from 2³¹ triples on).
 
     Returned in chunks of steps. Nothing is stored between chunks: the order depends only on (seed, epoch), and the
     negatives only on (seed, epoch, chunk) and the size of the chunks. A negative may be true by chance, as in the
@@ -85,6 +88,7 @@ class Sampler:
     ) -> None:
         self.answers = Answers(triples, device) if grouped else None
         self.triples = torch.from_numpy(triples).to(device) if self.answers is None else self.answers.questions
+        self.count = len(self.triples)
         self.num_entities = num_entities
         self.batch_size = batch_size
         self.negatives = negatives
@@ -98,7 +102,7 @@ class Sampler:
     @property
     def steps(self) -> int:
         """Steps per epoch; the last batch may be smaller."""
-        return math.ceil(len(self.triples) / self.batch_size)
+        return math.ceil(self.count / self.batch_size)
 
     def steps_before(self, index: int) -> int:
         """Steps of an epoch in the chunks before ``index``."""
@@ -107,7 +111,7 @@ class Sampler:
     @property
     def chunks(self) -> int:
         """Chunks per epoch: the full batches, then the smaller last batch if there is one."""
-        full, rest = divmod(len(self.triples), self.batch_size)
+        full, rest = divmod(self.count, self.batch_size)
         return math.ceil(full / self.steps_a_chunk) + (rest > 0)
 
     def chunk(self, epoch: int, index: int) -> Chunk:
@@ -127,23 +131,34 @@ class Sampler:
         """On a GPU in a separate stream, so that it overlaps with the steps of the chunk before."""
         with torch.cuda.stream(self.stream):
             if self.order is None or self.order[0] != epoch:
-                self.order = (epoch, self._permutation(epoch))
-            full = len(self.triples) // self.batch_size
+                self.order = None  # before the next one needs its memory
+                self.order = (epoch, self._ordered(self._permutation(epoch)))
+            full, rest = divmod(self.count, self.batch_size)
             first = index * self.steps_a_chunk
             if first < full:
                 steps, size = min(self.steps_a_chunk, full - first), self.batch_size
             else:
-                first, steps, size = full, 1, len(self.triples) - full * self.batch_size
-            start = first * self.batch_size
-            chosen = self.order[1][start : start + steps * size]
-            positives = self.triples[chosen].long().view(steps, size, 3)
-            labels = None if self.answers is None else self.answers.labels(positives[..., 2])
-        seed = self._seed(epoch, 1 + index)
-        return epoch, index, Chunk(positives, self.num_entities, self.negatives, seed, labels)
+                first, steps, size = full, 1, rest
+            chunk = self._chunk(self.order[1], first, steps, size, self._seed(epoch, 1 + index))
+        return epoch, index, chunk
+
+    def _ordered(self, order: Tensor) -> Tensor:
+        """What is kept for an epoch of its ``order`` (N)."""
+        return order
+
+    def _chunk(self, order: Tensor, first: int, steps: int, size: int, seed: int) -> Chunk:
+        """``steps`` batches of ``size`` triples, after ``first`` full ones; ``order`` is that of :meth:`_ordered`."""
+        start = first * self.batch_size
+        chosen = order[start : start + steps * size]
+        positives = self.triples.index_select(0, chosen).long().view(steps, size, 3)
+        labels = None if self.answers is None else self.answers.labels(positives[..., 2])
+        return Chunk(positives, self.num_entities, self.negatives, seed, labels)
 
     def _permutation(self, epoch: int) -> Tensor:
+        """The order of an epoch (N); of both types of numbers PyTorch makes the same one."""
         generator = torch.Generator(self.device).manual_seed(self._seed(epoch, 0))
-        return torch.randperm(len(self.triples), generator=generator, device=self.device)
+        dtype = torch.int32 if self.count < NARROW else torch.int64
+        return torch.randperm(self.count, generator=generator, device=self.device, dtype=dtype)
 
     def _seed(self, *position: int) -> int:
         state = np.random.SeedSequence([self.seed, *position]).generate_state(1, np.uint64)
