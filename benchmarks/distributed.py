@@ -15,6 +15,9 @@ the wall time means nothing. Bytes are counted when tensors are given to torch.d
 (distinct remote rows × row bytes × 2 plus their numbers), and measured at the loopback device, which sees the traffic
 of all processes of the machine.
 
+Triples are exchanged at the beginning of an epoch, and counted apart: 12 bytes for each that another rank has, which is
+(W - 1)/W of them all.
+
 There are two settings. If every triple has its own negatives, a slice needs nearly all entities of this graph, so the
 largest possible number of rows is sent. If a batch shares its negatives, as is usual for large graphs, few rows are
 sent and much is computed with each.
@@ -48,6 +51,7 @@ from murp.engines import Chunk, Task, TorchEngine
 from murp.engines.torch_engine import pieces
 from murp.evaluation import evaluate
 from murp.graph import KnowledgeGraph
+from murp.training.divided import DividedSampler
 from murp.training.sampler import Sampler
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -84,11 +88,16 @@ def case(data: str, settings: dict[str, Any], slices: int, steps: int) -> dict[s
     triples = graph.with_reciprocals(graph.train)
     task.negatives.prepare(torch.from_numpy(triples), graph.num_entities, model.num_relations)
     engine: Any = ShardedEngine(task, ranks, slices) if slices else TorchEngine(task)
-    sampler = Sampler(
-        triples, graph.num_entities, batch_size=config.batch_size, negatives=config.negatives, seed=0,
-        device=torch.device("cpu"), steps_a_chunk=A_CHUNK,
-    )  # fmt: skip
-    chunks = [sampler.chunk(epoch, 0) for epoch in range((WARM + steps) // A_CHUNK)]
+    options: dict[str, Any] = {
+        "batch_size": config.batch_size, "negatives": config.negatives, "seed": 0, "device": torch.device("cpu"),
+        "steps_a_chunk": A_CHUNK,
+    }  # fmt: skip
+    whole = Sampler(triples, graph.num_entities, **options)
+    sampler = DividedSampler(graph, ranks, slices, **options) if ranks.size > 1 else whole
+    epochs = (WARM + steps) // A_CHUNK
+    before = ranks.sent
+    chunks = [sampler.chunk(epoch, 0) for epoch in range(epochs)]
+    of_triples = (ranks.sent - before) / epochs
     warm, measured = chunks[: WARM // A_CHUNK], chunks[WARM // A_CHUNK :]
     losses = [engine.run([chunk], [config.lr]).item() for chunk in warm]
     ranks.agreed(True)  # all begin together
@@ -99,6 +108,7 @@ def case(data: str, settings: dict[str, Any], slices: int, steps: int) -> dict[s
     ranks.agreed(True)
     counting = Counting(ranks, model) if slices else None
     report = evaluate(model, graph, "valid", counting=counting)
+    again = [whole.chunk(epoch, 0) for epoch in range(WARM // A_CHUNK, epochs)] if slices else []
     return {
         "rank": ranks.rank,
         "steps": sum(chunk.steps for chunk in measured),
@@ -108,7 +118,9 @@ def case(data: str, settings: dict[str, Any], slices: int, steps: int) -> dict[s
         "mrr": report.mrr,
         "sent": sent,
         "loopback": _loopback() - loopback,
-        "computed": _computed(task, ranks.rank, ranks.size, slices, measured, share) if slices else 0,
+        "computed": _computed(task, ranks.rank, ranks.size, slices, again, share),
+        "triples": of_triples,
+        "triples computed": triples.nbytes * (ranks.size - 1) / ranks.size**2,
     }
 
 
@@ -169,6 +181,8 @@ def summary(turns: dict[str, list[list[dict[str, Any]]]]) -> dict[str, Any]:
             "bytes_a_step": sum(one["sent"] for one in found[0]) / steps,
             "bytes_a_step_computed": sum(one["computed"] for one in found[0]) / steps,
             "bytes_a_step_loopback": max(one["loopback"] for one in found[0]) / steps,
+            "bytes_of_triples_an_epoch": sum(one["triples"] for one in found[0]),
+            "bytes_of_triples_an_epoch_computed": sum(one["triples computed"] for one in found[0]),
         }
     one, four = figures["1"]["work_a_step_of_a_rank"], figures["4"]["work_a_step_of_a_rank"]
     beside = figures["1 beside 1"]["work_a_step_of_a_rank"]
@@ -190,6 +204,8 @@ def summary(turns: dict[str, list[list[dict[str, Any]]]]) -> dict[str, Any]:
         "bytes of 2 ranks, of those computed": figures["2 of 2"]["bytes_a_step"]
         / figures["2 of 2"]["bytes_a_step_computed"],
         "bytes of 4 ranks, of those computed": figures["4"]["bytes_a_step"] / figures["4"]["bytes_a_step_computed"],
+        "bytes of triples of 4 ranks, of those computed": figures["4"]["bytes_of_triples_an_epoch"]
+        / figures["4"]["bytes_of_triples_an_epoch_computed"],
     }
     return figures
 

@@ -16,6 +16,7 @@ from murp.distributed.shares import widths
 from scale_constants import CACHE
 
 FLOAT, NUMBER, FLAG = 4, 4, 1  # bytes of a value, of a row's number, and of the word whether it travels early
+TRIPLE, PLACE = 12, 4  # bytes of a triple, and of its place in the order of an epoch
 MEASURED_BATCH, MEASURED_NEGATIVES = 128, 50  # of the step whose time is known
 
 
@@ -30,6 +31,11 @@ def bytes_sent(asked: float, served: float, relations: float, others: int, row: 
     ``asked`` and ``served`` count rows between this rank and others; ``row`` and ``relation_row`` are bytes.
     """
     return served * row + asked * (row + NUMBER) + others * relations * (relation_row + NUMBER)
+
+
+def bytes_of_triples(own: float, gpus: int) -> float:
+    """What a rank sends of its share of ``own`` triples, once an epoch: those that are in slices of other ranks."""
+    return TRIPLE * own * (gpus - 1) / gpus
 
 
 def row_bytes(dim: int) -> tuple[int, int]:

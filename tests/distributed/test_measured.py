@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from together import together
 
 from distributed import A_CHUNK, CASES, COPIES, QUICK, SETTINGS, case, summary
@@ -17,6 +18,7 @@ def test_every_case_finds_the_same_training() -> None:
         compared = summary(turns)["compared"]
         assert compared["losses and MRR of 1, 2 and 4 ranks bit for bit"]
         assert compared["greatest relative difference of a loss to plain"] < 1e-5
+        assert compared["bytes of triples of 4 ranks, of those computed"] == pytest.approx(1, abs=0.1)
 
 
 def cases(slices: int) -> dict[str, Any]:

@@ -202,7 +202,7 @@ def counted(graph: KnowledgeGraph) -> tuple[int, int, int, int, int]:
     from murp.distributed import engine as module
     from murp.distributed import plan as planning
     from murp.engines import Task
-    from murp.training.sampler import Sampler
+    from murp.training.divided import DividedSampler
 
     ranks = join()
     config = Config(model="mure", dim=64, negatives=4, batch_size=4)
@@ -210,10 +210,9 @@ def counted(graph: KnowledgeGraph) -> tuple[int, int, int, int, int]:
     share = Share(graph.num_entities, ranks.rank, ranks.size)
     initialise(model, share, 0, 1e-3)
     task = Task.of(config, model)
-    triples = graph.with_reciprocals(graph.train)
-    task.negatives.prepare(torch.from_numpy(triples), graph.num_entities, model.num_relations)
-    sampler = Sampler(
-        triples, graph.num_entities, batch_size=4, negatives=4, seed=0, device=torch.device("cpu"), steps_a_chunk=8
+    task.negatives.prepare(torch.zeros(0, 3), graph.num_entities, model.num_relations)
+    sampler = DividedSampler(
+        graph, ranks, ranks.size, batch_size=4, negatives=4, seed=0, device=torch.device("cpu"), steps_a_chunk=8
     )
     engine = ShardedEngine(task, ranks, ranks.size)
     planning.SPARSE = 0
@@ -231,8 +230,9 @@ def counted(graph: KnowledgeGraph) -> tuple[int, int, int, int, int]:
         return steps
 
     module.plan = plan  # type: ignore[assignment]
+    chunk = sampler.chunk(0, 0)  # for which triples are sent
     before = ranks.sent
-    engine.run([sampler.chunk(0, 0)], [1.0])
+    engine.run([chunk], [1.0])
     return ranks.sent - before, asked, served, relations, early
 
 

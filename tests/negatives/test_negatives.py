@@ -79,6 +79,29 @@ def test_shapes_and_repeatability(name: str, device: str) -> None:
     assert one.objects.shape == first.objects.shape[1:]
 
 
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("name", registry.NEGATIVES)
+def test_the_negatives_of_a_triple_do_not_depend_on_other_triples(name: str, device: str) -> None:
+    """One of many ranks has zeros in their place."""
+    positives, part = batches().to(device), slice(4, 9)
+    own = torch.zeros_like(positives)
+    own[:, part] = positives[:, part]
+    source = prepared(name, device=device)
+    (expected, state), (found, same_state) = (
+        (source.draw(given, generator).of(part), generator.get_state())
+        for given, generator in ((given, torch.Generator(device).manual_seed(1)) for given in (positives, own))
+    )
+    assert torch.equal(found.objects, expected.objects)
+    if expected.subjects is not None:
+        assert torch.equal(found.subjects, expected.subjects)
+    assert torch.equal(state, same_state)
+
+
+def test_which_negatives_read_facts() -> None:
+    found = {name for name in registry.NEGATIVES if prepared(name).reads_facts}
+    assert found == {"checked", "by-relation", "unrelated", "relatives"}
+
+
 @pytest.mark.parametrize("name", ["uniform", "with-subject", "both-sides", "shared"])
 def test_every_entity_is_as_likely(name: str) -> None:
     positives = batches(400, 5)

@@ -66,10 +66,12 @@ class ShardedEngine:
         return [self.state]
 
     def run(self, chunks: Sequence[Chunk], rates: Sequence[float]) -> Tensor:
-        """See :meth:`murp.engines.engine.Engine.run`; every rank gets the same chunk and returns the same losses."""
+        """See :meth:`murp.engines.engine.Engine.run`; every rank gets its part of one chunk and returns the same
+        losses."""
         (chunk,), (lr,) = chunks, rates
         total = torch.zeros((), dtype=self.model.dtype, device=self.model.device)
-        part = own_part(chunk.positives.shape[1], self.slices, self.ranks.rank, self.ranks.size)
+        part = own_part(chunk.batch, self.slices, self.ranks.rank, self.ranks.size)
+        assert (chunk.first, chunk.positives.shape[1]) == (part.start, part.stop - part.start)
         every = self.model.num_relations if self.task.regularizer.reads_relations else None
         number = 0
         before = torch.get_num_threads()
@@ -79,7 +81,7 @@ class ShardedEngine:
                 for start in range(0, len(positives), PLANNED):
                     some = slice(start, start + PLANNED)
                     false = Drawn(drawn.objects[some], None if drawn.subjects is None else drawn.subjects[some])
-                    steps = plan(self.ranks, self.share, self.slices, positives[some], false, every)
+                    steps = plan(self.ranks, self.share, self.slices, chunk.batch, positives[some], false, every)
                     early: OnTheWay | None = None
                     for step, following in itertools.zip_longest(steps, steps[1:]):
                         loss, early = self.step(step, lr, (chunk.seed, number), early, following)

@@ -110,20 +110,22 @@ def own_part(length: int, slices: int, rank: int, size: int) -> slice:
 
 
 def plan(
-    ranks: Ranks, share: Share, slices: int, positives: Tensor, drawn: Drawn, every_relation: int | None
+    ranks: Ranks, share: Share, slices: int, batch: int, positives: Tensor, drawn: Drawn, every_relation: int | None
 ) -> list[Step]:
-    """The steps on positives (S, B, 3) and the negatives (S, …) of this rank's part of each batch.
+    """The steps on positives (S, b, 3) and the negatives (S, …) of this rank's part of each batch of ``batch`` triples.
 
     ``every_relation``: the number of relations, if each slice needs all of them.
     """
-    places = cut(positives.shape[1], slices)
+    places = cut(batch, slices)
     mine = [i for i in own_slices(slices, ranks.rank, ranks.size) if places[i].start < places[i].stop]
-    first = own_part(positives.shape[1], slices, ranks.rank, ranks.size).start
+    first = own_part(batch, slices, ranks.rank, ranks.size).start
     starts = share.starts().to(positives.device)
     own: list[list[Slice]] = []
     entities: list[list[list[Tensor]]] = []  # step, slice, rank
     for step in range(len(positives)):
-        found = [_slice(step, i, places[i], first, positives, drawn, every_relation, starts, share.rows) for i in mine]
+        found = [
+            _slice(step, i, places[i], first, batch, positives, drawn, every_relation, starts, share.rows) for i in mine
+        ]
         own.append([one for one, _ in found])
         entities.append([asked for _, asked in found])
     narrow = ROLES * share.length < NARROW and (every_relation or 0) < NARROW
@@ -133,7 +135,7 @@ def plan(
         for rank in range(ranks.size)
     ]
     steps = [_step(own[step], *asked[step], busy, len(share)) for step in range(len(positives))]
-    if ranks.size > 1 and share.rows >= SPARSE * _named(positives.shape[1], drawn):
+    if ranks.size > 1 and share.rows >= SPARSE * _named(batch, drawn):
         _hasten(ranks, steps)
     return steps
 
@@ -149,16 +151,18 @@ def _slice(
     number: int,
     place: slice,
     first: int,
+    batch: int,
     positives: Tensor,
     drawn: Drawn,
     every: int | None,
     starts: Tensor,
     most: int,
 ) -> tuple[Slice, list[Tensor]]:
-    """One slice, and the rows that it needs from each rank. ``drawn`` begins at the ``first`` triple of a batch."""
-    subjects, relations, objects = positives[step, place].unbind(1)
-    shared = drawn.objects.dim() == 2  # (S, k): by the whole batch
+    """One slice, and the rows that it needs from each rank. ``positives`` and ``drawn`` begin at the ``first`` triple
+    of a batch."""
     among = slice(place.start - first, place.stop - first)
+    subjects, relations, objects = positives[step, among].unbind(1)
+    shared = drawn.objects.dim() == 2  # (S, k): by the whole batch
     false = drawn.objects[step] if shared else drawn.objects[step, among]
     false_subjects = None if drawn.subjects is None else drawn.subjects[step, among]
     as_subject = [subjects] if false_subjects is None else [subjects, false_subjects.flatten()]
@@ -179,7 +183,7 @@ def _slice(
     offsets = starts[:-1].repeat_interleave(bounds.diff())
     asked = list(torch.split((rows - offsets) * ROLES + roles, sizes))
     compact = torch.stack([of_subjects, of_relations, of_objects], 1)
-    share = (place.stop - place.start) / positives.shape[1]
+    share = (place.stop - place.start) / batch
     return Slice(number, share, compact, numbered, listed, sizes), asked
 
 

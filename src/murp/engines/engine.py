@@ -19,6 +19,9 @@ class Chunk:
     """Consecutive steps of one epoch: ``positives`` (S, B, 3), int64, and what their negatives are drawn from.
 
     An engine may draw the negatives itself, from ``seed``, or take those of :meth:`draw`.
+
+    One of many ranks has a part of each batch alone: ``positives`` (S, b, 3) are then the triples ``first`` …
+    ``first`` + b - 1 of batches of ``whole`` triples.
     """
 
     positives: Tensor
@@ -26,14 +29,30 @@ class Chunk:
     negatives: int
     seed: int
     labels: Labels | None = None  # (S, L): of questions that are asked with all their answers
+    whole: int | None = None
+    first: int = 0
 
     @property
     def steps(self) -> int:
         return self.positives.shape[0]
 
     @property
+    def batch(self) -> int:
+        """B, the triples of a whole batch."""
+        return self.positives.shape[1] if self.whole is None else self.whole
+
+    @property
     def triples(self) -> int:
-        return self.positives.shape[0] * self.positives.shape[1]
+        """Of all ranks together."""
+        return self.steps * self.batch
+
+    def padded(self, positives: Tensor) -> Tensor:
+        """Some steps of ``positives`` as whole batches (S, B, 3); triples of other ranks are 0."""
+        if self.whole is None:
+            return positives
+        found = positives.new_zeros(len(positives), self.whole, 3)
+        found[:, self.first : self.first + positives.shape[1]] = positives
+        return found
 
     def draw(self, part: slice = WHOLE) -> Tensor:
         """False objects (S, B, k), int64, uniform over all entities; a pure function of ``seed``.
@@ -41,7 +60,7 @@ class Chunk:
         Of each batch those of the triples in ``part`` alone: the same ones, and cheaper than all.
         """
         device = self.positives.device
-        steps, batch, _ = self.positives.shape
+        steps, batch = self.steps, self.batch
         if part != WHOLE and device.type == "cpu":
             from murp.kernels import numba_twister  # what engines that draw all need not wait for
 

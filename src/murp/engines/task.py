@@ -37,6 +37,11 @@ class Task:
         return cls(model, **parts, compile_after=config.compile_after)
 
     @property
+    def reads_facts(self) -> bool:
+        """Whether negatives or objective read all training triples before training."""
+        return self.negatives.reads_facts or type(self.objective).prepare is not Objective.prepare
+
+    @property
     def as_published(self) -> bool:
         """Whether all but the model's score is the paper's: what the fused engines know."""
         if self.model.uses_chance:

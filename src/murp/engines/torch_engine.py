@@ -211,7 +211,7 @@ class TorchEngine:
 def pieces(task: Task, chunk: Chunk, part: slice = WHOLE) -> Iterator[tuple[Tensor, Drawn]]:
     """A chunk's positives (S, B, 3) with the negatives that are drawn for them, a piece after another.
 
-    Negatives of a triple of its own come for those in ``part`` of each batch alone.
+    Negatives of a triple of its own come for those in ``part`` of each batch alone; a chunk may have no others.
     """
     if type(task.negatives) is Uniform and chunk.positives.device.type == "cpu":
         yield chunk.positives, Drawn(chunk.draw(part))
@@ -219,7 +219,7 @@ def pieces(task: Task, chunk: Chunk, part: slice = WHOLE) -> Iterator[tuple[Tens
     generator = torch.Generator(chunk.positives.device).manual_seed(chunk.seed)
     for start in range(0, chunk.steps, A_GRAPH):
         some = chunk.positives[start : start + A_GRAPH]
-        yield some, task.negatives.draw(some, generator).of(part)
+        yield some, task.negatives.draw(chunk.padded(some), generator).of(part)
 
 
 class CapturedSteps:

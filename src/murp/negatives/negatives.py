@@ -41,9 +41,18 @@ class Negatives(Part):
         """Before training: the training triples (n, 3) with their reciprocals, on the device of the model."""
         self.num_entities = num_entities
 
+    @property
+    def reads_facts(self) -> bool:
+        """Whether :meth:`prepare` reads the training triples; otherwise they may be left out there."""
+        return type(self).prepare is not Negatives.prepare
+
     @abstractmethod
     def draw(self, positives: Tensor, generator: torch.Generator | None) -> Drawn:
-        """False triples for positives (…, B, 3)."""
+        """False triples for positives (…, B, 3).
+
+        Those of a triple depend on this triple, its place and the generator alone, and how many numbers are taken from
+        the generator depends only on shapes: one of many ranks has zeros in place of the triples of the others.
+        """
 
     def uniform(self, shape: tuple[int, ...], device: torch.device, generator: torch.Generator | None) -> Tensor:
         """Entities of ``shape``, drawn uniformly."""

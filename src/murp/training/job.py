@@ -17,6 +17,7 @@ from murp.errors import NotFiniteError, RunError
 from murp.graph import KnowledgeGraph
 from murp.models import Model
 from murp.runs import folder
+from murp.training.divided import DividedSampler
 from murp.training.sampler import Sampler, fewer_steps
 from murp.training.state import State
 
@@ -52,20 +53,21 @@ class Job:
             # Where every entity is a candidate a step takes its time, and Ctrl-C waits for the end of a chunk.
             false = negatives if self.task.objective.sampled else graph.num_entities
             state.steps_a_chunk = fewer_steps(config.batch_size, false, config.dim, model.device)
+        options: dict[str, Any] = {
+            "batch_size": config.batch_size, "negatives": negatives, "seed": config.seed, "device": model.device,
+            "steps_a_chunk": state.steps_a_chunk, "grouped": self.task.objective.grouped,
+        }  # fmt: skip
         # Nothing below sees a fact of valid or test.
-        triples = graph.with_reciprocals(graph.train) if model.reciprocals else graph.train
+        divided = self.ranks.size > 1
+        known = graph.train if self.task.reads_facts or not divided else graph.train[:0]
+        triples = graph.with_reciprocals(known) if model.reciprocals else known
         facts = torch.from_numpy(triples).to(model.device)
         self.task.negatives.prepare(facts, model.num_entities, model.num_relations)
         self.task.objective.prepare(facts, graph.num_entities)
-        self.sampler = Sampler(
-            triples,
-            graph.num_entities,
-            batch_size=config.batch_size,
-            negatives=negatives,
-            grouped=self.task.objective.grouped,
-            seed=config.seed,
-            device=model.device,
-            steps_a_chunk=state.steps_a_chunk,
+        self.sampler = (
+            DividedSampler(graph, self.ranks, config.slices, reciprocals=model.reciprocals, **options)
+            if divided
+            else Sampler(triples, graph.num_entities, **options)
         )
         if state.chunk > self.sampler.chunks:
             raise RunError(
