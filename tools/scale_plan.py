@@ -35,7 +35,18 @@ from scale_constants import (
     Published,
 )
 from scale_errors import errors_table, said
-from scale_model import FLAG, MEASURED_BATCH, bytes_sent, distinct, figures, row_bytes, seconds_of_kernel
+from scale_model import (
+    FLAG,
+    MEASURED_BATCH,
+    PLACE,
+    TRIPLE,
+    bytes_of_triples,
+    bytes_sent,
+    distinct,
+    figures,
+    row_bytes,
+    seconds_of_kernel,
+)
 
 PAGE = ROOT / "docs" / "scale.md"
 BLOCK = re.compile(r"(<!-- plan -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -62,13 +73,17 @@ class Plan:
         relations = distinct(BATCH, 2 * self.graph.relations)
         self.of_rows = bytes_sent(remote, remote, 0, others, row, relation_row) + remote * FLAG * self.sparse
         self.of_relations = bytes_sent(0, 0, relations, others, row, relation_row)
+        self.of_triples = bytes_of_triples(BATCH, self.gpus)
         self.rows_held = self.graph.entities / self.gpus * row
+        # Its share of the facts and their reciprocals, and the triples of its slices in an epoch.
+        self.triples_held = 2 * TRIPLE * 2 * self.graph.facts / self.gpus
         steps = figures("gpu_step")["seconds_a_step"]
         self.terms = {
             "computing": seconds_of_kernel(DIM, self.graph.entities // self.gpus) * BATCH / MEASURED_BATCH,
             "starting kernels": steps["torch_murp_d40"]["median"],
             "rows and gradients": self._travel(self.of_rows),
             "gradients of relations": self._travel(self.of_relations),
+            "triples": self._travel(self.of_triples),
             "starting messages": 3 * others * MESSAGE.value,
             # Every rank draws the negatives of all, 8 bytes each, written and read.
             "drawing": 16 * NEGATIVES * BATCH * self.gpus / HBM.value,
@@ -162,7 +177,8 @@ def text() -> str:
     assert many is not None
     small = figures("gpu_step")["seconds_a_step"]["torch_murp_d40"]["median"]
     kernel = time(seconds_of_kernel(DIM, GRAPHS["Freebase"].entities))
-    held = {name: size(2 * 20 * graph.facts) for name, graph in GRAPHS.items()}
+    held = " and ".join(f"{size(Plan(graph, GPUS[0]).triples_held)} for {name}" for name, graph in GRAPHS.items())
+    order = " and ".join(f"{size(PLACE * 2 * graph.facts)} for {name}" for name, graph in GRAPHS.items())
     parts = [
         f"MuRP, d={DIM}, float32, {BATCH:,} triples per GPU and step, {NEGATIVES} negatives each; {MACHINE} GPUs per "
         "machine.",
@@ -182,9 +198,11 @@ def text() -> str:
         "that they can be added in a fixed order. The plan assumes that all relations are equally frequent, which is "
         "the worst case. A ring all-reduce would send a small part of that, but not keep the order. A batch of "
         f"{GPUS[-1]} times {BATCH:,} triples names more entities than these graphs have, so no row can be sent early. "
-        "It is also far larger than batches that are known to learn well. Each rank also stores every triple: "
-        f"{held['Freebase']} for Freebase, {held['Wikidata']} for Wikidata. Over plain Ethernet an epoch of Freebase "
-        f"takes {Plan(GRAPHS['Freebase'], GPUS[1], ETHERNET).epoch:,.0f} s on {GPUS[1]} GPUs, and "
+        f"It is also far larger than batches that are known to learn well. Each of {GPUS[0]} GPUs also stores triples, "
+        f"{held}, and more GPUs store less each. The order of an epoch takes {order} on every GPU while it is drawn, "
+        "and PyTorch's sorting several times as much; the plan does not count the time for this. Triples are sent once "
+        f"an epoch, {size(Plan(GRAPHS['Freebase'], GPUS[0]).of_triples)} for each step. Over plain Ethernet an epoch "
+        f"of Freebase takes {Plan(GRAPHS['Freebase'], GPUS[1], ETHERNET).epoch:,.0f} s on {GPUS[1]} GPUs, and "
         f"{Plan(GRAPHS['Freebase'], GPUS[0]).epoch:,.0f} s on {GPUS[0]} in one machine.",
         "### Costs on Freebase and Wikidata, beside published ones",
         "The models, dimensions and GPUs differ. Their times are measured, ours are planned. Our epoch has every "
