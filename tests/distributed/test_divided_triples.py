@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from outcome import outcome
 from test_training_of_ranks import SETTINGS, trained
@@ -82,6 +82,7 @@ def graph_of(facts: int, seed: int = 0) -> KnowledgeGraph:
     steps=st.integers(1, 9), at_once=st.sampled_from([1, 50, 2**22]), reciprocals=st.booleans(),
     places=st.lists(st.tuples(st.integers(0, 2), st.floats(0, 0.999)), min_size=1, max_size=4),
 )  # fmt: skip
+@example(facts=30, batch=12, slices=3, size=5, steps=2, at_once=50, reciprocals=True, places=[(0, 0.0)])  # idle ranks
 def test_the_parts_of_the_ranks_are_the_batches_of_one_process(
     facts: int, batch: int, slices: int, size: int, steps: int, at_once: int, reciprocals: bool, places: list[Any]
 ) -> None:
