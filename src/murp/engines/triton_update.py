@@ -5,8 +5,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from murp.engines.triton_ball import ball_step
-from murp.engines.triton_math import columns
+from murp.engines.triton_ball import ball_step, rounded
+from murp.engines.triton_math import columns, widened
 
 
 @triton.jit
@@ -121,7 +121,7 @@ def update_kernel(
             kept = x_rows + (2 * runs * B + first + at)[:, None, None] * D + cols
             v = tl.load(kept, mask=live[:, None, None] & inside, other=0.0)
         else:
-            v = tl.load(here, mask=live[:, None, None] & inside, other=0.0)
+            v = widened(tl.load(here, mask=live[:, None, None] & inside, other=0.0), x_rows.dtype.element_ty)
         g = _part(
             x_rows, r_rows, square_rows, x1, r1, a1, b1, q1, v, live, cols, inside, D,
             STRETCH_OBJECT, TRANSLATE_OBJECT, BALL,
@@ -144,7 +144,8 @@ def update_kernel(
             w, s_bias, o_bias = w + w2, s_bias + s_bias2, o_bias + o_bias2
         g += w[:, None, None] * v
         moved = ball_step(v, g, lr, C, LIMIT_GAP, SET_BACK_GAP) if BALL else v - lr * g
-        tl.store(here, moved, mask=owner[:, None, None] & inside)
+        kept_as: tl.constexpr = entity.dtype.element_ty
+        tl.store(here, rounded(moved, kept_as, BALL, C, LIMIT_GAP), mask=owner[:, None, None] & inside)
         tl.store(head + bias, -1, mask=owner)
         if SUBJECT_BIAS:
             tl.store(subject_bias + bias, s_before - lr * s_bias, mask=owner & (s_bias != 0))
