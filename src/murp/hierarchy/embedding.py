@@ -24,7 +24,6 @@ from murp.hierarchy.taxonomy import Taxonomy
 from murp.hierarchy.tree_layout import layout
 from murp.models import from_config
 from murp.models.hierarchy import Distance, Lorentz
-from murp.models.rounding import rounded
 from murp.runs import Run, folder
 from murp.runs.lock import locked
 from murp.runs.run import load
@@ -85,7 +84,7 @@ def embed(
     points = torch.from_numpy(start(taxonomy, config)).to(model.dtype)
     if isinstance(model, Lorentz):
         points = hyperboloid.from_ball(points, c=1.0)
-    model.parameters["entity"] = rounded(points, model.point_dtype, model.geometry).to(model.device)
+    model.parameters["entity"] = points.to(model.device)
     job = Job(Path(out), config, graph, model, State())
     engine = engines.build(config.engine, [job.task])
     folder.create(job.path, config, graph, model, job.state.to_dict(), engine.name)

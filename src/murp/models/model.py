@@ -364,7 +364,9 @@ class Model(Part):
         return self.point_dtype if table.name == self.point else self.dtype
 
     def in_full(self) -> Model:
-        """The model with all tables in ``dtype``; tables that have it already are shared, not copied."""
+        """The model with all tables in ``dtype``: itself, if it stores them so; other tables are shared, not copied."""
+        if self.point_dtype == self.dtype:
+            return self
         model = copy.copy(self)
         model.parameters = {name: values.to(self.dtype) for name, values in self.parameters.items()}
         model.point_dtype = self.dtype
