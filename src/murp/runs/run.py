@@ -343,9 +343,12 @@ def load(
         graph = folder.read_graph(path)
     if checkpoint is None:
         checkpoint = "best" if _was_validated(path) else "last"
-    model, state = load_model(path / f"{checkpoint}.safetensors", config, graph, map_large=True)
-    model.to(resolve_device("cpu" if device == "auto" and config.tables == "host" else device))
-    return Run(path, config, graph, model, state, checkpoint)
+    model, state, _ = load_trained(path / f"{checkpoint}.safetensors", config, graph, map_large=True)
+    place = resolve_device("cpu" if device == "auto" and config.tables == "host" else device)
+    if model.point_dtype == model.dtype:
+        return Run(path, config, graph, model.to(place), state, checkpoint)
+    # Rounded points are converted when they are first used: a training ends with this, and there may be no room.
+    return Run(path, config, graph, lambda: model.in_full().to(place), state, checkpoint)
 
 
 def _was_validated(path: Path) -> bool:
