@@ -6,7 +6,8 @@
     python benchmarks/gpu_scale.py --whole FOLDER --out results/gpu_scale_whole.json
 
 The first measures a step of MuRP by the engine triton on random triples: with 41 thousand, 10 million and 100 million
-entities on the GPU, and with 41 thousand and 200 million in host memory (``tables = host``) beside the same on the GPU.
+entities on the GPU, and with 41 thousand and 200 million in host memory (``tables = host``) beside the same on the GPU,
+200 million also stored in float16 (``table_dtype``), in both places.
 All tables are in memory at once, and the cases run in turns. Tables are filled on the GPU, block by block, since the
 CPU's normal generator would take minutes. For each case it measures the time of a step and of its gradient kernel, the
 peak memory on the GPU, the bytes that cross the bus, and the speed of the bus.
@@ -53,22 +54,28 @@ BUS = 2**30  # bytes that are copied to see how fast the bus is
 
 @dataclass(frozen=True)
 class Case:
-    """A model by the number of its entities, its dimension, and where its points lie."""
+    """A model by the number of its entities, its dimension, and where and in which format its points are stored."""
 
     entities: int
     dim: int
     host: bool = False
+    table_dtype: str = "float32"
 
     @property
     def name(self) -> str:
-        return f"{'host' if self.host else 'device'}-{self.entities}-d{self.dim}"
+        form = "" if self.table_dtype == "float32" else f"-{self.table_dtype}"
+        return f"{'host' if self.host else 'device'}-{self.entities}-d{self.dim}{form}"
 
 
 CASES = (
     Case(40_943, 100), Case(10_000_000, 100), Case(100_000_000, 100),
     Case(40_943, 40), Case(200_000_000, 40), Case(40_943, 40, host=True), Case(200_000_000, 40, host=True),
+    Case(200_000_000, 40, table_dtype="float16"), Case(200_000_000, 40, host=True, table_dtype="float16"),
 )  # fmt: skip
-TOYS = tuple(Case(*shape) for shape in ((30, 4), (60, 4), (90, 4), (30, 3), (90, 3), (30, 3, True), (90, 3, True)))
+TOYS = (
+    *(Case(*shape) for shape in ((30, 4), (60, 4), (90, 4), (30, 3), (90, 3), (30, 3, True), (90, 3, True))),
+    *(Case(90, 3, host, "float16") for host in (False, True)),
+)
 
 
 @dataclass(frozen=True)
@@ -93,10 +100,12 @@ TOY = Size(torch.device("cpu"), TOYS, 1, 1, 1, 1, 2_000, 300, 5, (20, 40, 60))
 def filled(case: Case, device: torch.device) -> MultiRelational:
     """A model with points about the origin, filled where the numbers are made fastest."""
     model = models.murp(case.entities, RELATIONS, case.dim)
+    model.point_dtype = models.DTYPES[case.table_dtype]
     draw = torch.Generator(device).manual_seed(0)
     shape = (case.entities, case.dim)
     pinned = case.host and device.type == "cuda"
-    points = room(shape, model.dtype) if pinned else torch.empty(shape, device=device)
+    kind = model.point_dtype
+    points = room(shape, kind) if pinned else torch.empty(shape, dtype=kind, device=device)
     for start in range(0, case.entities, BLOCK):
         part = points[start : start + BLOCK]
         part.copy_(torch.randn(part.shape, generator=draw, device=device).mul_(SCALE))
@@ -145,7 +154,7 @@ def step(size: Size) -> dict[str, Any]:
             "seconds_to_fill": made,
             "parameter_bytes": sum(values.nbytes for values in model.parameters.values()),
             "peak_bytes_on_the_device": peak(size.device, before),
-            "bytes_over_the_bus_a_step": 2 * rows * case.dim * model.dtype.itemsize if case.host else 0,
+            "bytes_over_the_bus_a_step": 2 * rows * case.dim * model.point_dtype.itemsize if case.host else 0,
         }
         print(f"{case.name}: filled in {made:.1f} s", file=sys.stderr, flush=True)
     for name, times in in_turns(works, repeats=size.repeats, device=size.device).items():
@@ -153,7 +162,7 @@ def step(size: Size) -> dict[str, Any]:
     for case, engine in engines.items():
         figures[case.name]["seconds_of_the_gradient_kernel"] = gradient_alone(engine, size)
     times = {name: figures[name]["seconds_a_step"] for name in figures}
-    few, more, most, small, large, host, large_host = (case.name for case in size.cases)
+    few, more, most, small, large, host, large_host, half, half_host = (case.name for case in size.cases)
     told: dict[str, Any] = {
         "cases": figures,
         "10 million on the device against 41 thousand": ratio(times, more, few),
@@ -162,10 +171,12 @@ def step(size: Size) -> dict[str, Any]:
         "41 thousand in host memory against on the device": ratio(times, host, small),
         "200 million in host memory against on the device": ratio(times, large_host, large),
         "200 million in host memory against 41 thousand": ratio(times, large_host, host),
+        "200 million on the device, float16 against float32": ratio(times, half, large),
+        "200 million in host memory, float16 against float32": ratio(times, half_host, large_host),
         "bus": bus(size.device),
     }
     settings = {"model": "murp", "batch_size": size.batch, "negatives": size.negatives, "steps": size.steps, "lr": LR}
-    what = "a step by number of entities and by where their points lie, float32, engine triton"
+    what = "a step by number of entities and by where and in which format their points are stored, engine triton"
     return result(what, settings, told, size.device)
 
 

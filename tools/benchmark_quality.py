@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmark_results import machine, result, results, table, time, times
+from benchmark_results import machine, result, results, size, table, time, times
 
 
 def hierarchies() -> list[str]:
@@ -125,19 +125,28 @@ def _workers() -> list[str]:
 
 
 def half_precision() -> list[str]:
-    """What rounding a table of entities to half precision does to MRR."""
-    stored = result("half_tables")
-    if stored is None:
-        return []
-    rows = [
-        [case, *(", ".join(f"{mrr:.3f}" for mrr in found[split]) for split in ("valid", "test"))]
-        for case, found in stored["figures"].items()
-    ]
-    settings = stored["settings"]
-    note = (
-        f"{settings['data']}, d={settings['dim']}, {settings['epochs']} epochs: the entity table is rounded to the "
-        "format after every step, and steps compute in float32. `at random` is stochastic rounding: up or down at "
-        "random, right on average."
-    )
-    head = ["", "MRR on valid (standard), each seed", "on test"]
-    return ["## Tables of half precision", note, table(head, rows), machine(stored)]
+    """MRR by the format in which a training stores the entities' points."""
+    parts: list[str] = []
+    for name in ("half_tables", "half_tables_wn18rr"):
+        if (stored := result(name)) is None:
+            continue
+        settings, figures = stored["settings"], stored["figures"]
+        head, splits = ["", "MRR on valid (standard), each seed", "on test"], ("valid", "test")
+        rows = [
+            [case, *(", ".join(f"{mrr:.3f}" for mrr in found[split]) for split in splits)]
+            for case, found in figures.items()
+        ]
+        note = (
+            f"{settings['data']}, d={settings['dim']}, {settings['epochs']} epochs: the entities' points are stored in "
+            "this format, and steps compute in float32."
+        )
+        if "engine" in settings:
+            head.append("a checkpoint")
+            rows = [[*row, size(found["checkpoint_bytes"])] for row, found in zip(rows, figures.values(), strict=True)]
+            note += f" Trained with `--table-dtype` and the engine {settings['engine']}."
+        else:  # measured before there was the setting
+            note += (
+                " Here rounding after every step stands for that. `at random`: up or down at random, right on average."
+            )
+        parts += [note, table(head, rows), machine(stored)]
+    return ["## Tables of half precision", *parts] if parts else []

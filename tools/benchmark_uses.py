@@ -199,6 +199,7 @@ def tables_of_a_gpu() -> list[str]:
     rows = [
         [
             "in host memory" if case["host"] else "on the GPU",
+            case.get("table_dtype", "float32"),
             f"{case['entities']:,}",
             case["dim"],
             spread(case["seconds_a_step"]),
@@ -213,9 +214,9 @@ def tables_of_a_gpu() -> list[str]:
         f"MuRP, batch {settings['batch_size']}, {settings['negatives']} negatives, random triples. A step has two "
         "kernels: the gradient's, which reads all rows, and the update's, which writes them. With `--tables host` both "
         f"go over the bus, which copies large pieces at {bus['from_host'] / 1e9:.0f} GB/s to the GPU and "
-        f"{bus['to_host'] / 1e9:.0f} GB/s back. A step moves {moved / 1e6:.1f} MB over it."
+        f"{bus['to_host'] / 1e9:.0f} GB/s back. A step moves {moved / 1e6:.1f} MB over it in float32."
     )
-    head = ["points", "entities", "d", "a step", "its gradient kernel", "peak on the GPU"]
+    head = ["points", "stored in", "entities", "d", "a step", "its gradient kernel", "peak on the GPU"]
     return ["## Tables that fill a GPU, and tables in host memory", note, table(head, rows), machine(stored)]
 
 

@@ -35,9 +35,11 @@ class Compared:
 
 
 def steps_on_one_gpu() -> list[Compared]:
-    """41 thousand to 200 million entities, on the GPU and in host memory, and steps in the middle of whole runs."""
+    """41 thousand to 200 million entities in float32, on the GPU and in host memory, and steps in the middle of whole
+    runs."""
     found = stored.result("gpu_scale")
     cases = [] if found is None else list(found["figures"]["cases"].values())
+    cases = [case for case in cases if case.get("table_dtype", "float32") == "float32"]
     compared = []
     for case in cases:
         predicted = seconds_of_kernel(case["dim"], case["entities"])

@@ -70,6 +70,13 @@ class Config(Part):
         "auto", "where to train; auto: on the GPU if there is one", choices=("auto", "cpu", "cuda"), free=True
     )
     dtype: str = setting("float32", "precision of the parameters", choices=("float32", "float64"))
+    table_dtype: str = setting(
+        "auto",
+        "precision in which the entities' points are stored while training and in checkpoints; auto: as dtype; float16 "
+        "and bfloat16 need half the memory of float32: steps still compute in dtype, and a row is rounded when it is "
+        "written",
+        choices=("auto", "float32", "float16", "bfloat16"),
+    )
     engine: str = setting(
         "auto",
         "which code computes a step; auto: the fastest that can train the model",
@@ -122,6 +129,10 @@ class Config(Part):
         self.__dict__.update({"known": known, "parts": parts, **chosen})
         for part in parts.values():
             part.refuse(self)
+        if self.table_dtype == "float32" and self.dtype == "float64":
+            raise ConfigError(
+                "table_dtype = float32 does not go with dtype = float64: choose auto, float16 or bfloat16."
+            )
         if self.patience and not self.validate_every:
             raise ConfigError("patience needs validations to count: set validate_every above 0.")
         if self.lr_schedule == "plateau" and not self.validate_every:

@@ -165,7 +165,7 @@ def ranked(graph: KnowledgeGraph, model: str, protocol: Any) -> Any:
 
 @pytest.mark.parametrize("model", ["murp", "rotate", "hybonet", "mixed-curvature", "rescal"])
 def test_shares_have_the_initial_values_of_one_process(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("murp.distributed.shares.BLOCK", 16)
+    monkeypatch.setattr("murp.models.model.BLOCK", 16)
     config = Config(model=model, dim=6)
     whole = models.from_config(config, 83, 2).initialise(5, 0.1)
     for size in (1, 2, 5):

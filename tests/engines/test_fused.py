@@ -5,6 +5,7 @@ The Triton kernels run on the GPU where there is one, and through Triton's inter
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable
 from copy import deepcopy
@@ -24,7 +25,8 @@ from murp.config import Config
 from murp.engines import Chunk, TorchEngine
 from murp.errors import ConfigError
 from murp.geometry import Euclidean, PoincareBall, poincare
-from murp.models import BIASES, MODELS, TRANSFORMATIONS, Bias, MultiRelational, Transformation
+from murp.models import BIASES, MODELS, TRANSFORMATIONS, Bias, MultiRelational, Transformation, rounding
+from murp.models.rounding import rounded
 
 pytest.importorskip("numba", reason="needs numba: pip install numba")
 pytest.importorskip("triton", reason="needs triton: pip install triton")
@@ -101,6 +103,13 @@ def steps_of_triton(
     drawn, loss = engine.negatives(moved), engine.run([moved], [lr])[0]
     model.to("cpu")
     return drawn.cpu(), loss.cpu()
+
+
+def stored_in(dtype: torch.dtype, model: MultiRelational) -> MultiRelational:
+    """The model with its entities' points stored in ``dtype``."""
+    model.point_dtype = dtype
+    model.parameters["entity"] = rounded(model.parameters["entity"], dtype, model.geometry)
+    return model
 
 
 def inside(model: MultiRelational) -> bool:
@@ -251,6 +260,67 @@ def test_points_in_host_memory_move_as_those_on_the_device(
     assert not torch.equal(there.parameters["entity"], start.parameters["entity"])
     for table, values in here.parameters.items():
         torch.testing.assert_close(there.parameters[table], values, **bound, msg=table)
+
+
+@pytest.fixture
+def rounding_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Triton's interpreter cuts the digits off that bfloat16 does not have; a GPU rounds to the nearest."""
+    interpreter = importlib.import_module("triton.runtime.interpreter")
+    if DEVICE == "cuda":
+        return
+    if not hasattr(interpreter, "_convert_float"):
+        pytest.skip("this version of Triton turns numbers into bfloat16 in another place")
+    convert = interpreter._convert_float
+
+    def nearest(values: Any, given: Any, wanted: Any, mode: Any) -> Any:
+        if str(given) != "fp32" or str(wanted) != "bf16":
+            return convert(values, given, wanted, mode)
+        return torch.from_numpy(np.array(values)).to(torch.bfloat16).view(torch.int16).numpy().view(np.uint16)
+
+    monkeypatch.setattr(interpreter, "_convert_float", nearest)
+
+
+@pytest.mark.usefixtures("rounding_interpreter")
+@pytest.mark.parametrize("run", [by_triton, by_triton_on_host])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("name", "dim", "reach"), [("murp", 5, 1.0), ("murp", 4, 9.0), ("mure", 5, 1.0), ("murp", 40, 2.0)]
+)
+def test_triton_rounds_stored_points_as_torch_does(
+    name: str, dim: int, reach: float, dtype: torch.dtype, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two steps in float64, which leave no doubt where to round; some points so far out that rounding takes them
+    beyond the limit, which is drawn in for this."""
+    if reach > 2:
+        for module in (poincare, triton_engine, rounding):
+            monkeypatch.setattr(module, "limit_radius", lambda dtype: 0.99)
+            monkeypatch.setattr(module, "set_back_radius", lambda dtype: 0.98999, raising=False)
+    work = chunk(4, 1, 2, 2, 3, 2)
+
+    def make() -> MultiRelational:
+        return stored_in(dtype, scattered(name, 4, 1, dim, reach, 3, 1.0))
+
+    assert_agrees(run, make, work, 0.5 if reach < 9 else 30.0)
+    assert make().parameters["entity"].dtype == dtype
+
+
+def test_points_that_are_rounded_train_side_by_side() -> None:
+    rates, works = [0.5, 1.0], [chunk(6, 2, 1, 1, 3, seed) for seed in range(2)]
+    moved = [Chunk(w.positives.to(DEVICE), w.num_entities, w.negatives, w.seed) for w in works]
+
+    def make(seed: int) -> MultiRelational:
+        model = stored_in(torch.bfloat16, scattered("murp", 6, 2, 4, 1.0, seed, 1.0))
+        model.to(DEVICE)
+        return model
+
+    together = [make(0), make(1)]
+    TritonEngine(together).run(moved, rates)
+    for i in range(2):
+        alone = make(i)
+        TritonEngine([alone]).run([moved[i]], [rates[i]])
+        found = together[i].parameters["entity"]
+        assert found.dtype == torch.bfloat16
+        assert torch.equal(found, alone.parameters["entity"])
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -445,6 +515,7 @@ class TestChoice:
         assert engines.build("auto", [self.model()]).name == "numba"
         assert engines.build("auto", [self.model(bias="subject")]).name == "torch"
         assert engines.build("auto", [self.model(transformation="swapped")]).name == "torch"
+        assert engines.build("auto", [stored_in(torch.float16, self.model())]).name == "torch"
 
     def test_torch_takes_everything(self) -> None:
         assert engines.build("torch", [self.model(bias="norm")]).name == "torch"
@@ -454,5 +525,7 @@ class TestChoice:
             ConfigError, match=r"numba knows MuRP and MuRE as published.*triton, on cuda, does.* Engine torch can"
         ):
             engines.build("numba", [self.model(bias="subject")])
+        with pytest.raises(ConfigError, match=r"numba stores the entities' points as it computes.* Engine torch can"):
+            engines.build("numba", [stored_in(torch.bfloat16, self.model())])
         with pytest.raises(ConfigError, match=r"triton runs on cuda, and the model is on cpu.*torch can"):
             engines.build("triton", [self.model()])

@@ -49,6 +49,8 @@ class Settings(TypedDict, total=False):
     """where to train; auto: on the GPU if there is one"""
     dtype: Literal["float32", "float64"]
     """precision of the parameters"""
+    table_dtype: Literal["auto", "float32", "float16", "bfloat16"]
+    """precision in which the entities' points are stored while training and in checkpoints; auto: as dtype; float16 and bfloat16 need half the memory of float32: steps still compute in dtype, and a row is rounded when it is written"""
     engine: Literal["auto", "torch", "numba", "triton"]
     """which code computes a step; auto: the fastest that can train the model"""
     tables: Literal["device", "host"]
@@ -154,6 +156,7 @@ class Grid(TypedDict, total=False):
     seed: int | Sequence[int]
     device: Literal["auto", "cpu", "cuda"] | Sequence[Literal["auto", "cpu", "cuda"]]
     dtype: Literal["float32", "float64"] | Sequence[Literal["float32", "float64"]]
+    table_dtype: Literal["auto", "float32", "float16", "bfloat16"] | Sequence[Literal["auto", "float32", "float16", "bfloat16"]]
     engine: Literal["auto", "torch", "numba", "triton"] | Sequence[Literal["auto", "torch", "numba", "triton"]]
     tables: Literal["device", "host"] | Sequence[Literal["device", "host"]]
     compile_after: float | Sequence[float]
@@ -215,6 +218,7 @@ EXPLAINED: dict[str, tuple[Any, str]] = {
     "seed": (0, "random seed; the same seed, machine and number of threads give the same bits on the CPU"),
     "device": ("auto", "where to train; auto: on the GPU if there is one"),
     "dtype": ("float32", "precision of the parameters"),
+    "table_dtype": ("auto", "precision in which the entities' points are stored while training and in checkpoints; auto: as dtype; float16 and bfloat16 need half the memory of float32: steps still compute in dtype, and a row is rounded when it is written"),
     "engine": ("auto", "which code computes a step; auto: the fastest that can train the model"),
     "tables": ("device", "where the entity table is: on the device that computes, or in host memory, for tables larger than the GPU's memory (engine triton)"),
     "compile_after": (20.0, "with the engine torch on a GPU, steps are compiled after so many seconds of training; compiling takes about as long and makes steps several times faster; 0: at once"),

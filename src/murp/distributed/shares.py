@@ -9,13 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from murp.geometry import PoincareBall
 from murp.models.model import Model, Rows, Table
-
-# Rows that are drawn at a time. PyTorch draws normal numbers sixteen at a time, so that blocks of whole sixteens give
-# what one draw of all rows would.
-BLOCK = 2**16
-SIXTEEN = 16
 
 
 @dataclass(frozen=True)
@@ -66,26 +60,12 @@ def initialise(model: Model, share: Share, seed: int, scale: float) -> None:
 
 def _drawn(table: Table, model: Model, share: Share, generator: torch.Generator, scale: float) -> Tensor:
     """The rows of a share of one table."""
-    if not _by_blocks(table):
-        return table.draw(share.rows, model.dtype, generator, scale)[share.start : share.stop].clone()
     kept = torch.empty(len(share), *table.shape, dtype=model.dtype)
-    start = 0
-    while start < share.rows:
-        stop = min(share.rows, start + BLOCK)
-        if (share.rows - stop) * math.prod(table.shape) < SIXTEEN:  # fewer would be drawn in another way
-            stop = share.rows
-        rows = table.draw(stop - start, model.dtype, generator, scale)
-        first, last = max(start, share.start), min(stop, share.stop)
+    for start, rows in table.draw_in_blocks(share.rows, model.dtype, generator, scale):
+        first, last = max(start, share.start), min(start + len(rows), share.stop)
         if first < last:
             kept[first - share.start : last - share.start] = rows[first - start : last - start]
-        start = stop
     return kept
-
-
-def _by_blocks(table: Table) -> bool:
-    """Whether drawing rows block by block gives the same numbers as drawing them at once: not for products, drawn part
-    by part."""
-    return table.initial != "normal" or table.geometry.is_flat or isinstance(table.geometry, PoincareBall)
 
 
 def widths(model: Model, of: str) -> dict[str, int]:

@@ -14,6 +14,7 @@ from murp.engines.torch_engine import TorchEngine
 from murp.errors import ConfigError
 from murp.models import Model, MultiRelational, from_config
 from murp.models.hierarchy import Distance
+from murp.models.rounding import can_round
 
 __all__ = [
     "Chunk",
@@ -24,6 +25,7 @@ __all__ = [
     "can",
     "refuse_engine",
     "refuse_host_tables",
+    "refuse_table_dtype",
     "side_by_side",
 ]
 
@@ -96,6 +98,17 @@ def refuse_host_tables(config: Config) -> None:
         )
 
 
+def refuse_table_dtype(config: Config) -> None:
+    """Raise if a run cannot store its entities' points in the precision that it asks for."""
+    model = from_config(config, 1, 1)
+    if model.point_dtype != model.dtype and not can_round(model.geometry):
+        raise ConfigError(
+            f"table_dtype = {config.table_dtype} is for points of Euclidean space or of the ball. Those of model "
+            f"{config.model} are in {model.geometry.name} space, which rounding would take them out of: leave "
+            "table_dtype at auto."
+        )
+
+
 def _cannot(name: str, task: Task) -> str | None:
     """Why the engine cannot train this model where it is; None if it can."""
     if name == "torch":
@@ -123,6 +136,8 @@ def _unknown_to_triton(task: Task) -> str | None:
 
 
 def _unknown_to_numba(task: Task) -> str | None:
+    if task.model.point_dtype != task.model.dtype:
+        return "stores the entities' points as it computes, and not rounded (triton, on cuda, does)"
     if isinstance(task.model, Distance):
         from murp.engines.hierarchy_engine import cannot
 

@@ -10,7 +10,16 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from murp.engines.triton_math import artanh_over, row_sum, row_sum3, small_artanh_over, sum2, sum3, tanh_over
+from murp.engines.triton_math import (
+    artanh_over,
+    row_sum,
+    row_sum3,
+    small_artanh_over,
+    sum2,
+    sum3,
+    tanh_over,
+    widened,
+)
 
 
 @triton.jit
@@ -180,3 +189,20 @@ def ball_step(x, g, lr, C: tl.constexpr, LIMIT_GAP: tl.constexpr, SET_BACK_GAP: 
     moved = x * (1.0 + s * t * t)[:, None, None] - g * (s * tau)[:, None, None]
     far = root * tl.sqrt(row_sum(moved * moved))
     return moved * set_back(far, LIMIT_GAP, SET_BACK_GAP)[:, None, None]
+
+
+@triton.jit
+def rounded(rows, STORED: tl.constexpr, BALL: tl.constexpr, C: tl.constexpr, LIMIT_GAP: tl.constexpr):
+    """murp.models.rounding.rounded on rows (n, J, W): in the format STORED of their table."""
+    if rows.dtype == STORED:
+        return rows
+    else:
+        near = rows.to(tl.float32).to(STORED)
+        if BALL:
+            back = widened(near, rows.dtype)
+            beyond = 1.0 - tl.sqrt(C * row_sum(back * back)) < LIMIT_GAP
+            away = beyond[:, None, None] & (tl.abs(back) > tl.abs(rows))
+            # The pattern of bits one below is the next number towards 0.
+            less = (near.to(tl.int16, bitcast=True) - 1).to(tl.int16).to(STORED, bitcast=True)
+            near = tl.where(away, less, near)
+        return near

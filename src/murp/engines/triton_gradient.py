@@ -20,7 +20,7 @@ from murp.engines.triton_ball import (
     stretch_gradient,
     stretched_scale,
 )
-from murp.engines.triton_math import add2, add3, add5, columns, draw, row_sum, row_sum2, row_sum3, sum3
+from murp.engines.triton_math import add2, add3, add5, columns, draw, row_sum, row_sum2, row_sum3, sum3, widened
 
 
 @triton.jit(do_not_specialize=["offset", "capacity", "N", "R", "B", "runs"])
@@ -39,7 +39,8 @@ def gradient_kernel(
     """One program a positive triple; K = 1 + k candidates, the true object first.
 
     m stretches the subject, mo the object, rv translates; NORMS: the biases are |e_s|² and |e_o|², MOVED_NORMS: those
-    of the moved points. What the flags leave out is not compiled, nor its tables read. HOST: ``entity`` lies in host
+    of the moved points. What the flags leave out is not compiled, nor its tables read. ``entity`` may have fewer digits
+    than all else, with which the step computes. HOST: ``entity`` lies in host
     memory, and the rows that are read from there are kept for the update behind the subjects' gradients.
 
     Between the sums over the dimension, where several threads share a row, and the arithmetic on single numbers,
@@ -58,7 +59,8 @@ def gradient_kernel(
     o = tl.where(k == 0, true, draw(seed, (step * B + i) * K + k, N))
     entity += run * N * D
     relation = (run * R + r) * D
-    h = tl.load(entity + s * D + cols, mask=inside, other=0.0)
+    real: tl.constexpr = x_rows.dtype.element_ty
+    h = widened(tl.load(entity + s * D + cols, mask=inside, other=0.0), real)
     if STRETCH_SUBJECT:
         m = tl.load(subject_stretch + relation + cols, mask=inside, other=0.0)
     if STRETCH_OBJECT:
@@ -68,6 +70,7 @@ def gradient_kernel(
     bias_s = tl.load(subject_bias + run * N + s) if SUBJECT_BIAS else 0.0
     # The first candidates are on their way while the subject is moved.
     v = tl.load(entity + o[:, None, None] * D + cols[None], mask=(k < K)[:, None, None] & inside[None], other=0.0)
+    v = widened(v, real)
 
     slot = run * B + i
     first = run * B * (K + 1)
@@ -128,6 +131,7 @@ def gradient_kernel(
                 v = tl.load(
                     entity + o[:, None, None] * D + cols[None], mask=live[:, None, None] & inside[None], other=0.0
                 )
+                v = widened(v, real)
         occurrence = first + i * K + k
         before = tl.atomic_xchg(head + run * N + o, i * K + k, mask=live, sem="relaxed")
         tl.store(following + occurrence, before, mask=live)

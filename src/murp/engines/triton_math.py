@@ -103,6 +103,16 @@ def tanh_over(h):
 
 
 @triton.jit
+def widened(x, REAL: tl.constexpr):
+    """Numbers of a table in the precision of the step, REAL; by way of float32, since the interpreter knows no other
+    way from bfloat16 to float64."""
+    if x.dtype == REAL:
+        return x
+    else:
+        return x.to(tl.float32).to(REAL)
+
+
+@triton.jit
 def draw(seed, position, number):
     """Uniform in 0 … number-1, by multiplying a 32-bit Philox number: off uniform by number/2³² at most."""
     bits = tl.randint(seed, position).to(tl.uint32, bitcast=True).to(tl.uint64)

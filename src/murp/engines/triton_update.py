@@ -5,8 +5,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from murp.engines.triton_ball import ball_step
-from murp.engines.triton_math import columns
+from murp.engines.triton_ball import ball_step, rounded
+from murp.engines.triton_math import columns, widened
 
 
 @triton.jit
@@ -91,6 +91,8 @@ def update_kernel(
     program = tl.program_id(0)
     run = tl.program_id(1).to(tl.int64)
     lr = tl.load(rates + run)
+    real: tl.constexpr = x_rows.dtype.element_ty
+    stored: tl.constexpr = entity.dtype.element_ty
     cols = columns(J, W)[None]
     inside = cols < D
     occurrences = B * (K + 1)
@@ -121,7 +123,7 @@ def update_kernel(
             kept = x_rows + (2 * runs * B + first + at)[:, None, None] * D + cols
             v = tl.load(kept, mask=live[:, None, None] & inside, other=0.0)
         else:
-            v = tl.load(here, mask=live[:, None, None] & inside, other=0.0)
+            v = widened(tl.load(here, mask=live[:, None, None] & inside, other=0.0), real)
         g = _part(
             x_rows, r_rows, square_rows, x1, r1, a1, b1, q1, v, live, cols, inside, D,
             STRETCH_OBJECT, TRANSLATE_OBJECT, BALL,
@@ -144,7 +146,7 @@ def update_kernel(
             w, s_bias, o_bias = w + w2, s_bias + s_bias2, o_bias + o_bias2
         g += w[:, None, None] * v
         moved = ball_step(v, g, lr, C, LIMIT_GAP, SET_BACK_GAP) if BALL else v - lr * g
-        tl.store(here, moved, mask=owner[:, None, None] & inside)
+        tl.store(here, rounded(moved, stored, BALL, C, LIMIT_GAP), mask=owner[:, None, None] & inside)
         tl.store(head + bias, -1, mask=owner)
         if SUBJECT_BIAS:
             tl.store(subject_bias + bias, s_before - lr * s_bias, mask=owner & (s_bias != 0))

@@ -13,6 +13,7 @@ from murp.engines.task import Task
 from murp.errors import MurpError, first_line
 from murp.geometry import Geometry
 from murp.models.model import Rows, Table
+from murp.models.rounding import rounded
 from murp.optimizers.optimizer import TABLES, State
 
 # Bits of a position among the rows of a batch, which every row of a table has. With 64 they would be a third of what
@@ -107,7 +108,8 @@ class Updater:
     ) -> None:
         """By the optimizer's compiled loop, or :meth:`_move` on some rows at a time, which stay in the cache."""
         whole = self._state(name, slice(None))
-        if self.task.optimizer.move(self._geometry(name), values, gradient, marks, whole, float(lr)):
+        alike = values.dtype == gradient.dtype
+        if alike and self.task.optimizer.move(self._geometry(name), values, gradient, marks, whole, float(lr)):
             return
         length = max(1, A_BLOCK // values.shape[1])
         blocks = iter([slice(start, start + length) for start in range(0, len(values), length)])
@@ -134,7 +136,10 @@ class Updater:
             old.copy_(state[short] if marks is None else torch.where(marks, state[short], old))
 
     def _step(self, name: str, rows: Tensor, gradient: Tensor, state: State, lr: float | Tensor) -> Tensor:
-        return self.task.optimizer.step(self._geometry(name), rows, gradient, state, lr)
+        """Stored rows (n, m) after a step, as they are stored; it computes in the precision of the gradient."""
+        geometry = self._geometry(name)
+        moved = self.task.optimizer.step(geometry, rows.to(gradient.dtype), gradient, state, lr)
+        return rounded(moved, rows.dtype, geometry)
 
     def _geometry(self, name: str) -> Geometry:
         return next(table.geometry for table in self.task.model.tables if table.name == name)
@@ -170,7 +175,7 @@ def _zeros(task: Task, *shape: int) -> Tensor:
 def whole_gradient(values: Tensor, parts: list[Part]) -> Tensor:
     """The gradient (n, m) of a table: the sum of its parts."""
     whole = [part.gradient for part in parts if part.whole]
-    gradient = whole[0] if whole else torch.zeros_like(values)
+    gradient = whole[0] if whole else torch.zeros_like(values, dtype=parts[0].gradient.dtype)
     for further in whole[1:]:
         gradient += further
     for part in parts:

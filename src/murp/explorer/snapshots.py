@@ -55,7 +55,7 @@ class Recorder(Silent):
     def watch(self, path: Path, graph: KnowledgeGraph, model: Model) -> None:
         """What is recorded; a model that cannot be drawn is refused before it is trained."""
         self.folder, self.model, self.began = path / FOLDER, model, time.monotonic()
-        Points(drawable(model), model.parameters["entity"][:1])  # refuses what cannot be drawn
+        Points(drawable(model), model.parameters["entity"][:1].to(model.dtype))  # refuses what cannot be drawn
         facts = graph.facts()
         degree = np.bincount(facts[:, [0, 2]].ravel(), minlength=graph.num_entities)
         chosen = np.argsort(-importance(degree, Tree(Hierarchy.of(graph), model)), kind="stable")[:POINTS]
@@ -93,7 +93,7 @@ class Recorder(Silent):
     @torch.no_grad()
     def _take(self, epoch: int) -> None:
         began = time.monotonic()
-        rows = self.model.parameters["entity"][self.chosen].detach().cpu()
+        rows = self.model.parameters["entity"][self.chosen].detach().cpu().to(self.model.dtype)
         points = Points(drawable(self.model), rows)
         picture = points.around(torch.zeros_like(rows[0]), near=None)
         # The plane that holds most of the points turns as they move: it is turned back to the one before.

@@ -78,7 +78,8 @@ class Tree:
             rows = model.parameters["entity"]
             pairs = torch.from_numpy(np.stack([children, parents])).to(rows.device)
             with torch.no_grad():
-                distances = model.geometry.distance(rows[pairs[0]], rows[pairs[1]]).cpu().numpy()
+                below, above = (rows[some].to(model.dtype) for some in pairs)
+                distances = model.geometry.distance(below, above).cpu().numpy()
             order = np.lexsort((distances, children))
             first = np.unique(children[order], return_index=True)[1]
             self.parent[children[order][first]] = parents[order][first]

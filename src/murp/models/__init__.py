@@ -29,15 +29,22 @@ __all__ = [
     "from_config",
     "mure",
     "murp",
+    "point_dtype",
 ]
 
 murp, mure = MuRP, MuRE
+DTYPES = {str(one).removeprefix("torch."): one for one in (torch.float32, torch.float64, torch.float16, torch.bfloat16)}
 MODELS: dict[str, type[MultiRelational]] = {"murp": MuRP, "mure": MuRE}
 
 
 def from_config(config: Config, num_entities: int, num_relations: int) -> Model:
     """The model of a configuration, for R relations of a graph and their reciprocals; without values yet."""
     build = registry.find("model", config.model)
-    dtype = {"float32": torch.float32, "float64": torch.float64}[config.dtype]
-    model: Model = build(num_entities, 2 * num_relations, dtype=dtype, **config.settings_of("model"))
+    model: Model = build(num_entities, 2 * num_relations, dtype=DTYPES[config.dtype], **config.settings_of("model"))
+    model.point_dtype = point_dtype(config)
     return model
+
+
+def point_dtype(config: Config) -> torch.dtype:
+    """The precision in which a run stores its entities' points."""
+    return DTYPES[config.dtype if config.table_dtype == "auto" else config.table_dtype]

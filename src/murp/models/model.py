@@ -13,8 +13,9 @@ reciprocals included, so that heads are scored as objects of the reciprocal rela
 from __future__ import annotations
 
 import copy
+import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -28,6 +29,7 @@ from murp.geometry import Euclidean, Geometry, PoincareBall
 from murp.kernels.products import inner_products, squared_norms
 from murp.models.blocks import QUERIES, block_length, filled
 from murp.models.host_memory import pinned, room
+from murp.models.rounding import rounded
 from murp.settings import Part, setting
 
 Role = Literal["subject", "relation", "object", "shared"]
@@ -37,6 +39,10 @@ Numbers = dict[str, Tensor]
 CELLS_A_THREAD = 2**18  # scores that are worth another thread
 LOOKED_AT = 2**22  # rows that are looked through at a time
 TILE = 2**22  # numbers of a tile of a model without inner products
+# Rows that are drawn at a time. PyTorch draws normal numbers sixteen at a time, so that blocks of whole sixteens give
+# what one draw of all rows would.
+BLOCK = 2**16
+SIXTEEN = 16
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,20 @@ class Table:
             a, b = values.shape[-2:]
             values.normal_(0.0, (2 / (a + b)) ** 0.5, generator=generator)
         return values
+
+    def draw_in_blocks(
+        self, rows: int, dtype: torch.dtype, generator: torch.Generator, scale: float
+    ) -> Iterator[tuple[int, Tensor]]:
+        """The values of :meth:`draw`, some rows at a time with the number of the first; products all at once, since
+        they are drawn part by part."""
+        free = self.initial != "normal" or self.geometry.is_flat or isinstance(self.geometry, PoincareBall)
+        start = 0
+        while start < rows:
+            stop = min(rows, start + BLOCK) if free else rows
+            if (rows - stop) * math.prod(self.shape) < SIXTEEN:  # fewer would be drawn in another way
+                stop = rows
+            yield start, self.draw(stop - start, dtype, generator, scale)
+            start = stop
 
 
 @dataclass
@@ -142,6 +162,7 @@ class Model(Part):
         self.num_entities = num_entities
         self.num_relations = num_relations
         self.dtype = dtype
+        self.point_dtype = dtype  # in which training stores the entities' points; it computes in ``dtype``
         self.first_row = 0  # of the entities it holds, where other processes hold others
         self.training = False  # in a training step: dropout and batch normalisation ask
         self.parameters: dict[str, Tensor] = {}
@@ -320,16 +341,36 @@ class Model(Part):
         """Draw every table's initial values; the same seed gives the same values on every device.
 
         ``scale``: the standard deviation of entities and translations in each coordinate, by default the setting.
-        ``host``: keep the entities' points in host memory that a GPU can access (see :meth:`to`).
+        ``host``: keep the entities' points in host memory that a GPU can access (see :meth:`to`). Points are rounded
+        to ``point_dtype``.
         """
         generator = torch.Generator().manual_seed(seed)
         scale = self.initial_scale if scale is None else scale
         self.parameters = {}
         for t in self.tables:
-            rows = self.rows_of(t)
-            into = room((rows, *t.shape), self.dtype) if host and t.name == self.point else None
-            self.parameters[t.name] = t.draw(rows, self.dtype, generator, scale, into)
+            rows, kind = self.rows_of(t), self.dtype_of(t)
+            into = room((rows, *t.shape), kind) if host and t.name == self.point else None
+            if kind == self.dtype:
+                self.parameters[t.name] = t.draw(rows, kind, generator, scale, into)
+                continue
+            # Block by block: drawn at once, they would need three times their memory.
+            values = self.parameters[t.name] = torch.empty(rows, *t.shape, dtype=kind) if into is None else into
+            for start, drawn in t.draw_in_blocks(rows, self.dtype, generator, scale):
+                values[start : start + len(drawn)] = rounded(drawn, kind, t.geometry)
         return self
+
+    def dtype_of(self, table: Table) -> torch.dtype:
+        """The precision in which training stores a table."""
+        return self.point_dtype if table.name == self.point else self.dtype
+
+    def in_full(self) -> Model:
+        """The model with all tables in ``dtype``: itself, if it stores them so; other tables are shared, not copied."""
+        if self.point_dtype == self.dtype:
+            return self
+        model = copy.copy(self)
+        model.parameters = {name: values.to(self.dtype) for name, values in self.parameters.items()}
+        model.point_dtype = self.dtype
+        return model
 
     def rows_of(self, table: Table) -> int:
         """How many rows a table has."""
@@ -343,7 +384,7 @@ class Model(Part):
             values = self.parameters[table.name]
             rows = values.flatten(1) if table.shape else values[:, None]
             for start in range(0, len(rows), LOOKED_AT):  # a table may fill the memory: no copy of all of it
-                good = table.geometry.contains(rows[start : start + LOOKED_AT])
+                good = table.geometry.contains(rows[start : start + LOOKED_AT].to(self.dtype))
                 if not bool(good.all()):
                     first = start + (self.first_row if table.of == "entity" else 0)
                     found.append(f"{table.name} (row {first + int((~good).nonzero()[0])})")
@@ -376,17 +417,18 @@ class Model(Part):
     def rows(self, role: Role, indices: Tensor | None = None) -> Rows:
         """The rows read in ``role``, at ``indices`` of any shape; the whole tables if that is None.
 
-        Shared tables have one row, and are given without that axis.
+        Shared tables have one row, and are given without that axis. Points are given in ``dtype``, whatever they are
+        stored in.
         """
         tables = {t.name: self.parameters[t.name] for t in self.tables if role in t.roles}
         if role == "shared":
             return {name: values[0] for name, values in tables.items()}
         if indices is None:
-            return tables
+            return {name: values.to(self.dtype) for name, values in tables.items()}
         # index_select copies rows about three times as fast as values[indices] on the CPU.
         flat = indices.flatten()
         return {
-            name: values.index_select(0, flat).view(*indices.shape, *values.shape[1:])
+            name: values.index_select(0, flat).view(*indices.shape, *values.shape[1:]).to(self.dtype)
             for name, values in tables.items()
         }
 

@@ -43,7 +43,8 @@ from murp.config import Config
 from murp.errors import ConfigError, RunError
 from murp.files import fields, new_folder, parse_json, refuse_strangers, write_text
 from murp.graph import KnowledgeGraph
-from murp.models import Model
+from murp.models import Model, point_dtype
+from murp.models.rounding import rounded
 from murp.provenance import source_digest
 from murp.runs import checkpoint
 from murp.runs.nearby import runs_near
@@ -92,8 +93,15 @@ def create(
             graph.save(part / GRAPH)
         else:
             shutil.copytree(like / GRAPH, part / GRAPH)
-        write(part / LAST, model.parameters | (optimizer or {}), bind(state, config))
+        write(part / LAST, _as_stored(model, config) | (optimizer or {}), bind(state, config))
         (part / METRICS).touch()
+
+
+def _as_stored(model: Model, config: Config) -> dict[str, Tensor]:
+    """The tables of a model, with its points in the precision that the settings of the run say."""
+    point = next(table for table in model.tables if table.name == model.point)
+    values = rounded(model.parameters[model.point], point_dtype(config), point.geometry)
+    return {**model.parameters, model.point: values}
 
 
 def refuse_existing(path: Path) -> None:

@@ -51,7 +51,7 @@ class Info:
         own = config.settings_of("model")
         lines = {
             "run": str(self.path),
-            "model": f"{config.model} d={config.dim}, {config.dtype}",
+            "model": f"{config.model} d={config.dim}, {config.dtype}{_stored(config)}",
             "parts": ", ".join(f"{name} {value}" for name, value in own.items() if name not in COMMON) or "none",
             "graph": f"{self.graph.name}: {counted(self.graph.counts())}",
             "parameters": f"{_numbers(self.parameters):,}: {shapes}",
@@ -97,6 +97,11 @@ def info(path: Path) -> Info:
         optimizer={name.removeprefix(TABLES): s for name, s in shapes.items() if name.startswith(TABLES)},
         environment=folder.read_environment(path),
     )
+
+
+def _stored(config: Config) -> str:
+    other = config.table_dtype not in ("auto", config.dtype)
+    return f", points stored in {config.table_dtype}" if other else ""
 
 
 def _numbers(shapes: dict[str, list[int]]) -> int:

@@ -343,9 +343,12 @@ def load(
         graph = folder.read_graph(path)
     if checkpoint is None:
         checkpoint = "best" if _was_validated(path) else "last"
-    model, state = load_model(path / f"{checkpoint}.safetensors", config, graph, map_large=True)
-    model.to(resolve_device("cpu" if device == "auto" and config.tables == "host" else device))
-    return Run(path, config, graph, model, state, checkpoint)
+    model, state, _ = load_trained(path / f"{checkpoint}.safetensors", config, graph, map_large=True)
+    place = resolve_device("cpu" if device == "auto" and config.tables == "host" else device)
+    if model.point_dtype == model.dtype:
+        return Run(path, config, graph, model.to(place), state, checkpoint)
+    # Rounded points are converted when they are first used: a training ends with this, and there may be no room.
+    return Run(path, config, graph, lambda: model.in_full().to(place), state, checkpoint)
 
 
 def _was_validated(path: Path) -> bool:
@@ -355,18 +358,18 @@ def _was_validated(path: Path) -> bool:
 def load_model(
     path: Path, config: Config, graph: KnowledgeGraph, *, map_large: bool = False
 ) -> tuple[Model, dict[str, Any]]:
-    """The model of a checkpoint on the CPU, and the state of its training.
+    """The model of a checkpoint on the CPU, with all tables in its ``dtype``, and the state of its training.
 
     ``map_large``: map large tables into memory without checking them; NaN is then found when they are used.
     """
     model, state, _ = load_trained(path, config, graph, map_large=map_large)
-    return model, state
+    return model.in_full(), state
 
 
 def load_trained(
     path: Path, config: Config, graph: KnowledgeGraph, *, map_large: bool = False
 ) -> tuple[Model, dict[str, Any], dict[str, Tensor]]:
-    """The same with the optimizer's tables."""
+    """The same with the optimizer's tables, and the points as training stores them."""
     stored, state = checkpoint.load(path, map_large=map_large)
     optimizer = {name: values for name, values in stored.items() if name.startswith(TABLES)}
     tables = {name: values for name, values in stored.items() if name not in optimizer}
@@ -376,10 +379,11 @@ def load_trained(
     found = {name: tuple(values.shape) for name, values in tables.items()}
     if expected != found:
         raise RunError(f"{path} does not fit its run: expected tables {expected}, found {found}.")
-    for name, values in tables.items():
-        if values.dtype != model.dtype:
-            raise RunError(f"{path}: table {name} is {values.dtype}, the run's settings say {model.dtype}.")
-    model.parameters = tables
+    for table in model.tables:
+        values, kind = tables[table.name], model.dtype_of(table)
+        if values.dtype != kind:
+            raise RunError(f"{path}: table {table.name} is {values.dtype}, the run's settings say {kind}.")
+    model.parameters = {table.name: tables[table.name] for table in model.tables}
     if map_large and checkpoint.is_large(path):
         return model, state, optimizer
     if broken := model.broken():

@@ -26,7 +26,7 @@ from murp.errors import RunError
 from murp.files import fields, flush, parse_json
 
 FORMAT = 1
-DTYPES = {"F32": torch.float32, "F64": torch.float64}
+DTYPES = {"F32": torch.float32, "F64": torch.float64, "F16": torch.float16, "BF16": torch.bfloat16}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 METADATA = {"format", "checksum", "state", "state_checksum"}
 PIECE = 2**22
@@ -45,8 +45,10 @@ class MissingError(DamagedError):
 def write(path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
     """Write contiguous tables on the CPU and flush them to the disk. Raises OSError.
 
-    By hand: earlier versions of the safetensors library copy all tables before they write one.
+    By hand: earlier versions of the safetensors library copy all tables before they write one. Tables of small numbers
+    come last, so that every table begins where one of its numbers may.
     """
+    tables = dict(sorted(tables.items(), key=lambda one: -one[1].itemsize))
     text = json.dumps({**state, "format": FORMAT})
     header: dict[str, Any] = {
         "__metadata__": {
@@ -66,7 +68,7 @@ def write(path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
         file.write(len(words).to_bytes(8, "little"))
         file.write(words)
         for values in tables.values():
-            file.write(values.numpy().data)
+            file.write(_bytes(values))
         file.flush()
         flush(file.fileno())
         if hasattr(os, "posix_fadvise"):
@@ -101,7 +103,7 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         for name, table in places.items():
             values = tables[name] = torch.empty(table.shape, dtype=table.dtype)
             file.seek(table.begin)
-            if file.readinto(values.numpy().reshape(-1).view(np.uint8).data) != values.nbytes:
+            if file.readinto(_bytes(values)) != values.nbytes:
                 raise ValueError(f"it ends within the table {name}")
         return tables, checked_state(path, metadata, checksum(tables))
 
@@ -117,9 +119,13 @@ def mapped(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         metadata, found = _contents(file)
         tables = {}
         for name, table in found.items():
-            numbers = np.dtype(str(table.dtype).removeprefix("torch."))
-            values = np.memmap(file, numbers, "c", table.begin, tuple(table.shape)) if table.end > table.begin else None
-            tables[name] = torch.empty(table.shape, dtype=table.dtype) if values is None else torch.from_numpy(values)
+            if table.end == table.begin:
+                tables[name] = torch.empty(table.shape, dtype=table.dtype)
+                continue
+            # Numpy has no bfloat16: numbers as wide stand for it.
+            numbers = {2: np.int16, 4: np.int32, 8: np.int64}[table.dtype.itemsize]
+            values = np.memmap(file, numbers, "c", table.begin, tuple(table.shape))
+            tables[name] = torch.from_numpy(values).view(table.dtype)
         return tables, checked_state(path, metadata, metadata.get("checksum", ""))
 
 
@@ -143,7 +149,7 @@ def read_rows(path: Path, name: str, start: int, out: Tensor) -> None:
         table = _contents(file)[1][name]
         a_row = out[:1].nbytes
         file.seek(table.begin + start * a_row)
-        if out.nbytes and file.readinto(out.numpy().reshape(-1).view(np.uint8).data) != out.nbytes:
+        if out.nbytes and file.readinto(_bytes(out)) != out.nbytes:
             raise ValueError(f"it ends within the table {name}")
 
 
@@ -173,8 +179,13 @@ def checksum(tables: dict[str, Tensor]) -> str:
     digest = _digest()
     for name in sorted(tables):
         _describe(digest, name, tables[name].shape, tables[name].dtype)
-        digest.update(tables[name].numpy().data)
+        digest.update(_bytes(tables[name]))
     return digest.hexdigest()
+
+
+def _bytes(values: Tensor) -> memoryview:
+    """The memory of a contiguous table on the CPU; nothing is copied."""
+    return values.view(-1).view(torch.uint8).numpy().data
 
 
 def _text_checksum(text: str) -> str:

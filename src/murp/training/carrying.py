@@ -14,6 +14,7 @@ from murp.config import Config
 from murp.errors import ConfigError, RunError
 from murp.graph import Indices, KnowledgeGraph, Vocabulary
 from murp.models import Model
+from murp.models.rounding import rounded
 from murp.optimizers.optimizer import TABLES
 from murp.runs import Run, checkpoint, folder
 
@@ -57,7 +58,7 @@ def carry(source: Run, model: Model, graph: KnowledgeGraph) -> Carried:
                 f"{source.path}: the table {table.name} has rows of {tuple(values.shape[1:])} numbers, and this run's "
                 f"have {tuple(own.shape[1:])}: they do not fit."
             )
-        _copy(values, own, where[table.of])
+        _copy(rounded(values, own.dtype, table.geometry), own, where[table.of])
     return Carried(where["entity"] >= 0, where["relation"] >= 0)
 
 

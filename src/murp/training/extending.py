@@ -48,7 +48,8 @@ def extend(
             f"more facts, add them to the old ones and run `{again}`."
         )
     _say(run, growth)
-    model = models.from_config(run.config, graph.num_entities, graph.num_relations)
+    # New rows are placed in full precision, and rounded with the checkpoint.
+    model = models.from_config(run.config.replace(table_dtype="auto"), graph.num_entities, graph.num_relations)
     model.initialise(run.config.seed, run.config.initial_scale).to(run.model.device)
     carry(run, model, graph)
     began = time.monotonic()

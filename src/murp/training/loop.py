@@ -227,7 +227,7 @@ def _validate(job: Job, known: KnownFacts | None, disk: ThreadPoolExecutor) -> d
             raise NotFiniteError("some rank's parameters are not finite")
         counting = Counting(job.ranks, job.model)
     # Points in host memory are ranked there: on the GPU there may be no room for them.
-    model = job.model.on_cpu() if job.model.on_host else job.model
+    model = (job.model.on_cpu() if job.model.on_host else job.model).in_full()
     report = evaluate(model, job.graph, "valid", known=known, counting=counting)
     state.seconds += time.monotonic() - began
     if state.best_mrr is None or report.mrr > state.best_mrr:

@@ -162,6 +162,8 @@ def refuse(config: Config) -> None:
         reasons.append("--init-from reads every row of another run on one process; start with fresh initial values")
     if config.engine not in ("auto", "torch"):
         reasons.append(f"engine {config.engine} moves rows as it computes; use --engine auto or torch")
+    if config.table_dtype not in ("auto", config.dtype):
+        reasons.append(f"table_dtype = {config.table_dtype} needs one process; leave it at auto")
     if config.tables == "host":
         reasons.append("tables = host needs one process; ranks divide the rows, each has its own on its device")
     if reasons:

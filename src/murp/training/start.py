@@ -305,6 +305,7 @@ def check_usable(graph: KnowledgeGraph, config: Config) -> None:
                 "is in host memory already: leave tables at device."
             )
         engines.refuse_host_tables(config)
+    engines.refuse_table_dtype(config)
     if config.tensorboard and importlib.util.find_spec("tensorboard") is None:
         raise ConfigError("tensorboard is not installed: pip install 'murp[tensorboard]'.")
 

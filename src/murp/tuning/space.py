@@ -24,6 +24,7 @@ NEVER = {
     "seed": "a seed that does better does so by luck; compare seeds with `murp sweep`",
     "epochs": "trials that do worse are stopped early; give the most with --epochs",
     "dtype": "it is a matter of precision; give one value",
+    "table_dtype": "it is a matter of precision; give one value",
 }
 LARGEST = 2000  # combinations of parts that are looked through
 

@@ -1,0 +1,34 @@
+"""Rows of a table in a format with fewer digits, each a point of its space."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from murp.geometry import Geometry, PoincareBall
+from murp.geometry.poincare import limit_radius
+
+
+def can_round(geometry: Geometry) -> bool:
+    """Whether rounded points are points of the space: not on a hyperboloid or a sphere, where coordinates depend on
+    each other."""
+    return geometry.is_flat or isinstance(geometry, PoincareBall)
+
+
+def rounded(rows: Tensor, dtype: torch.dtype, geometry: Geometry) -> Tensor:
+    """Rows (…, d) of points in ``dtype`` (float16 or bfloat16), every number rounded to the nearest.
+
+    In the ball, rounding may take a row beyond the largest norm that a point may have, √c|x| = 1 - 8 eps in the
+    precision of ``rows``. The numbers of such a row are rounded towards 0: then its norm is at most what it was. Laws:
+    a row that ``dtype`` represents does not change; rounding twice is rounding once; NaN stays NaN.
+    """
+    if rows.dtype == dtype:
+        return rows
+    near = rows.to(dtype)
+    if not isinstance(geometry, PoincareBall):
+        return near
+    back = near.to(rows.dtype)
+    radius = geometry.c**0.5 * torch.linalg.vector_norm(back, dim=-1, keepdim=True)
+    away = (radius > limit_radius(rows.dtype)) & (back.abs() > rows.abs())
+    # The pattern of bits one below is the next number towards 0.
+    return torch.where(away, (near.view(torch.int16) - 1).view(dtype), near)
