@@ -69,6 +69,20 @@ def test_flat_points_are_rounded_to_the_nearest_and_nan_stays(dtype: torch.dtype
     assert rounded(x, x.dtype, Euclidean()) is x
 
 
+def test_the_compiler_does_not_look_into_the_rounding() -> None:
+    """It would leave out the way to fewer digits and back, and points would leave the ball."""
+    seen: list[object] = []
+
+    def backend(graph: torch.fx.GraphModule, inputs: object) -> object:
+        seen.extend(node.target for node in graph.graph.nodes if node.op == "call_function")
+        return graph.forward
+
+    x = poincare.project(torch.ones(2, 3), c=1.0)
+    compiled = torch.compile(lambda rows: rounded(rows, torch.float16, PoincareBall()), backend=backend)
+    assert torch.equal(compiled(x), rounded(x, torch.float16, PoincareBall()))
+    assert seen == [torch.ops.murp.rounded_in_ball.default]
+
+
 def test_only_spaces_whose_coordinates_are_free_are_rounded() -> None:
     assert can_round(Euclidean())
     assert can_round(PoincareBall(2.0))

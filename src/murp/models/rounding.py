@@ -24,11 +24,28 @@ def rounded(rows: Tensor, dtype: torch.dtype, geometry: Geometry) -> Tensor:
     """
     if rows.dtype == dtype:
         return rows
-    near = rows.to(dtype)
     if not isinstance(geometry, PoincareBall):
-        return near
+        return rows.to(dtype)
+    found: Tensor = (_in_ball_compiled if torch.compiler.is_compiling() else _in_ball)(rows, dtype, geometry.c)
+    return found
+
+
+def _in_ball(rows: Tensor, dtype: torch.dtype, c: float) -> Tensor:
+    near = rows.to(dtype)
     back = near.to(rows.dtype)
-    radius = geometry.c**0.5 * torch.linalg.vector_norm(back, dim=-1, keepdim=True)
+    radius = c**0.5 * torch.linalg.vector_norm(back, dim=-1, keepdim=True)
     away = (radius > limit_radius(rows.dtype)) & (back.abs() > rows.abs())
     # The pattern of bits one below is the next number towards 0.
     return torch.where(away, (near.view(torch.int16) - 1).view(dtype), near)
+
+
+@torch.library.custom_op("murp::rounded_in_ball", mutates_args=())
+def _in_ball_compiled(rows: Tensor, dtype: torch.dtype, c: float) -> Tensor:
+    """:func:`_in_ball` as an operator that PyTorch does not look into: its compiler takes numbers that are rounded and
+    converted back for those that they were."""
+    return _in_ball(rows, dtype, c)
+
+
+@_in_ball_compiled.register_fake
+def _(rows: Tensor, dtype: torch.dtype, c: float) -> Tensor:
+    return torch.empty_like(rows, dtype=dtype, memory_format=torch.contiguous_format)
