@@ -56,7 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sizes["environment with the developers' tools"] = size(clone / ".venv")
         names = [path.name for path in _packages(clone, "torch-*.dist-info")]
     figures = {"seconds": dict(zip(("installed", "first prediction", "end"), times, strict=True)), "bytes": sizes}
-    settings = {"torch": names[0].split("-")[1] if names else None, "local_packages": _local_packages(environment)}
+    versions = [name.removesuffix(".dist-info").partition("-")[2] for name in names]
+    settings = {"torch": next(iter(versions), None), "local_packages": _local_packages(environment)}
     store(result("make quickstart in a fresh clone, with empty caches", settings, figures), chosen.out)
 
 
