@@ -1,4 +1,4 @@
-# make quickstart   install only murp into .venv, train MuRP on the bundled graph, predict and draw: 2 to 4 minutes
+# make quickstart   install only murp into .venv, train MuRP on the bundled graph, predict and draw
 # make site         build the documentation into site/; make site-serve: show it while you write
 # make test         also install the developers' tools, then lint, type-check and run every test, the numeric tests again
 #                   with several sets of processor instructions
@@ -12,8 +12,8 @@ RUN := runs/quickstart
 # Some containers switch Python's bytecode cache off: then every test process would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# PyTorch for CPUs needs 0.7 GB, PyTorch for NVIDIA's GPUs several. `make quickstart TORCH_INDEX=URL` takes PyTorch from
-# another package index, such as the one with CPU builds on PyTorch's installation page.
+# PyTorch's builds for CPUs are several times smaller than those for NVIDIA's GPUs. `make quickstart TORCH_INDEX=URL`
+# takes PyTorch from another package index, such as the one with CPU builds on PyTorch's installation page.
 TORCH_INDEX ?=
 # Python compiles a module when it is first imported, which is faster and smaller than compiling everything now.
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
@@ -23,7 +23,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "murp needs Python 3.11 or later: make PYTHON=python3.11")'
 	$(PYTHON) -m venv .venv
-	@echo "Installing murp into .venv: about 1.3 GB, one to three minutes."
+	@echo "Installing murp into .venv. README.md says how long this takes, and how much disk space."
 ifneq ($(TORCH_INDEX),)
 	$(INSTALL) --no-deps --index-url $(TORCH_INDEX) torch
 endif
@@ -33,7 +33,7 @@ endif
 
 # What the tests, the benchmarks and the site need beside murp itself.
 .venv/tools: .venv/installed
-	@echo "Installing the developers' tools into .venv: about 1.4 GB more."
+	@echo "Installing the developers' tools into .venv."
 	$(INSTALL) -e '.[dev,tensorboard]'
 	touch $@
 

@@ -12,6 +12,7 @@ from typing import Any
 from murp.commands import command
 from murp.config import Config
 from murp.recipes import completed
+from murp.settings import current
 
 FILE = Path(__file__).with_name("field.toml")
 # Settings that may be others in two trainings of one row: where and how it was computed, and where the data lay.
@@ -103,5 +104,7 @@ def same(stored: Mapping[str, Any], config: Config) -> bool:
     """
     usual = {name: one.default for name, one in config.known.items()}
     return all(
-        stored.get(name, usual[name]) == value for name, value in config.to_dict().items() if name not in ELSEWHERE
+        current(name, stored.get(name, usual[name])) == value
+        for name, value in config.to_dict().items()
+        if name not in ELSEWHERE
     )

@@ -135,7 +135,7 @@ MODULES: dict[str, list[str]] = {
     **dict.fromkeys(
         (
             "negatives/uniform",
-            "negatives/with_subject",
+            "negatives/with_head",
             "negatives/both_sides",
             "negatives/shared",
             "negatives/by_relation",

@@ -13,7 +13,7 @@ from benchmark_results import Result, by_processor, machine, table, time, times
 GPU = "gpu_"  # how the names of results begin that need one
 NOT_MEASURED = "not measured"
 ABOUT = (
-    "A bar is a limit that the project set before it measured. It is met only if every processor in its row meets it. "
+    "The project set these limits before it measured. A limit is met only if every processor in its row meets it. "
     "Values are medians if a measurement was repeated; the whole runs and the frames were measured once."
 )
 
@@ -23,7 +23,7 @@ def bars() -> list[str]:
     gpu = [entry for entry in BARS if entry.result.startswith(GPU)]
     cpu = [entry for entry in BARS if not entry.result.startswith(GPU)]
     parts = [*bars_of("On a GPU", gpu), *bars_of("On a CPU", cpu)]
-    return ["## The bars", ABOUT, *parts, *reasons()] if parts else []
+    return ["## The limits", ABOUT, *parts, *reasons()] if parts else []
 
 
 def headline() -> str:
@@ -39,7 +39,7 @@ def headline() -> str:
 
 def reasons() -> list[str]:
     """Why each bar has the height it has."""
-    return ["### Why these bars", table(["about", "why"], [[about, why] for about, _, why in WHY])]
+    return ["### Why these limits", table(["about", "why"], [[about, why] for about, _, why in WHY])]
 
 
 def bars_of(title: str, entries: Sequence[Bar]) -> list[str]:
@@ -50,7 +50,7 @@ def bars_of(title: str, entries: Sequence[Bar]) -> list[str]:
     processors = sorted({processor for _, stored in found for processor in stored})
     rows = [row(entry, [stored.get(processor) for processor in processors]) for entry, stored in found]
     lines = sorted({machine(one) for _, stored in found for one in stored.values()})
-    return [f"### {title}", table(["what", "bar", *processors, "met"], rows), *lines]
+    return [f"### {title}", table(["what", "limit", *processors, "met"], rows), *lines]
 
 
 def row(entry: Bar, stored: Sequence[Result | None]) -> list[str]:

@@ -37,7 +37,8 @@ def hierarchies() -> list[str]:
             [case, f"{one['murp']['median']:,.0f}", f"{one['gensim']['median']:,.0f}", times(one["times gensim"])]
             for case, one in speed["figures"]["pairs a second"].items()
         ]
-        note = f"Pairs a second with {speed['settings']['negatives of the speed']} negatives, murp and gensim in turns."
+        negatives = speed["settings"]["negatives of the speed"]
+        note = f"Pairs per second with {negatives} negatives; murp and gensim ran in turns."
         parts += [note, table(["", "murp", "gensim's PoincareModel", "times"], pairs), machine(speed)]
     return ["## Embeddings of one hierarchy", *parts] if parts else []
 

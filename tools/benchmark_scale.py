@@ -17,17 +17,17 @@ def rows_by_table_size() -> list[str]:
     spans = dict.fromkeys(span for place in places.values() for span in place["seconds_by_rows"])
     rows = [[size(int(span) * each), *(_taken(place, span) for place in places.values())] for span in spans]
     note = (
-        "**Why the large table in host memory misses its bar.** A test kernel only reads rows: as many as a step "
+        "**Why the large table in host memory misses its limit.** A test kernel only reads rows: as many as a step "
         f"reads, {figures['rows']:,} of {each} bytes ({size(figures['rows'] * each)}), at random places in the first "
         "part of a table. It always reads the same number of bytes. Only the size of that part changes, and with it "
         "the number of different addresses that must be translated for the bus."
     )
     pages = [
-        f"{place['bytes_in_large_pages'] / place['table_bytes']:.0%} of the table {name} were in pages of 2 MB"
+        f"{place['bytes_in_large_pages'] / place['table_bytes']:.0%} ({name})"
         for name, place in places.items()
         if place["bytes_in_large_pages"] is not None and name.startswith("in host")
     ]
-    told = [f"According to the system: {'; '.join(pages)}."] if pages else []
+    told = [f"The share of a table that the system really kept in pages of 2 MB: {'; '.join(pages)}."] if pages else []
     return [note, table(["rows are spread over", *places], rows), *told, machine(stored)]
 
 
@@ -81,9 +81,9 @@ def _learned(figures: dict[str, Any]) -> list[str]:
     if kin and "part_of" in kin:
         asked = kin["part_of"]
         found.append(
-            f"Of held-out facts `part_of` the parent is among the ten best in {asked['hits@10']:.1%} (by chance in "
-            f"{asked['chance']['hits@10']:.1%}). Was the hierarchy learned? **{'Yes' if kin['learned'] else 'No'}**, "
-            "by the rule of `benchmarks/known_hierarchy.py`."
+            f"In {asked['hits@10']:.1%} of the held-out facts `part_of`, the parent is among the ten best answers (by "
+            f"chance in {asked['chance']['hits@10']:.1%}). Was the hierarchy learned? "
+            f"**{'Yes' if kin['learned'] else 'No'}**, by the rule of `benchmarks/known_hierarchy.py`."
         )
     return found
 

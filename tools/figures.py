@@ -95,6 +95,25 @@ def quickstart() -> str:
     )
 
 
+def newcomer() -> str:
+    """What `make quickstart` takes, of time and of disk."""
+    try:
+        stored = result("newcomer")
+    except FileNotFoundError:
+        return "`python benchmarks/newcomer.py` measures how long this takes, and how much disk space."
+    times, sizes, machine = stored["figures"]["seconds"], stored["figures"]["bytes"], stored["machine"]
+    of = {name: f"{value / 1e9:.1f} GB" for name, value in sizes.items()}
+    source = (
+        "from a local folder, so without a download" if stored["settings"]["local_packages"] else "with the download"
+    )
+    return (
+        f"A fresh clone took {times['first prediction']:.0f} s to its first prediction on {machine['cores']} cores "
+        f"({machine['device']}), {times['installed']:.0f} s of them for installing the packages ({source}). The "
+        f"environment takes {of['environment']}, of which PyTorch {stored['settings']['torch']} takes {of['PyTorch']}; "
+        f"with the developers' tools it takes {of[TOOLS]} (`du`; `benchmarks/newcomer.py`, {code(stored)})."
+    )
+
+
 def store_quickstart(path: str) -> None:
     """Store settings, environment and test metrics of a quickstart run, and its picture."""
 
@@ -159,8 +178,16 @@ def types() -> str:
     return "\n".join(lines)
 
 
+TOOLS = "environment with the developers' tools"
 PAGES = ("README.md", "docs/types.md")
-BLOCKS = {"types": types, "wn18rr": wn18rr, "recipes": recipes, "cpu": cpu, "quickstart": quickstart}
+BLOCKS = {
+    "types": types,
+    "wn18rr": wn18rr,
+    "recipes": recipes,
+    "cpu": cpu,
+    "quickstart": quickstart,
+    "newcomer": newcomer,
+}
 
 
 def filled(page: str) -> str:

@@ -35,9 +35,9 @@ LEAST = 0.0005  # of a difference that shows in three digits
 INTRODUCTION = (
     "The same weights have different test metrics under different protocols. This page changes one choice of the "
     "protocol at a time, with the same weights or the same training. All values are filtered MRR on test. `standard` "
-    "is the protocol of this library: all entities are candidates, including the subject; tied entities get their "
-    "mean rank; no fact is dropped. `python tools/protocols_page.py` makes this page from `results/protocols_….json`, "
-    "which `python benchmarks/protocols.py` writes."
+    "is the protocol of this library: all entities are candidates, including the entity of the question (the subject); "
+    "tied entities get their mean rank; no fact is dropped. `python tools/protocols_page.py` makes this page from "
+    "`results/protocols_….json`, which `python benchmarks/protocols.py` writes."
 )
 OTHERS = (
     ("the subject removed from its ranking", "the code of MuRP's authors [1], HyboNet [2], UltraE [3]"),

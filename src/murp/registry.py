@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Any
 
 from murp.errors import ConfigError
-from murp.settings import Part
+from murp.settings import Part, current
 
 MODELS = {
     "murp": "murp.models.multirelational:MuRP",
@@ -61,7 +61,7 @@ OBJECTIVES = {
 }
 NEGATIVES = {
     "uniform": "murp.negatives.uniform:Uniform",
-    "with-subject": "murp.negatives.with_subject:WithSubject",
+    "with-head": "murp.negatives.with_head:WithHead",
     "both-sides": "murp.negatives.both_sides:BothSides",
     "shared": "murp.negatives.shared:Shared",
     "by-relation": "murp.negatives.by_relation:ByRelation",
@@ -98,7 +98,8 @@ def names(kind: str) -> list[str]:
 
 
 def find(kind: str, name: str) -> type[Any]:
-    """The class of a kind called ``name``, or given as ``package.module:Class``."""
+    """The class of a kind called ``name`` (now or formerly), or given as ``package.module:Class``."""
+    name = current(kind, name)
     place = KINDS[kind].get(name) or _entry_point(kind, name) or (name if ":" in name else None)
     if place is None:
         known = names(kind)

@@ -24,6 +24,11 @@ from murp.errors import ConfigError
 from murp.paths import not_text
 
 LARGEST = 2**63 - 1  # of whole numbers: no library below counts further
+# Old names of values, by setting, and their names now. Stored runs, results and files of settings have the old ones.
+FORMER = {
+    "bias": {"subject": "head", "object": "tail"},
+    "corruption": {"with-subject": "with-head"},
+}
 _WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
 
 
@@ -78,6 +83,7 @@ class Setting:
             raise ConfigError(f"{name} must be a finite number, not {value!r}.")
         if kind is str and (why := not_text(value)) is not None:
             raise ConfigError(f"{name} cannot be {value!r}, which {why}.")
+        value = current(name, value)
         if self.choices and value not in self.choices:
             raise ConfigError(f"{name} must be one of {', '.join(self.choices)}, not {value!r}.")
         if self.least is not None and value < self.least:
@@ -90,6 +96,11 @@ class Setting:
         if self.below is not None and value >= self.below:
             raise ConfigError(f"{name} must be below {self.below}, not {value!r}.")
         return value
+
+
+def current(name: str, value: Any) -> Any:
+    """The name that a value of a setting has now; other values as they are."""
+    return FORMER.get(name, {}).get(value, value) if isinstance(value, str) else value
 
 
 def setting(

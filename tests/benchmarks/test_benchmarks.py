@@ -28,8 +28,8 @@ IN_PROCESS = {
     "hierarchy", "protocols", "time_to_quality", "tuning", "type_constraints",
 }  # fmt: skip
 BY_PROCESS = {
-    "cpu_many_entities", "cpu_neighbours", "cpu_reading", "explorer_load", "plots", "scale_finding", "scale_reading",
-    "serve_load", "start_up", "tune_workers",
+    "cpu_many_entities", "cpu_neighbours", "cpu_reading", "explorer_load", "newcomer", "plots", "scale_finding",
+    "scale_reading", "serve_load", "start_up", "tune_workers",
 }  # fmt: skip
 IN_A_BROWSER = {"explorer_frames"}
 RANKS = {"distributed"}  # tried in tests/distributed

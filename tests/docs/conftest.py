@@ -1,8 +1,9 @@
-"""The guides are run by a script under tools/, which imports as a plain module."""
+"""Modules that these tests import from elsewhere: scripts of tools/, and what tests of ranks and of pages share."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+TESTS = Path(__file__).parents[1]
+sys.path[:0] = [str(TESTS.parent / "tools"), *(str(TESTS / name) for name in ("explorer", "distributed"))]

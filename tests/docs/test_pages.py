@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from page_code import ROOT, commands, fenced, page
 
-import explorer_screenshots
 import guides
 import murp
 from murp.cli.main import main, parser
 
-ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*.md")))]
 # Pages with code that are no guides, and who runs it.
 RUN_BY = {
@@ -23,31 +22,15 @@ RUN_BY = {
     "docs/README.md": "tests/docs/test_pages.py",
     "docs/data.md": "tests/docs/test_pages.py",
     "docs/extending.md": "tests/docs/test_pages.py",
-    "docs/field.md": "tests/docs/test_pages.py",
-    "docs/gallery.md": "tests/docs/test_pages.py",
+    "docs/field.md": "tests/docs/test_long_commands.py",
+    "docs/gallery.md": "tests/docs/test_long_commands.py",
+    "docs/large-graphs.md": "tests/docs/test_long_commands.py",
     "docs/nearest-neighbours.md": "tests/exchange/test_guide.py",
-    "docs/scale.md": "tests/docs/test_pages.py",
+    "docs/scale.md": "tests/docs/test_long_commands.py",
     "docs/serving.md": "tests/serving/test_serving_page.py",
     "docs/tuning.md": "tests/tuning/test_tuning_page.py",
     "docs/types.md": "tests/docs/test_pages.py",
 }
-
-
-def page(name: str) -> str:
-    return (ROOT / name).read_text(encoding="utf-8")
-
-
-def fenced(name: str, language: str) -> list[str]:
-    return [block.code for block in guides.blocks(page(name)) if block.language == language]
-
-
-def commands(name: str) -> list[str]:
-    """Every command of murp on a page, in fences or indented, without its comment."""
-    lines = [line.strip() for code in fenced(name, "sh") for line in guides.commands(code)]
-    lines += re.findall(r"^    (murp .*)$", page(name), re.MULTILINE)
-    lines = [re.sub(r"^torchrun .*?-m murp ", "murp ", line) for line in lines]
-    return [line for line in lines if line.startswith("murp ")]
-
 
 known = cache(parser)
 
@@ -62,7 +45,7 @@ def test_every_page_with_code_is_run_by_a_test() -> None:
     for name in PAGES:
         if name.startswith("docs/guides/"):
             assert Path(name).stem in guides.GUIDES, f"{name}: name it in GUIDES of tools/guides.py"
-        elif re.search(r"^```(sh|python)$", page(name), re.MULTILINE):
+        elif re.search(r"^```(sh|python)$|^    murp ", page(name), re.MULTILINE):
             assert name in RUN_BY, f"{name} has code: run it in a test, and say here which"
             assert Path(name).name in (ROOT / RUN_BY[name]).read_text(encoding="utf-8")
 
@@ -158,14 +141,3 @@ def test_the_commands_of_these_pages_run(
     told = capsys.readouterr().out
     for words in ("placed 2 entities, 1 relation", "protocol types", "saved in runs/my-facts-sweep-lr"):
         assert words in told
-
-
-def test_the_gallery_asks_for_pictures_that_there_are() -> None:
-    shots = [line for code in fenced("docs/gallery.md", "sh") for line in guides.commands(code) if "tools/" in line]
-    assert shots
-    for line in shots:
-        python, script, murp_run, mure_run, folder, name = shlex.split(line)
-        assert (python, murp_run, mure_run, folder) == ("python", "runs/murp", "runs/mure", "docs")
-        assert (ROOT / script).samefile(explorer_screenshots.__file__)
-        assert name in explorer_screenshots.PICTURES
-        assert f"(explorer-{name}.png)" in page("docs/gallery.md")

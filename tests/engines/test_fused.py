@@ -326,7 +326,7 @@ def test_points_that_are_rounded_train_side_by_side() -> None:
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(
     ("transformation", "bias"),
-    [("published", "norm"), ("stretch-both", "transformed-norm"), ("swapped", "both"), ("stretch-only", "subject")],
+    [("published", "norm"), ("stretch-both", "transformed-norm"), ("swapped", "both"), ("stretch-only", "head")],
 )
 def test_candidates_in_several_tiles(
     name: str, transformation: str, bias: Bias, monkeypatch: pytest.MonkeyPatch
@@ -423,7 +423,7 @@ def test_numba_repeats_bit_for_bit_whatever_the_number_of_threads(
     ("name", "transformation", "bias", "rates"),
     [
         ("murp", "published", "both", [0.5, 1.0, 2.0]),
-        ("murp", "stretch-both", "object", [0.5, 1.0]),
+        ("murp", "stretch-both", "tail", [0.5, 1.0]),
         ("murp", "swapped", "transformed-norm", [0.5, 1.0]),
         ("mure", "stretch-both", "norm", [0.5, 1.0]),
     ],
@@ -513,7 +513,7 @@ class TestChoice:
 
     def test_auto_takes_the_fastest_that_can(self) -> None:
         assert engines.build("auto", [self.model()]).name == "numba"
-        assert engines.build("auto", [self.model(bias="subject")]).name == "torch"
+        assert engines.build("auto", [self.model(bias="head")]).name == "torch"
         assert engines.build("auto", [self.model(transformation="swapped")]).name == "torch"
         assert engines.build("auto", [stored_in(torch.float16, self.model())]).name == "torch"
 
@@ -524,7 +524,7 @@ class TestChoice:
         with pytest.raises(
             ConfigError, match=r"numba knows MuRP and MuRE as published.*triton, on cuda, does.* Engine torch can"
         ):
-            engines.build("numba", [self.model(bias="subject")])
+            engines.build("numba", [self.model(bias="head")])
         with pytest.raises(ConfigError, match=r"numba stores the entities' points as it computes.* Engine torch can"):
             engines.build("numba", [stored_in(torch.bfloat16, self.model())])
         with pytest.raises(ConfigError, match=r"triton runs on cuda, and the model is on cpu.*torch can"):

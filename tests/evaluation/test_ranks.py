@@ -156,7 +156,7 @@ def test_nan_is_an_error_that_names_the_query(case: Case, protocol: Protocol, da
     queries = tuples(graph.with_reciprocals(graph.test))
     subject, relation, _ = data.draw(st.sampled_from(queries))
     case.table[subject, relation, data.draw(st.integers(0, graph.num_entities - 1))] = math.nan
-    with pytest.raises(NotFiniteError, match=rf"subject {subject}, relation {relation}\)"):
+    with pytest.raises(NotFiniteError, match=rf"entity {subject}, relation {relation}\)"):
         rank_test(case, protocol)
 
 
@@ -199,5 +199,5 @@ def test_cuda_gives_the_ranks_of_the_cpu(protocol: Protocol) -> None:
     assert cpu.tail.tolist() == cuda.tail.tolist()
     assert cpu.head.tolist() == cuda.head.tolist()
     table[graph.test[0, 0], graph.test[0, 1], 7] = math.nan
-    with pytest.raises(NotFiniteError, match=f"subject {graph.test[0, 0]}, relation {graph.test[0, 1]}"):
+    with pytest.raises(NotFiniteError, match=f"entity {graph.test[0, 0]}, relation {graph.test[0, 1]}"):
         rank(TableScorer(table, "cuda"), graph.test[:1], known, num_relations=3, protocol=protocol)

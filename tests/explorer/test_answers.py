@@ -145,7 +145,7 @@ def test_neighbours_are_the_nearest(run: Run) -> None:
     card = get(run, "/api/entity", entity="n9", k=7)
     assert card["neighbours"] == answer["neighbours"]
     assert card["norm"] == pytest.approx(float(run.model.parameters["entity"][9].norm()))
-    assert card["biases"]["subject"] == pytest.approx(float(run.model.parameters["subject_bias"][9]))
+    assert card["biases"]["head"] == pytest.approx(float(run.model.parameters["subject_bias"][9]))
     assert card["gloss"] == run.graph.entities.gloss(9)
 
 

@@ -71,7 +71,7 @@ def test_hover_tells_name_gloss_norm_bias_and_neighbours(page: Page, one: str) -
     assert card["name"] in told
     assert card["gloss"] in told
     assert f"norm {card['norm']:.3f}" in told
-    assert f"subject bias {card['biases']['subject']:.2f}" in told
+    assert f"head bias {card['biases']['head']:.2f}" in told
     assert all(n["name"] in told for n in card["neighbours"])
 
 

@@ -44,9 +44,9 @@ def test_scores_of_triples_are_the_definition(name: str, transformation: str, bi
     entity, relation = model.parameters["entity"], model.rows("relation", r)
     subject, object_ = model.move_subject(entity[s], relation), model.move_object(entity[o], relation)
     expected = -model.geometry.squared_distance(subject, object_)
-    if bias in ("both", "subject"):
+    if bias in ("both", "head"):
         expected = expected + model.parameters["subject_bias"][s]
-    if bias in ("both", "object"):
+    if bias in ("both", "tail"):
         expected = expected + model.parameters["object_bias"][o]
     if bias == "norm":
         expected = expected + entity[s].square().sum(-1) + entity[o].square().sum(-1)

@@ -102,11 +102,11 @@ def test_which_negatives_read_facts() -> None:
     assert found == {"checked", "by-relation", "unrelated", "relatives"}
 
 
-@pytest.mark.parametrize("name", ["uniform", "with-subject", "both-sides", "shared"])
+@pytest.mark.parametrize("name", ["uniform", "with-head", "both-sides", "shared"])
 def test_every_entity_is_as_likely(name: str) -> None:
     positives = batches(400, 5)
     drawn = prepared(name, negatives=21).draw(positives, torch.Generator().manual_seed(0))
-    objects = drawn.objects[..., 1:] if name == "with-subject" else drawn.objects
+    objects = drawn.objects[..., 1:] if name == "with-head" else drawn.objects
     assert chi_square(objects, list(range(ENTITIES))) < QUANTILE
     if drawn.subjects is not None:
         assert chi_square(drawn.subjects, list(range(ENTITIES))) < QUANTILE
@@ -114,9 +114,9 @@ def test_every_entity_is_as_likely(name: str) -> None:
 
 
 @pytest.mark.parametrize("negatives", [1, 4])
-def test_the_subject_is_the_first_of_the_negatives(negatives: int) -> None:
+def test_the_head_is_the_first_of_the_negatives(negatives: int) -> None:
     positives = batches()
-    drawn = prepared("with-subject", negatives).draw(positives, torch.Generator().manual_seed(0)).objects
+    drawn = prepared("with-head", negatives).draw(positives, torch.Generator().manual_seed(0)).objects
     assert drawn.shape == (3, 11, negatives)
     assert torch.equal(drawn[..., 0], positives[..., 0])
 

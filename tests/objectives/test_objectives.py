@@ -265,7 +265,7 @@ def test_questions_are_grouped_with_all_their_answers_by_k_vs_all_alone() -> Non
     assert [name for name in registry.OBJECTIVES if registry.find("objective", name).grouped] == ["k-vs-all"]
 
 
-@pytest.mark.parametrize("bias", ["both", "subject", "object", "norm", "transformed-norm"])
+@pytest.mark.parametrize("bias", ["both", "head", "tail", "norm", "transformed-norm"])
 @pytest.mark.parametrize("transformation", ["published", "translation-only", "stretch-only", "stretch-both", "swapped"])
 def test_the_linear_form_of_mure_is_its_score(transformation: str, bias: str) -> None:
     model = MuRE(9, 4, 3, dtype=torch.float64, transformation=transformation, bias=bias).initialise(0, 0.5)

@@ -144,11 +144,11 @@ def test_few_bars_or_many_nothing_is_cut_off(count: int) -> None:
 
 
 def test_biases_that_hardly_differ_are_written_in_full() -> None:
-    figure = norms_against_biases({"MuRP": ([0.1, 0.2], [-11.029291, -11.029275])}, of="subject bias")
+    figure = norms_against_biases({"MuRP": ([0.1, 0.2], [-11.029291, -11.029275])}, of="head bias")
     (axes,) = figure.axes
     figure.canvas.draw()
     assert axes.yaxis.get_offset_text().get_text() == ""
-    assert axes.get_ylabel() == "subject bias"
+    assert axes.get_ylabel() == "head bias"
 
 
 def test_a_reliability_diagram_leaves_empty_bins_out_and_has_the_diagonal() -> None:

@@ -225,7 +225,7 @@ def test_the_picture_of_spheres(small_tree: KnowledgeGraph, model: str) -> None:
     assert sum(len(part.get_offsets()) for part in axes.collections if part.get_label()[0] != "_") == 11  # type: ignore[arg-type,index]
     assert axes.texts[0].get_text() == "n3"
     assert_apart(drawn_boxes(figure, list(axes.texts)))
-    assert "radius √b for an entity of subject bias b" in axes.get_xlabel()
+    assert "radius √b for an entity of head bias b" in axes.get_xlabel()
     run.model.parameters["subject_bias"][:] = -1
     run.model.parameters["subject_bias"][3] = 1
     figure = spheres(run, centre=3, count=10)

@@ -92,12 +92,12 @@ def test_equal_scores_stand_in_the_order_of_the_entities() -> None:
     assert (best.entities[:, ::2] + 1 == best.entities[:, 1::2]).all()
 
 
-@pytest.mark.parametrize("parts", [{}, {"bias": "object"}])
+@pytest.mark.parametrize("parts", [{}, {"bias": "tail"}])
 def test_nan_is_an_error_that_names_the_query(parts: dict[str, Any]) -> None:
     model = drawn_model("murp", 300, 0, **parts)
     model.parameters["translation"][4] = math.nan
     asked = np.array([7, 8, 9]), np.array([0, 4, 1])
-    with pytest.raises(NotFiniteError, match=r"subject 8, relation 4\)"):
+    with pytest.raises(NotFiniteError, match=r"entity 8, relation 4\)"):
         top_objects(model, *asked, 5)
     with pytest.raises(ConfigError, match="k must be at least 1"):
         top_objects(model, *asked, 0)
@@ -108,5 +108,5 @@ def test_nan_is_an_error_that_names_the_query(parts: dict[str, Any]) -> None:
 def test_one_nan_among_all_scores_is_an_error(name: str, entity: int) -> None:
     model = drawn_model(name, 300, 0)
     model.parameters["object_bias"][entity] = math.nan
-    with pytest.raises(NotFiniteError, match=r"subject 7, relation 0\)"):
+    with pytest.raises(NotFiniteError, match=r"entity 7, relation 0\)"):
         top_objects(model, np.array([7]), np.array([0]), 5)

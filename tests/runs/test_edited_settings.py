@@ -26,7 +26,7 @@ QUICK: dict[str, Any] = {
 BOUND = {
     "model": "mure", "objective": "softmax", "corruption": "shared", "optimizer": "adam", "regularizer": "l2",
     "clip": 1.0, "warmup": 1, "query_dropout": 0.1, "entity_dropout": 0.1, "dim": 4,
-    "dtype": "float64", "table_dtype": "float16", "curvature": 2.0, "transformation": "swapped", "bias": "object",
+    "dtype": "float64", "table_dtype": "float16", "curvature": 2.0, "transformation": "swapped", "bias": "tail",
     "lr": 2.0, "lr_schedule": "linear", "batch_size": 17, "negatives": 3, "seed": 1, "initial_scale": 0.01,
     "init_from": "elsewhere", "slices": 2,
 }  # fmt: skip

@@ -124,7 +124,7 @@ class TestProcessors:
         assert f"{start} 106 times | yes |" in "\n".join(benchmark_bars.bars())
         step("intel/cpu_step", "Intel", 65.0, "b")
         text = "\n".join(benchmark_bars.bars())
-        assert "| what | bar | AMD | Intel | met |" in text
+        assert "| what | limit | AMD | Intel | met |" in text
         assert f"{start} 106 times | 65 times | yes |" in text
         assert "*AMD, 16 cores, 2 threads; murp 0, torch 2; 2026-01-01; commit aaaaaaa, not in the history.*" in text
         assert "*Intel, 16 cores, 2 threads; murp 0, torch 2; 2026-01-01; commit bbbbbbb, not in the history.*" in text
@@ -320,7 +320,7 @@ def test_large_graphs_have_their_sections_as_far_as_they_were_measured(store: Ca
     text = "\n".join(benchmark_scale.rows_by_table_size())
     assert "6,656 of 160 bytes (1.06 MB)" in text
     assert "| 1.6 GB | 1.00 ms (1.00 ms to 2.00 ms) | – |" in text
-    assert "90% of the table in host memory, pages of 2 MB" in text
+    assert "90% (in host memory, pages of 2 MB)" in text
 
     graph = {"entities": 300, "relations": 3, "train": 1800, "valid": 100, "test": 100}
     settings = {"model": "murp", "dim": 4, "objective": "softmax", "optimizer": "adam", "batch_size": 8, "negatives": 2}

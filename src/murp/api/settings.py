@@ -78,8 +78,8 @@ class Settings(TypedDict, total=False):
     entity_dropout: float
     """dropout rate of an entity's coordinates"""
     transformation: Literal["published", "translation-only", "stretch-only", "stretch-both", "swapped"]
-    """how a relation transforms subject and object (the paper's table 2) (of murp, mure)"""
-    bias: Literal["both", "subject", "object", "norm", "transformed-norm"]
+    """how a relation transforms head and tail (the paper's table 2) (of murp, mure)"""
+    bias: Literal["both", "head", "tail", "norm", "transformed-norm"]
     """what is added to minus the squared distance (the paper's table 2) (of murp, mure)"""
     curvature: float
     """curvature c of the ball, whose radius is 1/√c (of murp, riemannian-transe, roth, refh, atth, roth-stretch, murp-rotation, murp-matrix, mixed-curvature)"""
@@ -90,7 +90,7 @@ class Settings(TypedDict, total=False):
     relation_dim: int
     """dimension of a relation; 0: the same as of an entity (of tucker)"""
     input_dropout: float
-    """dropout rate of the subject's coordinates (of tucker, conve, hybonet)"""
+    """dropout rate of the head's coordinates (of tucker, conve, hybonet)"""
     matrix_dropout: float
     """dropout rate of the relation's matrix (of tucker)"""
     channels: int
@@ -116,7 +116,7 @@ class Settings(TypedDict, total=False):
     answer_weight: float
     """κ: the weight of a question is 1 + κ times its answer's share of the most frequent answer's facts (of one-vs-all, k-vs-all)"""
     negatives: int
-    """false triples for each true one (of uniform, with-subject, both-sides, shared, by-relation, checked, unrelated, relatives)"""
+    """false triples for each true one (of uniform, with-head, both-sides, shared, by-relation, checked, unrelated, relatives)"""
     lr: float
     """learning rate; in the paper (SGD) 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs need less (of sgd, adagrad, row-adagrad, adam)"""
     clip: float
@@ -171,7 +171,7 @@ class Grid(TypedDict, total=False):
     query_dropout: float | Sequence[float]
     entity_dropout: float | Sequence[float]
     transformation: Literal["published", "translation-only", "stretch-only", "stretch-both", "swapped"] | Sequence[Literal["published", "translation-only", "stretch-only", "stretch-both", "swapped"]]
-    bias: Literal["both", "subject", "object", "norm", "transformed-norm"] | Sequence[Literal["both", "subject", "object", "norm", "transformed-norm"]]
+    bias: Literal["both", "head", "tail", "norm", "transformed-norm"] | Sequence[Literal["both", "head", "tail", "norm", "transformed-norm"]]
     curvature: float | Sequence[float]
     norm: int | Sequence[int]
     gamma: float | Sequence[float]
@@ -232,13 +232,13 @@ EXPLAINED: dict[str, tuple[Any, str]] = {
     "initial_scale": (0.001, "standard deviation of the initial entities and translations"),
     "query_dropout": (0.0, "dropout rate of a query's coordinates"),
     "entity_dropout": (0.0, "dropout rate of an entity's coordinates"),
-    "transformation": ("published", "how a relation transforms subject and object (the paper's table 2) (of murp, mure)"),
+    "transformation": ("published", "how a relation transforms head and tail (the paper's table 2) (of murp, mure)"),
     "bias": ("both", "what is added to minus the squared distance (the paper's table 2) (of murp, mure)"),
     "curvature": (1.0, "curvature c of the ball, whose radius is 1/√c (of murp, riemannian-transe, roth, refh, atth, roth-stretch, murp-rotation, murp-matrix, mixed-curvature)"),
     "norm": (..., "which norm measures the distance, L1 or L2 (of transe, stranse)"),
     "gamma": (..., "the score of a perfect match: φ = γ - distance (of transe, stranse, riemannian-transe, rotate)"),
     "relation_dim": (..., "dimension of a relation; 0: the same as of an entity (of tucker)"),
-    "input_dropout": (..., "dropout rate of the subject's coordinates (of tucker, conve, hybonet)"),
+    "input_dropout": (..., "dropout rate of the head's coordinates (of tucker, conve, hybonet)"),
     "matrix_dropout": (..., "dropout rate of the relation's matrix (of tucker)"),
     "channels": (..., "filters of the convolution (of conve)"),
     "picture_dropout": (..., "dropout rate of the feature maps (of conve)"),
@@ -251,7 +251,7 @@ EXPLAINED: dict[str, tuple[Any, str]] = {
     "label_loss": (..., "softmax over all entities (cross-entropy), or a binary loss for each entity (bernoulli) (of one-vs-all, k-vs-all)"),
     "label_smoothing": (..., "ε: share of the label that is spread evenly over all entities (of one-vs-all, k-vs-all)"),
     "answer_weight": (..., "κ: the weight of a question is 1 + κ times its answer's share of the most frequent answer's facts (of one-vs-all, k-vs-all)"),
-    "negatives": (50, "false triples for each true one (of uniform, with-subject, both-sides, shared, by-relation, checked, unrelated, relatives)"),
+    "negatives": (50, "false triples for each true one (of uniform, with-head, both-sides, shared, by-relation, checked, unrelated, relatives)"),
     "lr": (50.0, "learning rate; in the paper (SGD) 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs need less (of sgd, adagrad, row-adagrad, adam)"),
     "clip": (0.0, "largest norm of a row's gradient, in the metric of its space; longer gradients are clipped to it; 0: no clipping (of sgd, adagrad, row-adagrad, adam)"),
     "eps": (..., "added to the denominator, the root of the summed squares (of adagrad, row-adagrad, adam)"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from murp import registry
 from murp.cli.parser import Parser
 from murp.config import Config
 from murp.errors import ConfigError, MurpError
-from murp.settings import Setting
+from murp.settings import Setting, current
 
 _METAVARS = {int: "N", float: "X", str: "TEXT"}
 
@@ -109,7 +110,10 @@ def _add(group: argparse._ArgumentGroup, settings: dict[str, Setting], several: 
         if one.kind is bool:
             option |= {"action": "store_true", "help": help}
         else:
-            option |= {"choices": one.choices} if one.choices else {"type": _value(one), "metavar": _METAVARS[one.kind]}
+            if one.choices:
+                option |= {"type": partial(current, name), "choices": one.choices}
+            else:
+                option |= {"type": _value(one), "metavar": _METAVARS[one.kind]}
             if name in registry.KINDS:
                 help += f": {', '.join(registry.names(name))}"
             option["nargs"] = "+" if several else None

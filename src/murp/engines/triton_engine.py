@@ -54,7 +54,7 @@ TABLES = ("entity", *RELATION_TABLES, "subject_bias", "object_bias")
 def parts(model: MultiRelational) -> dict[str, bool]:
     """What the kernels are compiled for: the relation's transformation and the bias."""
     flags = {name.upper(): used for name, used in asdict(model.parts).items()}
-    flags |= {"SUBJECT_BIAS": model.bias in ("both", "subject"), "OBJECT_BIAS": model.bias in ("both", "object")}
+    flags |= {"SUBJECT_BIAS": model.bias in ("both", "head"), "OBJECT_BIAS": model.bias in ("both", "tail")}
     return flags | {"NORMS": model.bias == "norm", "MOVED_NORMS": model.bias == "transformed-norm"}
 
 

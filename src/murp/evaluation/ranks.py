@@ -243,7 +243,7 @@ def refuse_nan(bad: NDArray[np.bool_], subjects: Indices, relations: Indices) ->
     if bad.any():
         row = int(bad.argmax())
         raise NotFiniteError(
-            f"the model gives NaN scores to the query (subject {subjects[row]}, relation {relations[row]}), "
+            f"the model gives NaN scores to the query (entity {subjects[row]}, relation {relations[row]}), "
             "and NaN cannot be ranked. Its training diverged: train again with a lower learning rate, "
             "or use an earlier checkpoint."
         )

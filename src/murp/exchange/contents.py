@@ -106,8 +106,8 @@ def score_formula(model: Model) -> str:
     o = moved("e_o", parts.stretch_object, "R" if not parts.stretch_subject else "R_o", parts.translate_object)
     biases = {
         "both": " + b_s + b_o",
-        "subject": " + b_s",
-        "object": " + b_o",
+        "head": " + b_s",
+        "tail": " + b_o",
         "norm": " + |e_s|² + |e_o|²",
         "transformed-norm": f" + |{s}|² + |{o}|²",
     }

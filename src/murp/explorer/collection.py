@@ -50,9 +50,9 @@ class Exhibit:
         self.tree = Tree(hierarchy, run.model)
         self.norms: list[float] = torch.linalg.vector_norm(entity.double(), dim=-1).tolist()
         self.biases: dict[str, list[float]] = {
-            role: run.model.parameters[f"{role}_bias"].tolist()
-            for role in ("subject", "object")
-            if f"{role}_bias" in run.model.parameters
+            role: run.model.parameters[name].tolist()
+            for role, name in (("head", "subject_bias"), ("tail", "object_bias"))
+            if name in run.model.parameters
         }
 
     def draw(self, shown: NDArray[np.int64]) -> None:

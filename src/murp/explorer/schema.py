@@ -142,7 +142,7 @@ class Entity(Reference):
     gloss: str | None
     facts: int
     norm: float
-    biases: dict[Literal["subject", "object"], float]
+    biases: dict[Literal["head", "tail"], float]
     neighbours: list[Neighbour]
     path: list[Reference] = Field(description="to the top of the hierarchy, itself first")
     stated: list[StatedFacts]

@@ -9,8 +9,8 @@ from murp.models.model import Table
 
 Bias = Literal[
     "both",  # b_s + b_o, the published model
-    "subject",  # b_s
-    "object",  # b_o
+    "head",  # b_s
+    "tail",  # b_o
     "norm",  # |e_s|² + |e_o|²
     "transformed-norm",  # |e_s^(r)|² + |e_o^(r)|²
 ]
@@ -20,8 +20,8 @@ BIASES: tuple[Bias, ...] = get_args(Bias)
 def bias_tables(bias: Bias) -> tuple[Table, ...]:
     """A learned scalar for every entity in its role as subject, as object, or both; none for the norms."""
     tables = []
-    if bias in ("both", "subject"):
+    if bias in ("both", "head"):
         tables.append(Table("subject_bias", "entity", (), Euclidean(), "zero", ("subject",)))
-    if bias in ("both", "object"):
+    if bias in ("both", "tail"):
         tables.append(Table("object_bias", "entity", (), Euclidean(), "zero", ("object",)))
     return tuple(tables)

@@ -29,9 +29,7 @@ class HyboNet(DotProduct):
     Chen, Han, Lin, Zhao, Liu, Li, Sun, Zhou: Fully Hyperbolic Neural Networks, ACL 2022.
     """
 
-    input_dropout: float = setting(
-        0.0, "dropout rate of the subject's coordinates", least=0, below=1, search=Span(0, 0.5)
-    )
+    input_dropout: float = setting(0.0, "dropout rate of the head's coordinates", least=0, below=1, search=Span(0, 0.5))
     usual: ClassVar[Mapping[str, Any]] = {
         "objective": "one-vs-all",
         "optimizer": "adam",

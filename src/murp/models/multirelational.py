@@ -31,7 +31,7 @@ class MultiRelational(Model):
 
     transformation: str = setting(
         "published",
-        "how a relation transforms subject and object (the paper's table 2)",
+        "how a relation transforms head and tail (the paper's table 2)",
         choices=tuple(TRANSFORMATIONS),
     )
     bias: str = setting("both", "what is added to minus the squared distance (the paper's table 2)", choices=BIASES)

@@ -25,9 +25,7 @@ class TuckER(DotProduct):
     """
 
     relation_dim: int = setting(0, "dimension of a relation; 0: the same as of an entity", least=0)
-    input_dropout: float = setting(
-        0.3, "dropout rate of the subject's coordinates", least=0, below=1, search=Span(0, 0.5)
-    )
+    input_dropout: float = setting(0.3, "dropout rate of the head's coordinates", least=0, below=1, search=Span(0, 0.5))
     matrix_dropout: float = setting(0.4, "dropout rate of the relation's matrix", least=0, below=1, search=Span(0, 0.5))
     query_dropout: float = setting(
         0.5, "dropout rate of the query's coordinates", least=0, below=1, search=Span(0, 0.6)

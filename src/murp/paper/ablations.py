@@ -8,6 +8,7 @@ from murp.paper.document import Block, Heading, Table, Text
 from murp.paper.evidence import NAMES, Evidence, Spread, counted, decimals, seeds_of, signed
 from murp.paper.experiments import published
 from murp.paper.trials_report import adaptive_of, scale_of, trials_of
+from murp.settings import current
 
 FAR = 0.02  # an ablation whose MRR is further from the paper's needs an account
 
@@ -61,6 +62,7 @@ def table2(evidence: Evidence) -> list[Block]:
         columns = ["MRR", "paper", "hits@1", "paper", "MRR, standard"]
         header = ["", *(f"{model} {column}" for model in NAMES.values() for column in columns), "seeds"]
         blocks += [Heading(title, 3), Table(header, rows)]
+    blocks.append(Text("`subject` and `object` are the paper's words for `--bias head` and `--bias tail`."))
     # A toy is of another graph: how far it is from the paper says nothing.
     return blocks if item["quick"] else [*blocks, *_far(evidence, item["cells"], paper)]
 
@@ -93,7 +95,7 @@ def _tried(evidence: Evidence, cell: dict[str, Any]) -> str:
 
     def variant(run: dict[str, Any]) -> list[Any]:
         same = ("data", "model", "dim", "epochs", "transformation", "bias")
-        return [*(run["settings"][name] for name in same), scale_of(run)]
+        return [*(current(name, run["settings"][name]) for name in same), scale_of(run)]
 
     own = variant(evidence.run(cell["runs"][0]))
     ended: dict[float, list[dict[str, Any]]] = {}

@@ -8,6 +8,7 @@ from typing import Any
 
 from murp.config import Config
 from murp.models import Model
+from murp.settings import current
 
 MODELS = ("mure", "murp")
 PUBLISHED = ("published", "both")
@@ -62,5 +63,5 @@ def differences(stored: Mapping[str, Any], planned: Config, ignoring: tuple[str,
     return [
         f"{name} = {known[name]!r}, not {value!r}"
         for name, value in planned.to_dict().items()
-        if name not in (*NOT_COMPARED, *ignoring) and known.get(name, value) != value
+        if name not in (*NOT_COMPARED, *ignoring) and current(name, known.get(name, value)) != value
     ]

@@ -83,17 +83,17 @@ def degrees(graph: KnowledgeGraph) -> NDArray[np.int64]:
 
 
 class Bias(NamedTuple):
-    """The entities' biases (N,), and which they are: ``subject bias`` or ``object bias``."""
+    """The entities' biases (N,), and which they are: ``head bias`` or ``tail bias``."""
 
     name: str
     values: NDArray[np.float64]
 
 
 def bias(model: MultiRelational) -> Bias | None:
-    """The entities' biases, those of the subject where there are both; None if the model learns none."""
-    for name in ("subject_bias", "object_bias"):
+    """The entities' biases, those as heads where there are both; None if the model learns none."""
+    for name, role in (("subject_bias", "head"), ("object_bias", "tail")):
         if name in model.parameters:
-            return Bias(name.replace("_", " "), np.asarray(model.parameters[name].double().cpu()))
+            return Bias(f"{role} bias", np.asarray(model.parameters[name].double().cpu()))
     return None
 
 

@@ -86,7 +86,7 @@ def top_objects(
     if unordered.any():
         row = int(unordered.any(1).argmax())
         raise NotFiniteError(
-            f"the model gives NaN or infinite scores to (subject {subjects[row]}, relation {relations[row]}): "
+            f"the model gives NaN or infinite scores to (entity {subjects[row]}, relation {relations[row]}): "
             "its training diverged. Train again with a lower learning rate, or use another checkpoint."
         )
     return Best(entities, scores)

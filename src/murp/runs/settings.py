@@ -16,6 +16,7 @@ from typing import Any
 
 from murp.config import Config
 from murp.errors import RunError
+from murp.settings import current
 
 SETTINGS = "settings"
 
@@ -31,7 +32,8 @@ def checked(state: dict[str, Any], config: Config, file: Path, settings: Path) -
     trained = state.get(SETTINGS, {})
     if not isinstance(trained, dict):
         raise RunError(f"{file}: the checkpoint's settings cannot be {reprlib.repr(trained)}.")
-    other = {name: value for name, value in _deciding(config).items() if name in trained and trained[name] != value}
+    deciding = _deciding(config).items()
+    other = {name: value for name, value in deciding if name in trained and current(name, trained[name]) != value}
     if other:
         raise RunError(
             f"{settings} says {_shown(other)}, but the weights in {file.name} were trained with "

@@ -1,4 +1,4 @@
-"""The subject among the negatives."""
+"""The head among the negatives."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from torch import Tensor
 from murp.negatives.negatives import Drawn, Negatives
 
 
-class WithSubject(Negatives):
-    """The first negative object is the subject itself, (s, r, s); the others are uniform over all entities.
+class WithHead(Negatives):
+    """The first negative tail is the head itself, (h, r, h); the others are uniform over all entities.
 
-    In a model of distances, the subject is the nearest entity to itself. This teaches the model that (s, r, s) is
-    rarely true.
+    In a model of distances, the head is the nearest entity to itself. This teaches the model that (h, r, h) is rarely
+    true.
     """
 
     def draw(self, positives: Tensor, generator: torch.Generator | None) -> Drawn:
