@@ -13,6 +13,7 @@ from functools import cache, wraps
 from typing import Any, cast
 
 import numpy as np
+import pytest
 
 
 def use() -> None:
@@ -20,7 +21,10 @@ def use() -> None:
     from triton.runtime import interpreter
 
     names = ("_get_np_dtype", "_patch_builtin", "_patch_attr", "ReduceOps", "tl")
-    if all(hasattr(interpreter, name) for name in names) and not hasattr(interpreter, "quick"):
+    known = all(hasattr(interpreter, name) for name in names) and (
+        list(inspect.signature(interpreter._patch_builtin).parameters)[2:] == ["scope"]  # not so in Triton 3.4
+    )
+    if known and not hasattr(interpreter, "quick"):
         interpreter.quick = True
         _remember_types(interpreter)
         _remember_builtins(interpreter)
@@ -28,10 +32,11 @@ def use() -> None:
 
 
 def slow_reduce() -> Callable[..., Any]:
-    """Triton's own reduction with any function."""
+    """Triton's own reduction with any function; skips a test where it is used anyway."""
     from triton.runtime import interpreter
 
-    assert hasattr(interpreter, "quick"), "Triton's interpreter has another form: see tests/quick_interpreter.py"
+    if not hasattr(interpreter, "quick"):
+        pytest.skip("Triton's interpreter has another form here: see tests/quick_interpreter.py")
     return cast(Callable[..., Any], inspect.unwrap(interpreter.ReduceOps.generic_reduce))
 
 
