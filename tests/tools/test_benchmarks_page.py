@@ -205,7 +205,7 @@ class TestEveryEngineHasItsQuality:
 
     def test_a_long_run_by_the_torch_engine_is_a_compiled_one(self, store: Callable[..., None]) -> None:
         whole_run(store, "gpu_wn18rr-murp-d40-long", 0.466, engine="torch", steps=benchmark_training.COMPILED_AFTER + 1)
-        assert benchmark_training.quality("murp", 40, "torch", "a GPU") == "none stored"
+        assert "[.466]" in benchmark_training.quality("murp", 40, "torch", "a GPU")  # the same mathematics
         assert "[.466]" in benchmark_training.quality("murp", 40, "torch compiled", "a GPU")
         assert any("are not compiled" in part for part in benchmark_training.gpu_runs())
         whole_run(store, "gpu_wn18rr-murp-d40-long", 0.4, engine="torch", steps=benchmark_training.COMPILED_AFTER)
