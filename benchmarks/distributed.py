@@ -55,12 +55,12 @@ from murp.training.divided import DividedSampler
 from murp.training.sampler import Sampler
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "own": {"model": "murp", "dim": 40, "batch_size": 16384, "negatives": 50, "lr": 10.0},
+    "own": {"model": "murp", "dim": 40, "batch_size": 16384, "negatives": 50, "lr": 10.0, "engine": "torch"},
     # The recipe wn18rr, with more negatives, which the batch shares.
     "shared": {
         "model": "roth-stretch", "dim": 40, "batch_size": 8192, "negatives": 1000, "corruption": "shared",
         "objective": "self-adversarial", "temperature": 0.5, "optimizer": "adam", "lr": 0.002,
-        "regularizer": "l2", "regularizer_weight": 0.002,
+        "regularizer": "l2", "regularizer_weight": 0.002, "engine": "torch",
     },
 }  # fmt: skip
 QUICK: dict[str, Any] = {"dim": 8, "batch_size": 64, "negatives": 5}
@@ -87,7 +87,7 @@ def case(data: str, settings: dict[str, Any], slices: int, steps: int) -> dict[s
     task = Task.of(config, model)
     triples = graph.with_reciprocals(graph.train)
     task.negatives.prepare(torch.from_numpy(triples), graph.num_entities, model.num_relations)
-    engine: Any = ShardedEngine(task, ranks, slices) if slices else TorchEngine(task)
+    engine: Any = ShardedEngine(task, ranks, slices, config.engine) if slices else TorchEngine(task)
     options: dict[str, Any] = {
         "batch_size": config.batch_size, "negatives": config.negatives, "seed": 0, "device": torch.device("cpu"),
         "steps_a_chunk": A_CHUNK,

@@ -32,7 +32,7 @@ BY_PROCESS = {
     "scale_reading", "serve_load", "start_up", "tune_workers",
 }  # fmt: skip
 IN_A_BROWSER = {"explorer_frames"}
-RANKS = {"distributed"}  # tried in tests/distributed
+RANKS = {"distributed", "distributed_fused"}  # tried in tests/distributed
 
 
 def test_every_benchmark_is_tried_here() -> None:

@@ -1,4 +1,4 @@
-"""The benchmark of many ranks: every case runs in a toy size, and finds the same losses and MRR."""
+"""The benchmarks of many ranks: every case runs in a toy size, and finds the same losses and MRR."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from together import together
 
+import distributed_fused
 from distributed import A_CHUNK, CASES, COPIES, QUICK, SETTINGS, case, summary
+
+FUSED = "fused"
 
 
 def test_every_case_finds_the_same_training() -> None:
@@ -19,8 +22,17 @@ def test_every_case_finds_the_same_training() -> None:
         assert compared["losses and MRR of 1, 2 and 4 ranks bit for bit"]
         assert compared["greatest relative difference of a loss to plain"] < 1e-5
         assert compared["bytes of triples of 4 ranks, of those computed"] == pytest.approx(1, abs=0.1)
+    kinds = {"torch": "own", "numba": FUSED}
+    by_ranks = {
+        ranks: {engine: [[one[kind] for one in found[ranks]]] for engine, kind in kinds.items()}
+        for ranks in distributed_fused.RANKS
+    }
+    fused = distributed_fused.summary({64: by_ranks})
+    assert fused["batch 64, losses and MRR of 1 and 4 ranks bit for bit"]
+    assert 0 < fused["batch 64, ranks 4"]["greatest relative difference of a loss"] < 1e-5
 
 
 def cases(slices: int) -> dict[str, Any]:
-    """A case with each of the settings."""
-    return {name: case("toy", {**settings, **QUICK}, slices, A_CHUNK) for name, settings in SETTINGS.items()}
+    """A case with each of the settings, and with fused gradients."""
+    settings = {**SETTINGS, **({FUSED: {**SETTINGS["own"], "engine": "numba"}} if slices else {})}
+    return {name: case("toy", {**given, **QUICK}, slices, A_CHUNK) for name, given in settings.items()}

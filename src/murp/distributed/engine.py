@@ -4,8 +4,8 @@ Every rank has some rows of the entities with their optimizer state, and all rel
 
     1. the owners send the rows that a slice reads to the rank that computes it; where a batch names few entities, those
        that the step before does not move have travelled while that one was computed,
-    2. the slice's loss and gradients are those of :mod:`murp.engines.step` on these rows; a row that occurs often has
-       one gradient,
+    2. the slice's loss and gradients are those of :mod:`murp.engines.step` on these rows, by autograd or by a fused
+       kernel (:mod:`murp.engines.slices`); a row that occurs often has one gradient,
     3. the gradients of relations and shared tables go to every rank, those of rows back to the owners,
     4. gradients are added up slice by slice, in their order, and the rows move; relations and shared tables come last,
        so that their message travels while the rows move.
@@ -32,6 +32,7 @@ from murp.distributed.ranks import OnTheWay, Ranks
 from murp.distributed.shares import Share, apart, joined, side_by_side, widths
 from murp.engines.engine import Chunk
 from murp.engines.memory import keep_freed
+from murp.engines.slices import fused_gradients
 from murp.engines.step import loss_of, row_gradients
 from murp.engines.task import Task
 from murp.engines.torch_engine import pieces
@@ -41,16 +42,17 @@ from murp.models.model import Rows, Table
 from murp.negatives import Drawn
 
 PLANNED = 16  # steps whose rows are asked for at once
+AUTOGRAD = "sharded"  # the name of an engine whose gradients are those of autograd
 WHOLE = 64  # rows of a block: a multiple of every processor's vectors
 
 
 class ShardedEngine:
     """Steps of one model whose entities are divided among several ranks; ``model.parameters`` are those of this
-    rank."""
+    rank. ``engine``: whose gradients a slice has."""
 
-    name = "sharded"
-
-    def __init__(self, task: Task, ranks: Ranks, slices: int) -> None:
+    def __init__(self, task: Task, ranks: Ranks, slices: int, engine: str = "torch") -> None:
+        self.fused = fused_gradients(engine, task)
+        self.name = AUTOGRAD if self.fused is None else f"{AUTOGRAD} {self.fused.name}"
         self.task, self.model, self.ranks, self.slices = task, task.model, ranks, slices
         self.share = Share(self.model.num_entities, ranks.rank, ranks.size)
         self.columns = {of: widths(self.model, of) for of in ("entity", "relation", "shared")}
@@ -141,20 +143,27 @@ class ShardedEngine:
             table.name: flat[table.name].reshape(-1, *table.shape).contiguous() for table in model.tables
         }
         model.num_entities, model.num_relations = len(rows), len(one.relations)
+        if self.fused is None:
+            value, found = self._differentiated(one, flat, seed)
+        else:
+            value, found = self.fused(model, one.positives, one.drawn.objects, one.weight)
+        dense = {
+            of: side_by_side({name: found[name].reshape(flat[name].shape) for name in columns})
+            for of, columns in self.columns.items()
+            if columns
+        }
+        common = [dense[of].flatten() for of in ("relation", "shared") if of in dense]
+        return dense["entity"], torch.cat([*common, value.view(1)])
+
+    def _differentiated(self, one: Slice, flat: Rows, seed: tuple[int, int, int]) -> tuple[Tensor, Rows]:
+        """By autograd: the loss, and the gradients (n, m) of every table."""
 
         def loss(task: Task, *given: object) -> Tensor:
             return loss_of(task, *given) * one.weight  # type: ignore[arg-type]
 
         with self._training(seed):
             value, touched = row_gradients(self.seen, one.positives, one.drawn, loss=loss)
-        whole = {name: whole_gradient(flat[name], parts) for name, parts in touched.items() if parts}
-        dense = {
-            of: side_by_side({name: whole.get(name, torch.zeros_like(flat[name])) for name in columns})
-            for of, columns in self.columns.items()
-            if columns
-        }
-        common = [dense[of].flatten() for of in ("relation", "shared") if of in dense]
-        return dense["entity"], torch.cat([*common, value.view(1)])
+        return value, {name: whole_gradient(flat[name], parts) for name, parts in touched.items()}
 
     def _spread(self, step: Step, found: list[Tensor]) -> OnTheWay:
         """Send to all ranks, for each slice: the gradients of relations and of shared tables, and the loss."""

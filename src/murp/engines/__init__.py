@@ -30,6 +30,8 @@ __all__ = [
 ]
 
 
+OTHER_MODEL = "knows MuRP and MuRE, no other model"
+OTHER_PARTS = "knows MuRP and MuRE as published, not their other transformations and biases (triton, on cuda, does)"
 FEW = 4  # models side by side, from which on two streams are worth while
 
 
@@ -129,7 +131,7 @@ def _unknown(name: str, task: Task) -> str | None:
 
 def _unknown_to_triton(task: Task) -> str | None:
     if not isinstance(task.model, MultiRelational):
-        return "knows MuRP and MuRE, no other model"
+        return OTHER_MODEL
     if not task.as_published:
         return "knows the paper's objective, negatives and optimizer, and no regularizer"
     return None
@@ -145,7 +147,7 @@ def _unknown_to_numba(task: Task) -> str | None:
     if (reason := _unknown_to_triton(task)) is not None:
         return reason
     if not cast(MultiRelational, task.model).published:
-        return "knows MuRP and MuRE as published, not their other transformations and biases (triton, on cuda, does)"
+        return OTHER_PARTS
     return None
 
 

@@ -13,12 +13,14 @@ from torch import Tensor
 from murp import threads
 from murp.engines.engine import Chunk
 from murp.engines.numba_math import ROUND_TO
+from murp.engines.numba_slices import slice_gradients
 from murp.engines.numba_steps import steps
 from murp.geometry import PoincareBall
 from murp.geometry.poincare import limit_radius, set_back_radius
 from murp.kernels.elementary import FORMATS
 from murp.kernels.waiting import COUNTERS, THREADS
-from murp.models import MultiRelational
+from murp.models import Model, MultiRelational
+from murp.models.model import Rows
 
 TABLES = ("entity", "subject_stretch", "translation", "subject_bias", "object_bias")
 # Below this a gradient of the loss by a score is lost: see :func:`murp.engines.numba_murp.murp_positive`.
@@ -96,6 +98,31 @@ class NumbaEngine:
             _run(self.choice.next(), *part, *arguments)
             self.choice.took((time.perf_counter() - began) / len(part[0]))
         return torch.from_numpy(total)[0]
+
+
+class NumbaSlices:
+    """Gradients of slices, on one thread; see :class:`murp.engines.slices.SliceGradients`."""
+
+    name = "numba"
+
+    def __init__(self) -> None:
+        self.spaces: dict[int, Space] = {}
+
+    def __call__(self, model: Model, positives: Tensor, negatives: Tensor, weight: float) -> tuple[Tensor, Rows]:
+        """See :class:`murp.engines.slices.SliceGradients`."""
+        assert isinstance(model, MultiRelational)
+        size, false = negatives.shape
+        if false not in self.spaces:
+            self.spaces[false] = _space(model, 1, false, 1)
+        found = {name: torch.zeros_like(model.parameters[name]) for name in TABLES[:3]}
+        biases = torch.zeros(model.num_entities, 2, dtype=torch.float64)
+        loss = slice_gradients(
+            positives.contiguous().numpy(), negatives.contiguous().numpy(), size / weight, _tables(model),
+            _numbers(model, 0.0), self.spaces[false], tuple(rows.numpy() for rows in found.values()),
+            biases.numpy(),
+        )  # fmt: skip
+        found |= zip(TABLES[3:], biases.to(model.dtype).unbind(1), strict=True)
+        return torch.tensor(loss, dtype=model.dtype), found
 
 
 def _run(number: int, *arguments: Any) -> None:

@@ -134,30 +134,14 @@ class Batch:
 
     def __init__(self, engine: TritonEngine, size: int, negatives: int) -> None:
         self.engine, self.size = engine, size
-        runs, dim, candidates = len(engine.models), engine.dim, 1 + negatives
-        occurrences = size * (candidates + 1)
+        runs, candidates = len(engine.models), 1 + negatives
         # Positions within a chunk are 32-bit numbers.
         self.capacity = max(1, min(2048, 2**31 // (size * candidates) - 1))
-
-        def zeros(*shape: int, dtype: torch.dtype = engine.dtype) -> Tensor:
-            return torch.zeros(runs, *shape, dtype=dtype, device=engine.device)
-
-        self.positives = zeros(self.capacity, size, 3, dtype=torch.int64)
-        # Moved subjects, then subjects' gradients, then rows that were read from host memory; translations; squares of
-        # what stretches objects.
-        kept = occurrences if engine.host else 0
-        rows = [zeros(2 * size + kept, dim), zeros(size, dim), zeros(size, dim)]
-        scalars = [zeros(occurrences) for _ in ("of x", "of r", "of self", "of square", "of φ")]
-        links = [zeros(occurrences, dtype=torch.int64), zeros(occurrences, dtype=torch.int32)]
-        self.space = [*rows, *scalars, *links, engine.head]
         first = engine.models[0]
-        ball = first.geometry if isinstance(first.geometry, PoincareBall) else None
-        shape: dict[str, Any] = {"K": candidates, "D": dim, "BALL": ball is not None}
-        shape |= {"C": ball.c if ball else 1.0, "SET_BACK_GAP": 1 - set_back_radius(engine.dtype)}
-        shape |= {"LIMIT_GAP": 1 - limit_radius(engine.dtype), **parts(first), "HOST": engine.host}
-        self.gradient_options, self.update_options = ({**shape, **options} for options in tuning(dim, candidates, runs))
-        rows_a_program = self.update_options["OT"]
-        self.update_programs = triton.cdiv(occurrences, rows_a_program) + size
+        self.positives = torch.zeros(runs, self.capacity, size, 3, dtype=torch.int64, device=engine.device)
+        self.space = [*space(first, size, candidates, runs, host=engine.host), engine.head]
+        self.gradient_options, self.update_options = options(first, candidates, runs, host=engine.host)
+        self.update_programs = triton.cdiv(size * (candidates + 1), self.update_options["OT"]) + size
         self.graphs: dict[int, torch.cuda.CUDAGraph] = {}
 
     def launch(self, offset: int) -> None:
@@ -169,8 +153,8 @@ class Batch:
         """Gradients of the step ``offset`` steps from where the clock stands."""
         engine = self.engine
         gradient_kernel[(self.size, len(engine.models))](
-            *self.shared(offset), engine.seeds, *self.tables(), *self.space, *engine.relation_gradients, engine.loss,
-            *self.sizes(), **self.gradient_options,
+            *self.shared(offset), engine.seeds, engine.seeds, *self.tables(), *self.space, *engine.relation_gradients,
+            engine.loss, *self.sizes(), **self.gradient_options,
         )  # fmt: skip
 
     def launch_update(self, offset: int) -> None:
@@ -230,6 +214,35 @@ class Batch:
         engine.rates.copy_(rates)
         engine.loss.zero_()
         engine.claim.fill_(-1)
+
+
+def space(model: MultiRelational, size: int, candidates: int, runs: int = 1, *, host: bool = False) -> list[Tensor]:
+    """What the gradient kernel writes for the update kernel, for ``size`` positives.
+
+    Moved subjects, then subjects' gradients, then rows that were read from host memory; translations; squares of what
+    stretches objects; coefficients of x, r, the candidate itself, its square and φ; which row an occurrence is of, and
+    the occurrence before.
+    """
+    occurrences = size * (candidates + 1)
+
+    def zeros(*shape: int, dtype: torch.dtype = model.dtype) -> Tensor:
+        return torch.zeros(runs, *shape, dtype=dtype, device=model.device)
+
+    rows = [zeros(length, model.dim) for length in (2 * size + (occurrences if host else 0), size, size)]
+    scalars = [zeros(occurrences) for _ in range(5)]
+    return [*rows, *scalars, zeros(occurrences, dtype=torch.int64), zeros(occurrences, dtype=torch.int32)]
+
+
+def options(
+    model: MultiRelational, candidates: int, runs: int = 1, *, host: bool = False, slices: bool = False
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the two kernels are compiled for. ``slices``: negatives are given, and rows replaced by their gradients."""
+    ball = model.geometry if isinstance(model.geometry, PoincareBall) else None
+    shape: dict[str, Any] = {"K": candidates, "D": model.dim, "BALL": ball is not None}
+    shape |= {"C": ball.c if ball else 1.0, "SET_BACK_GAP": 1 - set_back_radius(model.dtype)}
+    shape |= {"LIMIT_GAP": 1 - limit_radius(model.dtype), **parts(model), "HOST": host}
+    gradient, update = tuning(model.dim, candidates, runs)
+    return {**shape, **gradient, "GIVEN": slices}, {**shape, **update, "KEEP": slices}
 
 
 def tuning(dim: int, candidates: int, runs: int) -> tuple[dict[str, int], dict[str, int]]:

@@ -23,9 +23,18 @@ from murp.engines.triton_ball import (
 from murp.engines.triton_math import add2, add3, add5, columns, draw, row_sum, row_sum2, row_sum3, sum3, widened
 
 
+@triton.jit
+def _false(negatives, seed, place, k, N, K: tl.constexpr, GIVEN: tl.constexpr):
+    """Candidates k > 0 of the positive at ``place``; the first is another one's."""
+    if GIVEN:
+        return tl.load(negatives + place * (K - 1) + k - 1, mask=(k > 0) & (k < K), other=0)
+    else:
+        return draw(seed, place * K + k, N)
+
+
 @triton.jit(do_not_specialize=["offset", "capacity", "N", "R", "B", "runs"])
 def gradient_kernel(
-    positives, clock, offset, capacity, seeds,
+    positives, clock, offset, capacity, seeds, negatives,
     entity, subject_stretch, object_stretch, translation, subject_bias, object_bias,
     x_rows, r_rows, square_rows, of_x, of_r, of_self, of_square, of_phi, row_of, following, head,
     subject_stretch_gradient, object_stretch_gradient, translation_gradient, loss,
@@ -35,13 +44,15 @@ def gradient_kernel(
     STRETCH_OBJECT: tl.constexpr, TRANSLATE_OBJECT: tl.constexpr,
     SUBJECT_BIAS: tl.constexpr, OBJECT_BIAS: tl.constexpr, NORMS: tl.constexpr, MOVED_NORMS: tl.constexpr,
     BALL: tl.constexpr, C: tl.constexpr, LIMIT_GAP: tl.constexpr, SET_BACK_GAP: tl.constexpr, HOST: tl.constexpr,
+    GIVEN: tl.constexpr,
 ):  # fmt: skip
     """One program a positive triple; K = 1 + k candidates, the true object first.
 
     m stretches the subject, mo the object, rv translates; NORMS: the biases are |e_s|² and |e_o|², MOVED_NORMS: those
     of the moved points. What the flags leave out is not compiled, nor its tables read. ``entity`` may have fewer digits
     than all else, with which the step computes. HOST: ``entity`` lies in host
-    memory, and the rows that are read from there are kept for the update behind the subjects' gradients.
+    memory, and the rows that are read from there are kept for the update behind the subjects' gradients. GIVEN: the
+    false objects are ``negatives`` (steps, B, K - 1) of a single run; otherwise they are drawn here.
 
     Between the sums over the dimension, where several threads share a row, and the arithmetic on single numbers,
     where one thread should have a row to itself, the products go through memory: kept in registers, every one of
@@ -56,7 +67,7 @@ def gradient_kernel(
     cols = columns(J, W)
     inside = cols < D
     k = tl.arange(0, KT)
-    o = tl.where(k == 0, true, draw(seed, (step * B + i) * K + k, N))
+    o = tl.where(k == 0, true, _false(negatives, seed, step * B + i, k, N, K, GIVEN))
     entity += run * N * D
     relation = (run * R + r) * D
     real: tl.constexpr = x_rows.dtype.element_ty
@@ -127,7 +138,7 @@ def gradient_kernel(
         live = k < K
         if K > KT:  # noqa: SIM102 - the first is decided when compiling, the second when running
             if k0 > 0:
-                o = draw(seed, (step * B + i) * K + k, N)
+                o = _false(negatives, seed, step * B + i, k, N, K, GIVEN)
                 v = tl.load(
                     entity + o[:, None, None] * D + cols[None], mask=live[:, None, None] & inside[None], other=0.0
                 )

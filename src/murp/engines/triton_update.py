@@ -82,11 +82,13 @@ def update_kernel(
     STRETCH_OBJECT: tl.constexpr, TRANSLATE_OBJECT: tl.constexpr,
     SUBJECT_BIAS: tl.constexpr, OBJECT_BIAS: tl.constexpr, NORMS: tl.constexpr, MOVED_NORMS: tl.constexpr,
     BALL: tl.constexpr, C: tl.constexpr, LIMIT_GAP: tl.constexpr, SET_BACK_GAP: tl.constexpr, HOST: tl.constexpr,
+    KEEP: tl.constexpr,
 ):  # fmt: skip
     """Programs for OT occurrences each, then one a positive for its relation.
 
     Most chains have one or two links: their loads go out together; longer chains are walked. HOST: a row is read where
-    the gradient kernel has kept it, since the table lies in host memory, and only written there.
+    the gradient kernel has kept it, since the table lies in host memory, and only written there. KEEP: entities do not
+    move; each row is replaced by its gradient times the learning rate.
     """
     program = tl.program_id(0)
     run = tl.program_id(1).to(tl.int64)
@@ -145,13 +147,20 @@ def update_kernel(
             )  # fmt: skip
             w, s_bias, o_bias = w + w2, s_bias + s_bias2, o_bias + o_bias2
         g += w[:, None, None] * v
-        moved = ball_step(v, g, lr, C, LIMIT_GAP, SET_BACK_GAP) if BALL else v - lr * g
-        tl.store(here, rounded(moved, stored, BALL, C, LIMIT_GAP), mask=owner[:, None, None] & inside)
+        if KEEP:
+            moved = lr * g
+        else:
+            moved = ball_step(v, g, lr, C, LIMIT_GAP, SET_BACK_GAP) if BALL else v - lr * g
+            moved = rounded(moved, stored, BALL, C, LIMIT_GAP)
+        tl.store(here, moved, mask=owner[:, None, None] & inside)
         tl.store(head + bias, -1, mask=owner)
         if SUBJECT_BIAS:
-            tl.store(subject_bias + bias, s_before - lr * s_bias, mask=owner & (s_bias != 0))
+            if KEEP:
+                tl.store(subject_bias + bias, lr * s_bias, mask=owner)
+            else:
+                tl.store(subject_bias + bias, s_before - lr * s_bias, mask=owner & (s_bias != 0))
         if OBJECT_BIAS:
-            tl.store(object_bias + bias, o_before - lr * o_bias, mask=owner)
+            tl.store(object_bias + bias, lr * o_bias if KEEP else o_before - lr * o_bias, mask=owner)
     else:
         step = tl.load(clock) + offset
         stamp = (tl.load(clock + 1) + offset).to(tl.int32)

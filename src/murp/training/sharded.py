@@ -1,6 +1,6 @@
 """Start and continue a run whose rows are divided among many ranks.
 
-torchrun --standalone --nproc-per-node 4 -m murp train --data WN18RR --engine torch --out runs/many
+torchrun --standalone --nproc-per-node 4 -m murp train --data WN18RR --out runs/many
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ import torch
 import murp
 from murp import models
 from murp.config import Config
-from murp.distributed.engine import ShardedEngine
+from murp.distributed.engine import AUTOGRAD, ShardedEngine
 from murp.distributed.ranking import Counting
 from murp.distributed.ranks import RankError, Ranks, failed
 from murp.distributed.saving import Saver
 from murp.distributed.shares import Share
+from murp.engines import FUSED, Task
+from murp.engines.slices import unknown
 from murp.errors import ConfigError, DivergedError, MurpError, NotFiniteError, RunError, first_line
 from murp.evaluation import Protocol, Report, evaluate
 from murp.evaluation.evaluate import check_candidates
@@ -48,7 +50,8 @@ def begin(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks, progr
         model = new_model(config, graph, ranks)
     saver = Saver(ranks, model)
     with ranks.together():
-        job, engine = _job(path, config, graph, model, State(), saver)
+        job, engine = _job(path, config, graph, model, State(), saver, config.engine)
+    _same_engine(ranks, engine)
     _create(job, engine, why)
     return _trained(job, engine, progress)
 
@@ -87,7 +90,8 @@ def _restored(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks) -
     values = saver.newest(last)
     with ranks.together():
         state = State.from_dict(checked(values, config, last, path / folder.CONFIG), last)
-        job, engine = _job(path, config, graph, model, state, saver)
+        job, engine = _job(path, config, graph, model, state, saver, _engine_of(path, config))
+    _same_engine(ranks, engine)
     begun = state.epoch or state.chunk  # before that there are no tables of the optimizer
     tables = model.parameters | (engine.states[0] if begun else {})
     saver.read(last, tables)
@@ -160,8 +164,9 @@ def refuse(config: Config) -> None:
         reasons.append(f"a batch of {config.batch_size} triples has no {config.slices} slices; use fewer")
     if config.init_from:
         reasons.append("--init-from reads every row of another run on one process; start with fresh initial values")
-    if config.engine not in ("auto", "torch"):
-        reasons.append(f"engine {config.engine} moves rows as it computes; use --engine auto or torch")
+    if config.engine in FUSED:
+        reason = unknown(config.engine, Task.of(config, models.from_config(config, 1, 1)))
+        reasons += [] if reason is None else [f"engine {config.engine} {reason}; use --engine auto or torch"]
     if config.table_dtype not in ("auto", config.dtype):
         reasons.append(f"table_dtype = {config.table_dtype} needs one process; leave it at auto")
     if config.tables == "host":
@@ -208,11 +213,29 @@ def _empty(config: Config, graph: KnowledgeGraph, ranks: Ranks) -> Model:
 
 
 def _job(
-    path: Path, config: Config, graph: KnowledgeGraph, model: Model, state: State, saver: Saver
+    path: Path, config: Config, graph: KnowledgeGraph, model: Model, state: State, saver: Saver, engine: str
 ) -> tuple[Job, ShardedEngine]:
     job = Job(path, config, graph, model, state, saver.ranks, saver)
     job.optimizer = {}
-    return job, ShardedEngine(job.task, saver.ranks, config.slices)
+    return job, ShardedEngine(job.task, saver.ranks, config.slices, engine)
+
+
+def _engine_of(path: Path, config: Config) -> str:
+    """The engine to continue a run with: ``auto`` stays torch for a run that began with autograd's gradients.
+
+    Until fused kernels could compute slices, ``auto`` was torch. Such a run continues with the same arithmetic.
+    """
+    try:
+        begun_with = folder.read_environment(path).get("engine")
+    except RunError:  # lost; training does not need it
+        begun_with = AUTOGRAD
+    return "torch" if config.engine == "auto" and begun_with == AUTOGRAD else config.engine
+
+
+def _same_engine(ranks: Ranks, engine: ShardedEngine) -> None:
+    """Raise unless all ranks compute gradients with the same code, which ``auto`` chooses by what a machine has."""
+    advice = "Install the same packages on every machine, or choose --engine torch."
+    ranks.same("engine", {"engine": engine.name}, advice)
 
 
 def _create(job: Job, engine: ShardedEngine, why: str | None) -> None:
