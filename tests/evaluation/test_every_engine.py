@@ -141,7 +141,7 @@ def test_nan_is_refused(engine: str, name: str, table: str, row: int, monkeypatc
     model = model_of(name, [0, 1, 2, 3, 4, 5], 2, 2, 0, 1.0)
     model.parameters[table][row] = math.nan
     monkeypatch.setattr(fused, "kernel_for", lambda _: ENGINES[engine])
-    asked = "subject 3, relation 1" if table == "translation" else "subject 1, relation 0"
+    asked = "entity 3, relation 1" if table == "translation" else "entity 1, relation 0"
     with pytest.raises(NotFiniteError, match=asked):
         rank(model, graph.test, KnownFacts.of(graph), num_relations=2)
 

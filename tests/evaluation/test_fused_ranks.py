@@ -211,7 +211,7 @@ def test_nan_is_an_error_that_names_the_query(kernel: str, name: str, table: str
     asked = np.array([[5, 0, 6], [7, 1, 8], [9, 2, 10]], dtype=np.int32)
     by_relation = table in ("translation", "subject_stretch")
     model.parameters[table][2 if by_relation else 1400] = math.nan
-    first = r"subject 9, relation 2\)" if by_relation else r"subject 5, relation 0\)"
+    first = r"entity 9, relation 2\)" if by_relation else r"entity 5, relation 0\)"
     with pytest.raises(NotFiniteError, match=first):
         ranks_by(kernel, model, asked, NOTHING_KNOWN)
 

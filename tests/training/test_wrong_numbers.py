@@ -67,7 +67,7 @@ def test_no_answer_has_an_infinite_score(small_tree: KnowledgeGraph, value: floa
     model.parameters["object_bias"][4] = value
     with pytest.raises(NotFiniteError, match=r"n1, next.*lower learning rate"):
         predict(model, small_tree, relation="next", head="n1")
-    with pytest.raises(NotFiniteError, match=r"subject 1, relation 0\).*lower learning rate"):
+    with pytest.raises(NotFiniteError, match=r"entity 1, relation 0\).*lower learning rate"):
         top_objects(model, np.array([1]), np.array([0]), 3)
     flat: Any = models.mure(5, 2, 2).initialise(0)
     flat.parameters["entity"][2] = value
