@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor
 
+from examples import at_most
 from murp.config import Config
 from murp.engines import Task, TorchEngine, updates
 from murp.engines import step as steps
@@ -123,3 +126,19 @@ def test_claims_are_as_wide_as_the_positions_in_a_batch() -> None:
     made.updater.prepare(touched)
     assert made.updater.claim["entity"].dtype == torch.int32
     assert made.updater.claim["relation"].dtype == updates.NARROW
+
+
+@settings(max_examples=at_most(20), deadline=None)
+@given(kinds=st.lists(st.booleans(), min_size=1, max_size=4), seed=st.integers(0, 2**31))
+def test_the_gradient_of_a_table_is_the_sum_of_all_its_parts(kinds: list[bool], seed: int) -> None:
+    """Parts of the whole table, and parts of rows that may occur several times, in any order."""
+    draw = torch.Generator().manual_seed(seed)
+    values = torch.zeros(5, 3, dtype=torch.float64)
+    parts, expected = [], torch.zeros_like(values)
+    for whole in kinds:
+        where = torch.randint(5, (4,), generator=draw)
+        gradient = torch.randn(5 if whole else 4, 3, generator=draw, dtype=torch.float64)
+        parts.append(steps.Part(where, gradient.clone(), whole))
+        for row, of_row in enumerate(gradient) if whole else zip(where.tolist(), gradient, strict=True):
+            expected[row] += of_row
+    torch.testing.assert_close(updates.whole_gradient(values, parts), expected)
