@@ -98,8 +98,8 @@ def test_all_entities_as_candidates(model: str, monkeypatch: pytest.MonkeyPatch)
 def test_what_needs_the_rows_themselves_is_done_by_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps, "MANY", 1)
     positives, negatives = batch(0)
-    for settings in ({"model": "mure", "transformation": "swapped"}, {"model": "mure", "entity_dropout": 0.2}):
-        assert not steps.reads_most(engine(**settings).task, positives, Drawn(negatives))
+    for chosen in ({"model": "mure", "transformation": "swapped"}, {"model": "mure", "entity_dropout": 0.2}):
+        assert not steps.reads_most(engine(**chosen).task, positives, Drawn(negatives))
     task = engine(model="mure").task
     assert not steps.reads_most(task, positives, Drawn(negatives, subjects=negatives))
     assert not steps.reads_most(task, positives, Drawn(negatives[0]))
