@@ -75,7 +75,7 @@ MODULES: dict[str, list[str]] = {
     "geometry/sphere": ["tests/geometry/test_sphere.py", "tests/geometry/test_sphere_tangent.py", *_LAWS],
     "geometry/product": _LAWS,
     "geometry/disk": ["tests/geometry/test_batches.py", "tests/geometry/test_disk_laws.py"],
-    "engines/step": ["tests/engines/test_step.py"],
+    "engines/step": ["tests/engines/test_step.py", *_REGULARIZERS],
     "engines/updates": ["tests/engines/test_steps_by_tables.py", "tests/engines/test_step.py", *_OPTIMIZERS],
     "engines/numba_engine": _THREADS,
     "engines/numba_steps": _THREADS,
