@@ -1,6 +1,6 @@
 """A step with slices by the fused kernel of Numba compared with autograd: the work of a rank, and losses.
 
-    python benchmarks/distributed_fused.py
+    python benchmarks/distributed_fused.py --out results/distributed_fused_cpu.json
 
 The setting of benchmarks/distributed.py in which every triple has its own negatives, with large and small batches. The
 cases (1 and 4 ranks, 4 slices) run in turns, once with each engine. Work is the processor time of a rank.

@@ -359,7 +359,29 @@ def serving() -> list[str]:
 def ranks() -> list[str]:
     """Many processes on one machine against one, in each of the settings that are stored."""
     parts = [part for name in ("distributed_cpu", "distributed_shared_cpu") for part in ranks_of(result(name))]
+    parts += fused_ranks()
     return ["## Many processes", *parts] if parts else []
+
+
+def fused_ranks() -> list[str]:
+    """Gradients of slices by the fused kernel against autograd's."""
+    stored = result("distributed_fused_cpu")
+    if stored is None:
+        return []
+    settings, figures = stored["settings"], stored["figures"]
+    rows = [
+        [case, *(spread(found["work_a_step_of_a_rank"][engine]) for engine in ("torch", "numba")), times(ratio)]
+        for case, found in figures.items()
+        if isinstance(found, dict) and (ratio := found["fused, in times of autograd"])
+    ]
+    most = max(found["greatest relative difference of a loss"] for found in figures.values() if isinstance(found, dict))
+    note = (
+        f"Fused gradients on ranks (`--engine numba`): MuRP d={settings['dim']} on {settings['data']}, "
+        f"{settings['negatives']} negatives for each triple, 4 slices. The table has the processor time of a step on "
+        "one rank, in turns; losses of the two engines differ by a relative "
+        f"{most:.0e} at most."
+    )
+    return [note, table(["", "autograd", "fused", "fused in times of autograd"], rows), machine(stored)]
 
 
 def ranks_of(stored: Result | None) -> list[str]:
