@@ -9,10 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from murp.geometry import Euclidean, PoincareBall, disk, euclidean, hyperboloid, poincare, sphere
+from murp.geometry import Euclidean, PoincareBall, Product, disk, euclidean, hyperboloid, poincare, sphere
 
 C = 0.7
 BALL = PoincareBall(C)
+PRODUCT = Product(((BALL, 1), (Euclidean(), 3)))
 
 
 def points(seed: int, d: int = 4) -> Tensor:
@@ -50,6 +51,13 @@ OF_TWO: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "squared_distance": lambda x, y: poincare.squared_distance(x, y, c=C),
     "riemannian_gradient": lambda x, y: poincare.riemannian_gradient(x, y, c=C),
     "step": lambda x, y: poincare.step(x, y, 0.5, c=C),
+    "product exp": PRODUCT.exp,
+    "product log": PRODUCT.log,
+    "product retract": PRODUCT.retract,
+    "product transport": lambda x, y: PRODUCT.transport(x, y, x),
+    "product inner": lambda x, y: PRODUCT.inner(x, y, y),
+    "product of components": PRODUCT.component_inner,
+    "product gradient": PRODUCT.riemannian_gradient,
     "flat distance": euclidean.distance,
     "flat squared_distance": euclidean.squared_distance,
     "inner": hyperboloid.inner,
