@@ -13,6 +13,7 @@ from torch import Tensor
 from examples import at_most
 from murp.geometry import poincare
 from murp.kernels import numba_products
+from murp.models.blocks import by_row
 from murp.prediction import numba_scores
 
 
@@ -91,3 +92,14 @@ def test_an_explorer_that_rounds_by_place_is_noticed(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(numba_scores, "ball", uneven)
     with pytest.raises(AssertionError):
         check_shape("explorer", Shape("murp", entities=7, copies=3, dim=40, queries=2, dtype="float32", seed=0))
+
+
+@pytest.mark.parametrize("count", [1, 5, 7, 33, 64, 65, 1000])
+def test_rows_are_given_to_torch_in_whole_blocks(count: int) -> None:
+    """A function that rounds the end of a tensor differently from its middle, as PyTorch's do on some processors."""
+
+    def rounds_the_end(rows: Tensor) -> Tensor:
+        return rows[:, 0] + (torch.arange(len(rows)) >= len(rows) // 16 * 16)
+
+    rows = torch.full((count, 3), 2.0)
+    assert by_row(rounds_the_end, rows).tolist() == [2.0] * count
