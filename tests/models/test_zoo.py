@@ -74,6 +74,26 @@ def digits(value: Any) -> Any:
     return [digits(one) for one in value] if isinstance(value, list) else mpmath.mpf(value)
 
 
+@pytest.mark.parametrize("name", ["rotate", "stranse", "transe"])
+@pytest.mark.parametrize("asked", [0, 1, 7])
+def test_a_score_by_tiles_does_not_depend_on_their_size(
+    name: str, asked: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of queries as of candidates: with room for one cell, for some of both, and for all of them."""
+    model = scattered(name, {}, tmp_path)
+    assert not model.products
+    subject, relation = torch.arange(asked) % ENTITIES, torch.arange(asked) % RELATIONS
+    rows = model.rows("subject", subject), model.rows("relation", relation)
+    found = []
+    for cells, together in ((1, 1), (6, 2), (ENTITIES * 7, 256)):
+        monkeypatch.setattr("murp.models.model.TILE", cells * model.dim)
+        monkeypatch.setattr("murp.models.model.TOGETHER", together)
+        found.append(model.score_rows(*rows, model.rows("object")))
+    assert found[0].shape == (asked, ENTITIES)
+    for other in found[1:]:
+        torch.testing.assert_close(found[0], other, rtol=1e-6, atol=1e-6)
+
+
 def test_every_model_has_a_judge() -> None:
     assert set(JUDGES) == set(registry.MODELS)
 

@@ -17,7 +17,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 import torch
 from torch import Tensor
@@ -38,7 +38,8 @@ Numbers = dict[str, Tensor]
 
 CELLS_A_THREAD = 2**18  # scores that are worth another thread
 LOOKED_AT = 2**22  # rows that are looked through at a time
-TILE = 2**22  # numbers of a tile of a model without inner products
+# Numbers of a tile of a model without inner products, on a CPU and on a GPU, and candidates that a tile should have.
+TILE, GPU_TILE, TOGETHER = 2**22, 2**25, 256
 # Rows that are drawn at a time. PyTorch draws normal numbers sixteen at a time, so that blocks of whole sixteens give
 # what one draw of all rows would.
 BLOCK = 2**16
@@ -126,6 +127,9 @@ class Candidate:
 
     vectors: tuple[Tensor, ...]
     numbers: Numbers = field(default_factory=dict)
+
+
+Sided = TypeVar("Sided", Query, Candidate)
 
 
 class Model(Part):
@@ -320,22 +324,18 @@ class Model(Part):
         return self.ending(products, numbers, candidate.numbers)
 
     def _tiles(self, query: Query, candidate: Candidate) -> Tensor:
-        """:meth:`tile`, over so few shared candidates at a time that B × n × d numbers stay few."""
-        points = candidate.vectors[0]
+        """:meth:`tile`, over so few queries and shared candidates at a time that B × n × d numbers stay few."""
+        points, asked = candidate.vectors[0], len(query.vectors[0])
         if points.dim() == 3:
             return self.tile(query, candidate)
-        few = max(1, TILE // max(1, len(query.vectors[0]) * points.shape[-1]))
-        parts = [
-            self.tile(
-                query,
-                Candidate(
-                    tuple(v[start : start + few] for v in candidate.vectors),
-                    {name: values[start : start + few] for name, values in candidate.numbers.items()},
-                ),
-            )
-            for start in range(0, len(points), few)
+        most = (TILE if points.device.type == "cpu" else GPU_TILE) // points.shape[-1]
+        some = max(1, min(asked, most // TOGETHER))
+        few = max(1, most // some)
+        tiles = [
+            [self.tile(_some(query, b, some), _some(candidate, n, few)) for n in range(0, len(points), few)]
+            for b in range(0, max(1, asked), some)
         ]
-        return torch.cat(parts, 1)
+        return torch.cat([torch.cat(of_queries, 1) for of_queries in tiles])
 
     def initialise(self, seed: int, scale: float | None = None, *, host: bool = False) -> Model:
         """Draw every table's initial values; the same seed gives the same values on every device.
@@ -477,6 +477,15 @@ class Model(Part):
         if start + length <= self.num_entities:
             return {name: values[start : start + length] for name, values in self.rows("object").items()}
         return self.rows("object", filled(torch.arange(start, self.num_entities), length))
+
+
+def _some(given: Sided, start: int, count: int) -> Sided:
+    """``count`` of the queries or candidates, from ``start`` on."""
+    rows = slice(start, start + count)
+    return type(given)(
+        tuple(vectors[rows] for vectors in given.vectors),
+        {name: values[rows] for name, values in given.numbers.items()},
+    )
 
 
 def inner(x: Tensor, candidates: Tensor) -> Tensor:

@@ -54,7 +54,7 @@ class STransE(Model):
 
     def tile(self, query: Query, candidate: Candidate) -> Tensor:
         (x, matrices), (v,) = query.vectors, candidate.vectors
-        matrices = matrices.view(-1, self.dim, self.dim)
+        matrices = matrices.view(len(matrices), self.dim, self.dim)
         apart = x.transpose(1, 2) - _moved(matrices, v)
         if self.norm == 1:
             return self.gamma - apart.abs().sum(1)
@@ -66,4 +66,4 @@ def _moved(matrices: Tensor, v: Tensor) -> Tensor:
     """M_b v (B, d, n) of matrices (B, d, d) and candidates (B, n, d), or shared ones (n, d)."""
     if v.dim() == 3:
         return matrices @ v.transpose(1, 2)
-    return inner(matrices.flatten(0, 1), v).view(len(matrices), -1, len(v))
+    return inner(matrices.flatten(0, 1), v).view(*matrices.shape[:2], len(v))
