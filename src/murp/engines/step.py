@@ -197,10 +197,11 @@ def row_gradients(
         value = loss(task, read, labels)
         gradients = torch.autograd.grad(value, [leaf for _, _, leaf in leaves], allow_unused=True)
     touched: Touched = {table.name: [] for table in task.model.tables}
+    places = {id(one): None if one.where is None else one.where.flatten() for one in read.reads()}
     for (name, one, leaf), gradient in zip(leaves, gradients, strict=True):
         if gradient is None:  # the model reads the table in this role, but not in this step
             continue
-        where = None if one.where is None else one.where.flatten()
+        where = places[id(one)]
         rows = 1 if one is read.shared else len(leaf) if one.whole or where is None else len(where)
         touched[name].append(Part(where, gradient.reshape(rows, -1), one.whole))
     return value.detach(), touched

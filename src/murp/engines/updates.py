@@ -73,6 +73,7 @@ class Updater:
     def update(self, tables: Rows, touched: Touched, lr: float | Tensor) -> None:
         """Move every touched row of :meth:`tables` by one step."""
         kinds = {t.of for t in self.task.model.tables if any(part.whole for part in touched[t.name])}
+        marked: dict[tuple[int, ...], Tensor | None] = {}
         for table in self.task.model.tables:
             values, parts = tables[table.name], touched[table.name]
             if not parts:
@@ -80,11 +81,15 @@ class Updater:
             # Rows of a kind of which another table is read as a whole are cheaper to move all at once, too.
             read = sum(0 if part.where is None else len(part.where) for part in parts)
             if table.of in kinds or len(values) <= FEW_ROWS * read:
-                gradient, marks = whole_gradient(values, parts), _marks(values, parts)
+                gradient = whole_gradient(values, parts)
                 if self.blocked:
-                    self._move_in_blocks(table.name, values, gradient, marks, lr)
+                    same = tuple(id(part.where) for part in parts)  # tables of which the same rows are read
+                    if same not in marked:
+                        marked[same] = _marks(values, parts)
+                    self._move_in_blocks(table.name, values, gradient, marked[same], lr)
                 else:
-                    self._move(table.name, values, gradient, marks, self._state(table.name, slice(None)), lr)
+                    whole = self._state(table.name, slice(None))
+                    self._move(table.name, values, gradient, _marks(values, parts), whole, lr)
             else:
                 self._move_rows(table, values, parts, lr)
 
