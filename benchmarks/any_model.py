@@ -29,6 +29,7 @@ from murp.config import Config
 from murp.engines import Chunk, Task, TorchEngine
 from murp.geometry import poincare
 from murp.graph import KnowledgeGraph
+from murp.kernels import matrices
 from murp.models import Model, from_config
 from murp.recipes import completed
 from murp.regularizers import Batch
@@ -126,6 +127,12 @@ class ByAutograd:
         return poincare._near_tangent(*given)[0]
 
 
+def by_pytorch(matrix: Tensor, x: Tensor, transposed: bool) -> Tensor:
+    """In place of murp's own kernel for M x and Mᵀ x on a CPU."""
+    turned = matrix.transpose(-1, -2) if transposed else matrix
+    return (turned @ x.unsqueeze(-1)).squeeze(-1)
+
+
 def plain_step(task: Task, config: Config) -> Callable[[Tensor], Tensor]:
     """The same mathematics as anyone would write it in PyTorch: gradients by autograd, dense; its own optimizer and
     losses."""
@@ -139,6 +146,7 @@ def plain_step(task: Task, config: Config) -> Callable[[Tensor], Tensor]:
         return {name: tables[name] if where is None else tables[name][where] for name in names}
 
     @mock.patch.object(poincare, "_NearTangent", ByAutograd)
+    @mock.patch.object(matrices, "_applied", by_pytorch)
     def step(positives: Tensor) -> Tensor:
         subject, relation, objects = positives.unbind(1)
         s, r = rows("subject", subject), rows("relation", relation)
