@@ -158,12 +158,37 @@ def test_a_killed_search_of_two_workers_loses_no_trial(tmp_path: Path) -> None:
 def test_a_search_that_was_killed_before_its_first_trial_has_all_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first one, with the default settings, waits in the storage already."""
+    """The first one, with the default settings, is in the storage already."""
     handed_out: list[list[int | None]] = []
     monkeypatch.setattr(search, "_work", lambda task, graph, tickets, worker: handed_out.append(list(tickets)))
     for _ in range(2):
         murp.tune(tree(), trials=3, storage=tmp_path / "t.db", space=SPACE, **QUICK)
-    assert handed_out == [[None] * 3] * 2
+    (first,) = interrupted(opened(tmp_path / "t.db", seed=0))
+    assert handed_out == [[first._trial_id, None, None]] * 2
+
+
+@pytest.mark.parametrize("before", [0, 2])
+def test_a_trial_that_had_begun_and_not_chosen_yet_is_continued(before: int, tmp_path: Path) -> None:
+    place = tmp_path / "t.db"
+    if before:
+        murp.tune(tree(), trials=before, storage=place, space=SPACE, **QUICK)
+    opened(place, seed=0, make=True).ask()
+    murp.tune(tree(), trials=before + 2, storage=place, space=SPACE, **QUICK)
+    found = results.read(place)
+    assert [one.number for one in found] == list(range(before + 2))
+    assert all(one.state in ("complete", "stopped") for one in found)
+
+
+def test_no_trial_waits_for_whichever_worker_is_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In SQLite two workers that ask at the same moment would both get it."""
+    handed_out: list[list[int | None]] = []
+    monkeypatch.setattr(search, "_work_together", lambda task, graph, tickets, workers: handed_out.append(tickets))
+    place = tmp_path / "t.db"
+    made = opened(place, seed=0, make=True)
+    made.enqueue_trial({})  # as a search that was killed before its first trial left it in version 0.1
+    murp.tune(tree(), trials=3, workers=2, storage=place, space=SPACE, **QUICK)
+    assert [one.state.name for one in opened(place, seed=0).get_trials()] == ["RUNNING"]
+    assert [ticket is None for ticket in handed_out[0]] == [False, True, True]
 
 
 def test_many_trials_are_handed_out_before_a_worker_is_there() -> None:

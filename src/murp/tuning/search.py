@@ -39,13 +39,15 @@ class Task:
 def search(task: Task, graph: KnowledgeGraph, trials: int, workers: int) -> None:
     """Run trials until ``trials`` have ended or time is over; interrupted trials first."""
     study = _open(task, 0)
-    left = interrupted(study)
     there = study.get_trials(deepcopy=False)
-    begun = sum(trial.state != optuna().trial.TrialState.WAITING for trial in there)  # one waits until it is asked for
     if not there and trials:
         study.enqueue_trial(task.space.first())
-    tickets: list[int | None] = [trial._trial_id for trial in left]
-    tickets += [None] * (trials - begun)
+    waiting = (optuna().trial.TrialState.WAITING,)
+    if trials and study.get_trials(deepcopy=False, states=waiting):
+        # Taken by one process. Of several workers two could take it: SQLite does not lock the trial that they read.
+        study.ask()
+    tickets: list[int | None] = [trial._trial_id for trial in interrupted(study)]
+    tickets += [None] * (trials - len(study.get_trials(deepcopy=False)))
     if workers == 1 or len(tickets) < 2:
         _work(task, graph, iter(tickets), 0)
     else:
@@ -65,13 +67,19 @@ def _work(task: Task, graph: KnowledgeGraph, tickets: Iterator[int | None], work
     for ticket in tickets:
         if task.ends is not None and time.monotonic() >= task.ends:
             return
-        trial = study.ask() if ticket is None else optuna().trial.Trial(study, ticket)
+        trial = study.ask() if ticket is None else _continued(study, ticket)
         try:
             run_trial(study, trial, task.space, graph, task.storage, task.common, task.ends)
         except TimeOverError:
             return
         tidy(study, task.storage)
         _tell(study, trial.number)
+
+
+def _continued(study: Any, ticket: int) -> Any:
+    """A trial that has begun. It may not have chosen yet, and Optuna lets only those choose that it has read."""
+    study.get_trials(deepcopy=False)
+    return optuna().trial.Trial(study, ticket)
 
 
 def _tell(study: Any, number: int) -> None:
