@@ -28,7 +28,7 @@ ifneq ($(TORCH_INDEX),)
 	$(INSTALL) --no-deps --index-url $(TORCH_INDEX) torch
 endif
 	$(INSTALL) -e .
-	@echo "The environment .venv takes $$(du -sh .venv | cut -f1)."
+	@echo "The environment .venv takes $$(du -sm .venv | cut -f1) MiB."
 	touch $@
 
 # What the tests, the benchmarks and the site need beside murp itself.

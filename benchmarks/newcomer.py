@@ -4,7 +4,8 @@
 
 ``make quickstart`` runs in a new clone of this repository's last commit, with a new ``.venv`` and with empty caches.
 Its lines are timed as they are printed. Then ``make .venv/tools`` installs the developers' tools. Sizes are those of
-``du``. How long an installation takes depends on where packages come from: ``local_packages`` says whether pip's
+``du``: of the environment when it is installed, and after the first run, when Python has stored the bytecode of what it
+imported. How long an installation takes depends on where packages come from: ``local_packages`` says whether pip's
 settings name a folder of this machine, so that nothing has to be downloaded.
 """
 
@@ -23,13 +24,13 @@ from measure import parser, result, store
 
 ROOT = Path(__file__).resolve().parent.parent
 # What a line of `make quickstart` looks like when something has been reached.
-INSTALLED = re.compile(r"The environment \.venv takes")
+INSTALLED = re.compile(r"The environment \.venv takes (\d+) MiB")
 PREDICTED = re.compile(r"\s*1  \S")  # the first row of the answers
 
 # Installs and predicts nothing, but prints what is waited for.
 TOY = """
 quickstart: .venv/tools
-\t@echo "The environment .venv takes nothing."
+\t@echo "The environment .venv takes 0 MiB."
 \t@echo " 1  India"
 .venv/tools:
 \t@mkdir -p $@
@@ -50,8 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         else:
             subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
         make = ["make", f"PYTHON={sys.executable}", f"TORCH_INDEX={chosen.torch_index}"]
-        times = timed([*make, "quickstart"], [INSTALLED, PREDICTED], clone, environment, began)
-        sizes = {"environment": size(clone / ".venv"), "PyTorch": sum(map(size, _packages(clone, "torch")))}
+        times, told = timed([*make, "quickstart"], [INSTALLED, PREDICTED], clone, environment, began)
+        installed = int(told[0][1]) * 2**20
+        sizes = {
+            "installed": installed,
+            "environment": size(clone / ".venv"),
+            "PyTorch": sum(map(size, _packages(clone, "torch"))),
+        }
         subprocess.run([*make, ".venv/tools"], check=True, cwd=clone, env=environment)
         sizes["environment with the developers' tools"] = size(clone / ".venv")
         names = [path.name for path in _packages(clone, "torch-*.dist-info")]
@@ -63,18 +69,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def timed(
     command: Sequence[str], marks: Sequence[re.Pattern[str]], folder: Path, environment: Mapping[str, str], began: float
-) -> list[float]:
-    """Seconds since ``began`` when a line matched each of the marks, one after another, and at the end."""
+) -> tuple[list[float], list[re.Match[str]]]:
+    """Seconds since ``began`` when a line matched each of the marks, one after another, and at the end; and the
+    matches."""
     times: list[float] = []
+    found: list[re.Match[str]] = []
     with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
             print(line, end="", file=sys.stderr)
-            if len(times) < len(marks) and marks[len(times)].match(line):
+            if len(times) < len(marks) and (match := marks[len(times)].match(line)):
                 times.append(time.perf_counter() - began)
+                found.append(match)
     if process.returncode or len(times) < len(marks):
         raise SystemExit(f"{' '.join(command)} ended with {process.returncode} after {len(times)} of its marks.")
-    return [*times, time.perf_counter() - began]
+    return [*times, time.perf_counter() - began], found
 
 
 def size(folder: Path) -> int:

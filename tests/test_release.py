@@ -40,7 +40,7 @@ def test_quickstart_installs_murp_alone() -> None:
     assert ".venv/tools" not in rules["quickstart"]
     assert "dev" not in rules[".venv/installed"]
     assert "$(INSTALL) -e ." in rules[".venv/installed"]
-    assert "du -sh .venv" in rules[".venv/installed"]
+    assert "du -sm .venv" in rules[".venv/installed"]
     assert ".[dev," in rules[".venv/tools"]
 
 

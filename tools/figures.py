@@ -102,15 +102,16 @@ def newcomer() -> str:
     except FileNotFoundError:
         return "`python benchmarks/newcomer.py` measures how long this takes, and how much disk space."
     times, sizes, machine = stored["figures"]["seconds"], stored["figures"]["bytes"], stored["machine"]
-    of = {name: f"{value / 1e9:.1f} GB" for name, value in sizes.items()}
+    of = {name: f"{value / 2**30:.2f} GiB" for name, value in sizes.items()}
     source = (
         "from a local folder, so without a download" if stored["settings"]["local_packages"] else "with the download"
     )
     return (
         f"A fresh clone took {times['first prediction']:.0f} s to its first prediction on {machine['cores']} cores "
         f"({machine['device']}), {times['installed']:.0f} s of them for installing the packages ({source}). The "
-        f"environment takes {of['environment']}, of which PyTorch {stored['settings']['torch']} takes {of['PyTorch']}; "
-        f"with the developers' tools it takes {of[TOOLS]} (`du`; `benchmarks/newcomer.py`, {code(stored)})."
+        f"environment takes {of['installed']}, and {of['environment']} after the first run, when Python has stored its "
+        f"bytecode. PyTorch {stored['settings']['torch']} takes {of['PyTorch']} of it. With the developers' tools it "
+        f"takes {of[TOOLS]} (`du`; `benchmarks/newcomer.py`, {code(stored)})."
     )
 
 
