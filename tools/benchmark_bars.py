@@ -418,29 +418,25 @@ BARS = (
             ("time against", lambda figures: figures["seconds"]["tune"] / figures["seconds"]["grid"], 1.0),
         )
     ),
-    Bar(
-        "work of each of 4 ranks, in quarters of the work of one process",
-        "distributed_cpu",
-        _of("compared", "work of a rank at 4, in quarters of one"),
-        1.15,
-    ),
-    Bar(
-        "2 ranks on 2 cores against one process on 2 threads",
-        "distributed_cpu",
-        _of("compared", "two ranks, in times of one process on two threads"),
-        1.0,
-    ),
-    Bar(
-        "work of each of 4 ranks, in quarters of the work of one process, negatives shared by the batch",
-        "distributed_shared_cpu",
-        _of("compared", "work of a rank at 4, in quarters of one"),
-        1.15,
-    ),
-    Bar(
-        "2 ranks on 2 cores against one process on 2 threads, negatives shared by the batch",
-        "distributed_shared_cpu",
-        _of("compared", "two ranks, in times of one process on two threads"),
-        1.0,
+    *(
+        Bar(f"{what}{words}", file, _of("compared", compared), bound)
+        for file, words in (
+            ("distributed_cpu", ""),
+            ("distributed_shared_cpu", ", negatives shared by the batch"),
+            ("distributed_many_cpu", ", 4,000 negatives shared by the batch, d=200"),
+        )
+        for what, compared, bound in (
+            (
+                "work of each of 4 ranks, in quarters of the work of one process",
+                "work of a rank at 4, in quarters of one",
+                1.15,
+            ),
+            (
+                "2 ranks on 2 cores against one process on 2 threads",
+                "two ranks, in times of one process on two threads",
+                1.0,
+            ),
+        )
     ),
 )
 
@@ -515,7 +511,7 @@ WHY = (
     ),
     (
         "many processes",
-        ("distributed_cpu", "distributed_shared_cpu"),
+        ("distributed_cpu", "distributed_shared_cpu", "distributed_many_cpu"),
         "Ranks are useful if they divide the work and add little to it.",
     ),
     (

@@ -358,7 +358,8 @@ def serving() -> list[str]:
 
 def ranks() -> list[str]:
     """Many processes on one machine against one, in each of the settings that are stored."""
-    parts = [part for name in ("distributed_cpu", "distributed_shared_cpu") for part in ranks_of(result(name))]
+    settings = ("distributed_cpu", "distributed_shared_cpu", "distributed_many_cpu")
+    parts = [part for name in settings for part in ranks_of(result(name))]
     parts += fused_ranks()
     return ["## Many processes", *parts] if parts else []
 

@@ -11,7 +11,11 @@ from scale_model import bytes_sent, distinct, figures, row_bytes, seconds_of_ker
 
 CASES = ("2", "4")  # ranks on CPUs, each with four slices; one rank is what they are predicted from
 SLICES = 4
-MEASURED = {"distributed_cpu": "", "distributed_shared_cpu": ", negatives shared by a batch"}
+MEASURED = {
+    "distributed_cpu": "",
+    "distributed_shared_cpu": ", negatives shared by a batch",
+    "distributed_many_cpu": ", 4,000 negatives shared by a batch, d=200",
+}
 BESIDE = "work of a rank at 4, in quarters of one beside another"
 
 

@@ -81,4 +81,4 @@ def test_the_page_can_be_made_before_ranks_are_measured(monkeypatch: pytest.Monk
     one_of_them = "distributed_shared_cpu"
     monkeypatch.setattr(scale_errors.stored, "result", lambda name: None if name == one_of_them else stored(name))
     assert "ranks, CPU" in scale_plan.text()
-    assert "negatives shared by a batch" not in scale_plan.text()
+    assert "WN18RR, negatives shared by a batch" not in scale_plan.text()
