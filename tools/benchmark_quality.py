@@ -132,22 +132,19 @@ def half_precision() -> list[str]:
         if (stored := result(name)) is None:
             continue
         settings, figures = stored["settings"], stored["figures"]
-        head, splits = ["", "MRR on valid (standard), each seed", "on test"], ("valid", "test")
+        head = ["", "MRR on valid (standard), each seed", "on test", "a checkpoint"]
         rows = [
-            [case, *(", ".join(f"{mrr:.3f}" for mrr in found[split]) for split in splits)]
+            [
+                case,
+                *(", ".join(f"{mrr:.3f}" for mrr in found[split]) for split in ("valid", "test")),
+                size(found["checkpoint_bytes"]),
+            ]
             for case, found in figures.items()
         ]
         note = (
             f"{settings['data']}, d={settings['dim']}, {settings['epochs']} epochs: the entities' points are stored in "
-            "this format, and steps compute in float32."
+            "this format (`--table-dtype`), and steps compute in float32. Trained with the engine "
+            f"{settings['engine']}."
         )
-        if "engine" in settings:
-            head.append("a checkpoint")
-            rows = [[*row, size(found["checkpoint_bytes"])] for row, found in zip(rows, figures.values(), strict=True)]
-            note += f" Trained with `--table-dtype` and the engine {settings['engine']}."
-        else:  # measured before there was the setting
-            note += (
-                " Here rounding after every step stands for that. `at random`: up or down at random, right on average."
-            )
         parts += [note, table(head, rows), machine(stored)]
     return ["## Tables of half precision", *parts] if parts else []
