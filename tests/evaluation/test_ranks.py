@@ -15,9 +15,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from murp.errors import ConfigError, MurpError, NotFiniteError
-from murp.evaluation import PROTOCOLS, KnownFacts, Protocol, Ranks, rank
-from murp.evaluation.ranks import BYTES_PER_CELL, _counts, batch_size, better_and_equal, default_memory
-from murp.graph import KnowledgeGraph
+from murp.evaluation import PROTOCOLS, KnownFacts, Protocol, Ranks, known_answers, rank
+from murp.evaluation.ranks import BYTES_PER_CELL, _counts, batch_size, better_and_equal, default_memory, queries_of
+from murp.graph import SPLITS, KnowledgeGraph, Split
 
 protocols = st.sampled_from(PROTOCOLS)
 
@@ -32,6 +32,20 @@ def rank_test(case: Case, protocol: Protocol, memory: int | None = None) -> Rank
         protocol=protocol,
         memory=memory,
     )
+
+
+@given(case=cases(), split=st.sampled_from(SPLITS))
+def test_the_known_answers_of_a_split_are_those_of_all_facts(case: Case, split: Split) -> None:
+    """Of its own questions, in both directions; a split may be empty."""
+    graph = case.graph
+    subjects, relations, _ = queries_of(graph.split(split), graph.num_relations)
+    some, every = known_answers(graph, split), KnownFacts.of(graph)
+    for own, all_of_them in zip(
+        some.objects_of(subjects, relations), every.objects_of(subjects, relations), strict=True
+    ):
+        np.testing.assert_array_equal(own, all_of_them)
+    if split != "train":
+        assert len(some.keys) == len({*zip(subjects.tolist(), relations.tolist(), strict=True)})
 
 
 @given(case=cases(), protocol=protocols)

@@ -34,7 +34,7 @@ def evaluate(
 
     Protocol ``types`` is ``standard``, but answers that the types learned from train refuse are ranked after all others
     (:mod:`murp.graph.types`). Protocol ``sampled`` ranks among ``candidates`` drawn by ``seed`` for each question
-    (:mod:`murp.evaluation.sampled`). ``known`` avoids preparing the facts again when the same graph is evaluated often,
+    (:mod:`murp.evaluation.sampled`). ``known`` (:func:`known_answers`) avoids a search when a split is evaluated often.
     ``memory`` limits the bytes of the work, ``counting`` is for a model on many ranks (see
     :func:`murp.evaluation.ranks.rank`, which also defines ``standard`` and ``paper``).
     """
@@ -59,8 +59,8 @@ def evaluate(
         )
     relations, unseen = graph.num_relations, _has_unseen_entity(graph, triples)
     relation_ids = {int(relation): graph.relations.id(relation) for relation in np.unique(triples[:, 1])}
+    known = known_answers(graph, split) if known is None else known
     if candidates is None:
-        known = KnownFacts.of(graph) if known is None else known
         scorer: Scorer = model
         ranked_by: Protocol = protocol
         if protocol == "types":
@@ -71,11 +71,19 @@ def evaluate(
         return Report.of(replace(found, protocol=protocol), split, relation_ids, unseen)
     if not isinstance(model, Model):
         raise ConfigError("protocol sampled scores single candidates, which a model of murp can and this one cannot.")
-    if known is None:
-        subjects, asked, _ = queries_of(triples, relations)
-        known = KnownFacts.of_questions(graph, subjects, asked)
     ranks = sampled_ranks(model, triples, known, num_relations=relations, candidates=candidates, seed=seed)
     return replace(Report.of(ranks, split, relation_ids, unseen), intervals=intervals(ranks, HITS))
+
+
+def known_answers(graph: KnowledgeGraph, split: Split) -> KnownFacts:
+    """The known answers to the questions of a split, in both directions: all that ranking needs to know of the facts.
+
+    Those of train are nearly all facts, which are sorted sooner than searched for.
+    """
+    if split == "train":
+        return KnownFacts.of(graph)
+    subjects, asked, _ = queries_of(graph.split(split), graph.num_relations)
+    return KnownFacts.of_questions(graph, subjects, asked)
 
 
 def check_candidates(protocol: Protocol, candidates: int | None, seed: int) -> None:

@@ -20,7 +20,7 @@ from murp.config import Config
 from murp.distributed.ranking import Counting
 from murp.engines import Chunk, Engine
 from murp.errors import DivergedError, NotFiniteError, RunError
-from murp.evaluation import KnownFacts, evaluate
+from murp.evaluation import KnownFacts, evaluate, known_answers
 from murp.runs import checkpoint, folder
 from murp.runs.lock import check_held
 from murp.runs.settings import bind
@@ -76,8 +76,8 @@ def fit(jobs: Sequence[Job], engine: Engine, progress: Silent) -> None:
     """
     lead = jobs[0]
     config, state, sampler, ranks = lead.config, lead.state, lead.sampler, lead.ranks
-    # Sorting a hundred million facts takes a minute: only for those who validate.
-    known = KnownFacts.of(lead.graph) if any(job.config.validate_every for job in jobs) else None
+    # Searching a hundred million facts takes a while: only for those who validate.
+    known = known_answers(lead.graph, "valid") if any(job.config.validate_every for job in jobs) else None
     for job, optimizer in zip(jobs, engine.states, strict=True):
         job.optimizer = optimizer
     boards = [tensorboard.writer(job.path) if job.config.tensorboard and ranks.first else None for job in jobs]
