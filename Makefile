@@ -28,6 +28,7 @@ ifneq ($(TORCH_INDEX),)
 	$(INSTALL) --no-deps --index-url $(TORCH_INDEX) torch
 endif
 	$(INSTALL) -e .
+	find .venv -name __pycache__ -prune -exec rm -rf {} +  # pip's bytecode, which is made again if pip is used
 	@echo "The environment .venv takes $$(du -sm .venv | cut -f1) MiB."
 	touch $@
 
