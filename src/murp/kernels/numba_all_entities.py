@@ -26,7 +26,7 @@ from murp import threads
 from murp.compiling import announce, kernel
 from murp.kernels.intrinsics import Vectors, fma, take
 from murp.kernels.numba_products import _PANEL_BYTES as VECTOR_BYTES
-from murp.kernels.numba_products import multiply, pack
+from murp.kernels.numba_products import multiply, multiply_half, pack
 
 announce(__name__, "the scores of all entities")
 
@@ -117,7 +117,7 @@ class _Found:
         block = max(8, min(_BLOCK, len(rows) // (4 * number) // 8 * 8))
         width, lanes = tiles.shape[2:]
         room = np.empty((number, block, width), dtype)
-        sums = np.empty((number, 2, block, tiles.shape[1] * lanes), dtype)
+        sums = np.zeros((number, 2, block, tiles.shape[1] * lanes), dtype)
         scratch = np.zeros((number, 2, _BLOCK), dtype)
         work = rows.numel() * len(columns.vectors) * (2 if self.gradients else 1)
         threads.share(
@@ -326,6 +326,9 @@ def _passed(
     scores, kept, zeros, block = room[thread], scratch[thread, 0], scratch[thread, 1], room.shape[1]
     result, part = sums[thread, 0], sums[thread, 1]
     abreast = len(panels) // len(tiles)
+    lanes = tiles.shape[3]
+    left = x.shape[1] % lanes  # coordinates of the last panel
+    whole = tiles.shape[1] - (0 < left <= lanes // 2)
     zero = x.dtype.type(0)
     kept[:] = x.dtype.type(1)
     while True:
@@ -345,7 +348,9 @@ def _passed(
             else:
                 _weigh(kind, scores, beside[t], own[start:stop], total[start:stop], weights[start:stop])
             if gradients:
-                multiply(scores, 0, number, tiles[t], 0, tiles.shape[1], part)
+                multiply(scores, 0, number, tiles[t], 0, whole, part)
+                if whole < tiles.shape[1]:
+                    multiply_half(scores, 0, number, tiles[t], whole, part[:, whole * lanes :])
                 for b in range(number):
                     for j in range(result.shape[1]):
                         result[b, j] = fma(result[b, j], kept[b], part[b, j])

@@ -57,8 +57,9 @@ def squared_norms(rows: Tensor, out: Tensor) -> None:
     _squared_norms(rows.contiguous().numpy(), out.numpy())
 
 
-def _blocks(points: int, panels: int) -> Any:
-    """The intrinsic that multiplies so many points (points, d) by so many panels (panels, d, W)."""
+def _blocks(points: int, panels: int, share: int = 1) -> Any:
+    """The intrinsic that multiplies so many points (points, d) by so many panels (panels, d, W), or by the first
+    W / ``share`` lanes of each."""
 
     @intrinsic
     def block(typingctx: Any, x: Any, panel: Any, out: Any) -> Any:
@@ -67,7 +68,7 @@ def _blocks(points: int, panels: int) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             i64 = ir.IntType(64)
             width = _PANEL_BYTES // (x.dtype.bitwidth // 8)
-            vectors = Vectors(context, builder, x.dtype, width)
+            vectors = Vectors(context, builder, x.dtype, width // share)
             pointed, turned, result = (
                 context.make_array(kind)(context, builder, a) for kind, a in zip(signature.args, arguments, strict=True)
             )
@@ -102,6 +103,7 @@ def _blocks(points: int, panels: int) -> Any:
 
 
 _several, _single, _one = _blocks(_POINTS, 1), _blocks(1, _ABREAST), _blocks(1, 1)
+_several_halves, _one_half = _blocks(_POINTS, 1, share=2), _blocks(1, 1, share=2)
 
 
 @kernel
@@ -119,6 +121,15 @@ def multiply(points: Any, first: int, last: int, panels: Any, start: int, stop: 
             _single(points[b : b + 1], panels[p : p + _ABREAST], row[:, (p - start) * width :])
         for p in range(whole, stop):
             _one(points[b : b + 1], panels[p : p + 1], row[:, (p - start) * width :])
+
+
+@kernel
+def multiply_half(points: Any, first: int, last: int, panels: Any, p: int, found: Any) -> None:
+    """The same for the first half of the lanes of panel p, into the columns of ``found``: the rest is no row."""
+    for b in range(first, last - _POINTS + 1, _POINTS):
+        _several_halves(points[b : b + _POINTS], panels[p : p + 1], found[b - first : b - first + _POINTS])
+    for b in range(last - (last - first) % _POINTS, last):
+        _one_half(points[b : b + 1], panels[p : p + 1], found[b - first : b - first + 1])
 
 
 @kernel
