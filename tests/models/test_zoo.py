@@ -11,6 +11,7 @@ import pytest
 import torch
 from judges import JUDGES
 from scattered import scattered
+from torch import Tensor
 from torch.nn.functional import pad
 
 from murp import recipes, registry
@@ -20,6 +21,7 @@ from murp.engines.task import Task
 from murp.errors import ConfigError
 from murp.geometry import Euclidean, PoincareBall, Product, Sphere
 from murp.models import Model
+from murp.models.model import Candidate, Query
 from murp.negatives import Drawn
 from murp.testing import ENTITIES, RELATIONS, Subject, check_model, tree
 from murp.training import train
@@ -92,6 +94,27 @@ def test_a_score_by_tiles_does_not_depend_on_their_size(
     assert found[0].shape == (asked, ENTITIES)
     for other in found[1:]:
         torch.testing.assert_close(found[0], other, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["rotate", "stranse", "transe"])
+def test_all_tiles_of_a_query_have_one_shape(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch may round in another way in a smaller tile, and equal entities would no longer tie."""
+    model = scattered(name, {}, tmp_path)
+    shapes: list[tuple[int, ...]] = []
+    tile = type(model).tile
+
+    def noted(self: Model, query: Query, candidate: Candidate) -> Tensor:
+        found = tile(self, query, candidate)
+        shapes.append(tuple(found.shape))
+        return found
+
+    monkeypatch.setattr(type(model), "tile", noted)
+    few = next(n for n in range(2, ENTITIES) if ENTITIES % n)
+    monkeypatch.setattr("murp.models.model.TILE", 3 * few * model.dim)
+    monkeypatch.setattr("murp.models.model.TOGETHER", few)
+    rows = model.rows("subject", torch.arange(4)), model.rows("relation", torch.arange(4) % RELATIONS)
+    model.score_rows(*rows, model.rows("object"))
+    assert shapes == [(3, few)] * -(-ENTITIES // few) + [(1, few)] * -(-ENTITIES // few)
 
 
 def test_every_model_has_a_judge() -> None:

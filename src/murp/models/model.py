@@ -324,15 +324,20 @@ class Model(Part):
         return self.ending(products, numbers, candidate.numbers)
 
     def _tiles(self, query: Query, candidate: Candidate) -> Tensor:
-        """:meth:`tile`, over so few queries and shared candidates at a time that B × n × d numbers stay few."""
+        """:meth:`tile`, over so few queries and shared candidates at a time that B × n × d numbers stay few.
+
+        All tiles of a query have one shape, so that equal candidates get equal scores: the last one begins earlier, and
+        what it repeats is left out.
+        """
         points, asked = candidate.vectors[0], len(query.vectors[0])
         if points.dim() == 3:
             return self.tile(query, candidate)
         most = (TILE if points.device.type == "cpu" else GPU_TILE) // points.shape[-1]
         some = max(1, min(asked, most // TOGETHER))
         few = max(1, most // some)
+        starts = [(n, max(0, min(n, len(points) - few))) for n in range(0, len(points), few)]
         tiles = [
-            [self.tile(_some(query, b, some), _some(candidate, n, few)) for n in range(0, len(points), few)]
+            [self.tile(_some(query, b, some), _some(candidate, at, few))[:, n - at :] for n, at in starts]
             for b in range(0, max(1, asked), some)
         ]
         return torch.cat([torch.cat(of_queries, 1) for of_queries in tiles])
