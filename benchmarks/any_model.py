@@ -6,13 +6,16 @@
 Two steps: rotation, stretch and translation on a ball of learned curvature with self-adversarial negatives and Adam
 (WN18RR), and a matrix for each relation, all entities as candidates, Adagrad and DURA (FB15k-237). On a CPU it also
 measures what limits the second step: the scores of all entities alone (one product of the queries with all entities),
-and the scores with their gradients (at least three products). It also measures a step with Adam and with row-wise
+and the scores with their gradients (at least three products); and how much of each step is spent in murp's own loops.
+The rest are PyTorch's operations, some hundred on small tensors. It also measures a step with Adam and with row-wise
 Adagrad for few and for ten million entities, and its memory. All cases run in turns.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 from unittest import mock
@@ -25,6 +28,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, softplus
 
 from measure import Works, finish, in_turns, parser, ratio, result, store, toy_graph
+from murp import threads
 from murp.config import Config
 from murp.engines import Chunk, Task, TorchEngine
 from murp.geometry import poincare
@@ -88,6 +92,8 @@ def compared(name: str, settings: dict[str, Any], device: torch.device, quick: b
     times = in_turns(works, repeats=2 if quick else 7, device=device)
     figures: dict[str, Any] = {"seconds_a_step": times, "times_faster": ratio(times, "plain PyTorch", "ours")}
     figures["settings"] = {**config.to_dict(), "data": graph.name}
+    if device.type == "cpu":
+        figures["seconds_of_own_loops"] = own_loops(*works["ours"])
     if device.type == "cpu" and config.objective == "one-vs-all":
         figures["bounds"] = bounds(size, graph.num_entities, config.dim, 2 if quick else 7)
     if device.type == "cuda":
@@ -107,6 +113,21 @@ def bounds(size: int, entities: int, dim: int, repeats: int) -> dict[str, Any]:
         "scores": (lambda: numba_all_entities.reduced(True, q, v, None, None, None, False), 1.0),
     }
     return dict(in_turns(works, repeats=repeats))
+
+
+def own_loops(work: Callable[[], object], steps: float) -> dict[str, float]:
+    """Seconds of a step in each of murp's own loops."""
+    spent: Counter[str] = Counter()
+    share = threads.share
+
+    def timed(loop: Any, *given: Any, **options: Any) -> None:
+        began = time.perf_counter()
+        share(loop, *given, **options)
+        spent[loop.__name__] += time.perf_counter() - began
+
+    with mock.patch.object(threads, "share", timed):
+        work()
+    return {name: seconds / steps for name, seconds in spent.most_common()}
 
 
 def _peak(work: Callable[[], object]) -> int:

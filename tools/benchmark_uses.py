@@ -48,6 +48,11 @@ def any_model() -> list[str]:
             seconds = found["seconds_a_step"]
             faster = f"{times(found['times_faster'])} times"
             rows.append([f"{where}: {step}", spread(seconds["ours"]), spread(seconds["plain PyTorch"]), faster])
+            if loops := found.get("seconds_of_own_loops"):
+                bounds.append(
+                    f"*{step}* on the CPU: of {time(seconds['ours']['median'])} murp's own loops take "
+                    f"{time(sum(loops.values()))}. The rest are PyTorch's operations, most of them on small tensors."
+                )
             if bound := found.get("bounds"):
                 whole, one = (time(bound[name]["median"]) for name in ("scores and gradients", "scores"))
                 bounds.append(
@@ -403,6 +408,7 @@ def ranks_of(stored: Result | None) -> list[str]:
             text,
             spread(figures[case]["seconds_a_step"]),
             spread(figures[case]["work_a_step_of_a_rank"]),
+            spread(figures[case]["system_work_a_step_of_a_rank"]),
             f"{figures[case]['bytes_a_step'] / 1e6:,.1f} MB",
             f"{figures[case]['bytes_a_step_computed'] / 1e6:,.1f} MB",
         ]
@@ -430,10 +436,20 @@ def ranks_of(stored: Result | None) -> list[str]:
             " Compared with a process that shares caches and memory with a second, identical process, it is "
             f"{beside:.2f} quarters."
         )
+    own, system = (
+        {case: figures[case][of]["median"] for case in ("1", "4")}
+        for of in ("work_a_step_of_a_rank", "system_work_a_step_of_a_rank")
+    )
+    note += (
+        f" One of 4 ranks works {time(own['4'])}, and a quarter of one process's work is {time(own['1'] / 4)}. Of the "
+        f"{time(own['4'] - own['1'] / 4)} between them the system takes {time(system['4'] - system['1'] / 4)}, to copy "
+        "messages. The rest is what every rank does itself (it plans, and it updates the relations), and the same "
+        "operations, which take longer while other processes use the same caches and memory."
+    )
     if not shared:
         note += (
             " A slice of such a large batch needs nearly every entity of this graph, so each rank fetches nearly the "
             "whole table in every step."
         )
-    head = ["", "a step", "work of a rank", "bytes a step", "bytes computed"]
+    head = ["", "a step", "work of a rank", "of this the system", "bytes a step", "bytes computed"]
     return [note, table(head, rows), machine(stored)]
