@@ -1,12 +1,13 @@
 """Inner products on the CPU: see :mod:`murp.kernels.products`.
 
-Rows are turned into panels of one vector's width, lane l for row l. A block of points meets a panel in registers, one
+Rows are turned into panels of one vector's width, lane l for row l. A block of points meets panels in registers, one
 ``fma`` a coordinate. Threads take tiles of panels.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,17 +21,19 @@ from murp import threads
 from murp.compiling import kernel
 from murp.kernels.intrinsics import Vectors, fma, take
 
-_PANEL_BYTES = 64
+PANEL_BYTES = 64
 _PANELS = 16  # a tile: with the points' rows it stays in a core's own cache
 
 
-def _points_at_once() -> int:
-    """How many points meet a panel in registers: 12 of 16 with vectors of 32 bytes, 8 of 32 with vectors of 64."""
+def _wide() -> bool:
+    """Whether the processor has 32 registers of 64 bytes, or half as many of half the size or less."""
     features = {} if os.environ.get("NUMBA_CPU_NAME") else binding.get_host_cpu_features()
-    return 8 if features.get("avx512f") else 6
+    return bool(features.get("avx512f"))
 
 
-_POINTS = _points_at_once()
+# A block of points meets some panels in registers: 8 points and 2 panels take 16 of 32 registers, 6 points and a panel
+# 12 of 16. With one panel only, every product reads a number from the cache, which two units for products wait for.
+_POINTS, _PAIR = (8, 2) if _wide() else (6, 1)
 _ABREAST = 4  # panels that a single point meets at a time
 
 
@@ -46,7 +49,7 @@ def inner_products(points: Tensor, rows: Tensor, out: Tensor, panels: Any = None
 def packed(rows: Tensor) -> Any:
     """Rows (N, d) as panels (N / W rounded up, d, W), which :func:`multiply` takes: lane l of a panel is a row."""
     array = rows.contiguous().numpy()
-    width = _PANEL_BYTES // array.itemsize
+    width = PANEL_BYTES // array.itemsize
     panels = np.zeros((-(-len(array) // width), array.shape[1], width), array.dtype)
     threads.share(pack, array, panels, work=array.size)
     return panels
@@ -57,9 +60,12 @@ def squared_norms(rows: Tensor, out: Tensor) -> None:
     _squared_norms(rows.contiguous().numpy(), out.numpy())
 
 
-def _blocks(points: int, panels: int, share: int = 1) -> Any:
-    """The intrinsic that multiplies so many points (points, d) by so many panels (panels, d, W), or by the first
-    W / ``share`` lanes of each."""
+def _blocks(points: int, shares: Sequence[int]) -> Any:
+    """The intrinsic that multiplies the first so many points (…, d) by vectors side by side.
+
+    These are panels (panels, d, W), or rows (d, m) of which W numbers are one. ``shares`` has a number for each panel:
+    its first W / share lanes are wanted.
+    """
 
     @intrinsic
     def block(typingctx: Any, x: Any, panel: Any, out: Any) -> Any:
@@ -67,34 +73,35 @@ def _blocks(points: int, panels: int, share: int = 1) -> Any:
 
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             i64 = ir.IntType(64)
-            width = _PANEL_BYTES // (x.dtype.bitwidth // 8)
-            vectors = Vectors(context, builder, x.dtype, width // share)
-            pointed, turned, result = (
+            width = PANEL_BYTES // (x.dtype.bitwidth // 8)
+            kinds = [Vectors(context, builder, x.dtype, width // share) for share in shares]
+            pointed, vectors, result = (
                 context.make_array(kind)(context, builder, a) for kind, a in zip(signature.args, arguments, strict=True)
             )
+
+            def apart(array: Any, axis: int, ndim: int) -> Any:
+                """Numbers from one to the next along an axis."""
+                return builder.sdiv(cgutils.unpack_tuple(builder, array.strides, ndim)[axis], i64(kinds[0].bytes))
+
             dim = cgutils.unpack_tuple(builder, pointed.shape, 2)[1]
-            totals = [[cgutils.alloca_once(builder, vectors.type) for _ in range(panels)] for _ in range(points)]
-            for of_point in totals:
-                for total in of_point:
-                    builder.store(vectors.zero(), total)
+            of_panels = apart(vectors, 0, 3) if panel.ndim == 3 else i64(width)
+            down, of_rows = apart(vectors, panel.ndim - 2, panel.ndim), apart(result, 0, 2)
+            totals = [[cgutils.alloca_once_value(builder, kind.zero()) for kind in kinds] for _ in range(points)]
             with cgutils.for_range(builder, dim) as loop:
-                of_panels = [
-                    vectors.load(
-                        turned.data, builder.mul(builder.add(builder.mul(i64(p), dim), loop.index), i64(width))
-                    )
-                    for p in range(panels)
+                here = builder.mul(loop.index, down)
+                loaded = [
+                    kind.load(vectors.data, builder.add(builder.mul(i64(p), of_panels), here))
+                    for p, kind in enumerate(kinds)
                 ]
                 for b in range(points):
                     place = builder.gep(pointed.data, [builder.add(builder.mul(i64(b), dim), loop.index)])
-                    coordinate = vectors.spread(builder.load(place))
-                    for total, of_panel in zip(totals[b], of_panels, strict=True):
-                        builder.store(vectors.fma(coordinate, of_panel, builder.load(total)), total)
-            apart = builder.sdiv(cgutils.unpack_tuple(builder, result.strides, 2)[0], i64(vectors.bytes))
+                    coordinate = builder.load(place)
+                    for kind, total, vector in zip(kinds, totals[b], loaded, strict=True):
+                        builder.store(kind.fma(kind.spread(coordinate), vector, builder.load(total)), total)
             for b in range(points):
-                for p in range(panels):
-                    vectors.store(
-                        builder.load(totals[b][p]), result.data, builder.add(builder.mul(i64(b), apart), i64(p * width))
-                    )
+                for p, kind in enumerate(kinds):
+                    place = builder.add(builder.mul(i64(b), of_rows), i64(p * width))
+                    kind.store(builder.load(totals[b][p]), result.data, place)
             return context.get_dummy_value()
 
         return types.void(x, panel, out), codegen
@@ -102,18 +109,25 @@ def _blocks(points: int, panels: int, share: int = 1) -> Any:
     return block
 
 
-_several, _single, _one = _blocks(_POINTS, 1), _blocks(1, _ABREAST), _blocks(1, 1)
-_several_halves, _one_half = _blocks(_POINTS, 1, share=2), _blocks(1, 1, share=2)
+_pair, _several, _single, _one = (
+    _blocks(points, (1,) * panels) for points, panels in ((_POINTS, _PAIR), (_POINTS, 1), (1, _ABREAST), (1, 1))
+)
+_pair_and_half, _half, _one_half = (
+    _blocks(points, shares) for points, shares in ((_POINTS, (1, 1, 2)), (_POINTS, (2,)), (1, (2,)))
+)
 
 
 @kernel
 def multiply(points: Any, first: int, last: int, panels: Any, start: int, stop: int, found: Any) -> None:
     """⟨x,v⟩ of the points first … last - 1 with the rows of the panels start … stop - 1, into the rows of ``found``."""
     width = panels.shape[2]
+    pairs = start + (stop - start) // _PAIR * _PAIR
     for b in range(first, last - _POINTS + 1, _POINTS):
-        rows = found[b - first : b - first + _POINTS]
-        for p in range(start, stop):
-            _several(points[b : b + _POINTS], panels[p : p + 1], rows[:, (p - start) * width :])
+        some, rows = points[b : b + _POINTS], found[b - first : b - first + _POINTS]
+        for p in range(start, pairs, _PAIR):
+            _pair(some, panels[p : p + _PAIR], rows[:, (p - start) * width :])
+        for p in range(pairs, stop):
+            _several(some, panels[p : p + 1], rows[:, (p - start) * width :])
     whole = (stop - start) // _ABREAST * _ABREAST + start
     for b in range(last - (last - first) % _POINTS, last):
         row = found[b - first : b - first + 1]
@@ -124,12 +138,30 @@ def multiply(points: Any, first: int, last: int, panels: Any, start: int, stop: 
 
 
 @kernel
-def multiply_half(points: Any, first: int, last: int, panels: Any, p: int, found: Any) -> None:
-    """The same for the first half of the lanes of panel p, into the columns of ``found``: the rest is no row."""
-    for b in range(first, last - _POINTS + 1, _POINTS):
-        _several_halves(points[b : b + _POINTS], panels[p : p + 1], found[b - first : b - first + _POINTS])
-    for b in range(last - (last - first) % _POINTS, last):
-        _one_half(points[b : b + 1], panels[p : p + 1], found[b - first : b - first + 1])
+def mix(weights: Any, rows: Any, width: int, found: Any) -> None:
+    """Σ_k w_k v_k: weights (n, K) and rows (K, d) → the first d columns of ``found`` (n, d / W rounded up · W).
+
+    Other columns get numbers of no use. Of the last row up to W - 1 numbers are read beyond its end.
+    """
+    number, dim = len(weights), rows.shape[1]
+    whole = (dim + width // 2 - 1) // width * width  # columns of panels of which more than half is wanted
+    beside = 2 * width if whole < dim and _PAIR == 2 and whole >= 2 * width else 0  # multiplied with the half panel
+    pairs = (whole - beside) // (_PAIR * width) * (_PAIR * width)
+    for b in range(0, number - _POINTS + 1, _POINTS):
+        some, out = weights[b:], found[b:]
+        for p in range(0, pairs, _PAIR * width):
+            _pair(some, rows[:, p:], out[:, p:])
+        for p in range(pairs, whole - beside, width):
+            _several(some, rows[:, p:], out[:, p:])
+        if beside > 0:
+            _pair_and_half(some, rows[:, whole - beside :], out[:, whole - beside :])
+        elif whole < dim:
+            _half(some, rows[:, whole:], out[:, whole:])
+    for b in range(number - number % _POINTS, number):
+        for p in range(0, whole, width):
+            _one(weights[b:], rows[:, p:], found[b:, p:])
+        if whole < dim:
+            _one_half(weights[b:], rows[:, whole:], found[b:, whole:])
 
 
 @kernel
