@@ -148,7 +148,7 @@ class ByAutograd:
         return poincare._near_tangent(*given)[0]
 
 
-def by_pytorch(matrix: Tensor, x: Tensor, transposed: bool) -> Tensor:
+def by_pytorch(matrix: Tensor, where: None, x: Tensor, transposed: bool) -> Tensor:
     """In place of murp's own kernel for M x and Mᵀ x on a CPU."""
     turned = matrix.transpose(-1, -2) if transposed else matrix
     return (turned @ x.unsqueeze(-1)).squeeze(-1)

@@ -16,6 +16,7 @@ from murp.engines import Task, TorchEngine, updates
 from murp.engines import step as steps
 from murp.models import from_config
 from murp.negatives import Drawn
+from murp.objectives import Labels
 from murp.recipes import completed
 
 ENTITIES, RELATIONS, BATCH = 30, 2, 12
@@ -82,17 +83,48 @@ def test_rows_that_no_triple_names_stay_as_they_are(monkeypatch: pytest.MonkeyPa
         assert not torch.equal(now[:5], before[name][:5])
 
 
-@pytest.mark.parametrize("model", ["rescal", "mure-matrix"])
-def test_all_entities_as_candidates(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    by_rows, by_tables = engine(model=model), engine(model=model)
+WITH_MATRICES: list[dict[str, Any]] = [
+    {"model": "rescal"},  # with DURA
+    {"model": "rescal", "objective": "k-vs-all"},
+    {"model": "rescal", "regularizer": "n3"},
+    {"model": "rescal", "regularizer": "relation-prediction"},
+    {"model": "mure-matrix", "regularizer": "l2"},
+    {"model": "murp-matrix", "initial_scale": 0.1},
+    {"model": "stranse", "objective": "self-adversarial", "corruption": "both-sides"},
+    {"model": "hybonet"},
+]
+
+
+@pytest.mark.parametrize("settings", WITH_MATRICES, ids=lambda settings: "-".join(map(str, settings.values())))
+def test_matrices_read_where_they_lie(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same step as with a copy of each triple's matrix, and as with its relations' rows alone."""
+    engines = [engine(optimizer="adam", lr=0.01, **settings) for _ in range(3)]
+    reads = steps.reads_matrices
     for seed in range(2):
-        positives, _ = batch(seed)
-        monkeypatch.setattr(updates, "FEW_ROWS", 0)  # relations by rows
-        loss = by_rows.step(positives, None, 0.05)
-        monkeypatch.setattr(updates, "FEW_ROWS", 4)
-        torch.testing.assert_close(by_tables.step(positives, None, 0.05), loss)
-    for name, values in by_rows.model.parameters.items():
-        torch.testing.assert_close(by_tables.model.parameters[name], values, rtol=1e-8, atol=1e-10, msg=name)
+        positives, negatives = batch(seed)
+        drawn, labels = None, None
+        if engines[0].task.objective.sampled:
+            drawn = Drawn(negatives, negatives.flip(0) if "corruption" in settings else None)
+        elif settings.get("objective") == "k-vs-all":
+            objects = torch.cat([positives[:, 2], negatives[:, 0]])
+            labels = Labels(torch.arange(BATCH).repeat(2), objects, torch.ones(2 * BATCH, dtype=torch.float64))
+        losses = []
+        for made, copies, few in zip(engines, (False, True, True), (4, 4, 0), strict=True):
+            assert reads(made.task, positives[:, 1])
+            monkeypatch.setattr(steps, "reads_matrices", reads if not copies else lambda task, relation: False)
+            monkeypatch.setattr(updates, "FEW_ROWS", few)
+            losses.append(made.step(positives, drawn, 0.01, labels))
+        for loss in losses[1:]:
+            torch.testing.assert_close(loss, losses[0])
+    for made in engines[1:]:
+        for name, values in (engines[0].model.parameters | engines[0].updater.state).items():
+            found = (made.model.parameters | made.updater.state)[name]
+            torch.testing.assert_close(found, values, rtol=1e-8, atol=1e-10, msg=name)
+
+
+def test_copies_of_matrices_where_relations_are_many_or_have_none() -> None:
+    assert not steps.reads_matrices(engine(model="mure").task, batch(0)[0][:, 1])
+    assert not steps.reads_matrices(engine(model="rescal").task, torch.zeros(0, dtype=torch.int64))
 
 
 def test_what_needs_the_rows_themselves_is_done_by_rows(monkeypatch: pytest.MonkeyPatch) -> None:

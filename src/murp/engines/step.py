@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor
 
 from murp.engines.task import Task
 from murp.kernels import gathered
+from murp.kernels.matrices import RowsAt
 from murp.models.model import Model, Query, Role, Rows
 from murp.negatives import Drawn
 from murp.objectives import AllEntities, Labels, Sampled
@@ -66,7 +68,11 @@ def gather(task: Task, positives: Tensor, drawn: Drawn | None, labels: Labels | 
     def read(role: Role, where: Tensor) -> Read:
         return Read(model.rows(role, where), where)
 
-    common = {"subject": read("subject", subject), "relation": read("relation", relation)}
+    common = {"subject": read("subject", subject)}
+    if reads_matrices(task, relation):
+        common["relation"] = Read(dict(model.rows("relation")), relation, whole=True)
+    else:
+        common["relation"] = read("relation", relation)
     common["shared"] = Read({name: values.clone() for name, values in model.rows("shared").items()}, None, whole=True)
     if regularizer.reads_relations:
         common["relations"] = Read(dict(model.rows("relation")), None, whole=True)
@@ -92,29 +98,45 @@ def reads_most(task: Task, positives: Tensor, drawn: Drawn) -> bool:
     return many and usual and drawn.subjects is None and drawn.objects.dim() == 2
 
 
+def reads_matrices(task: Task, relation: Tensor) -> bool:
+    """Whether relations have matrices, and a gradient as large as their table costs less than one for each triple."""
+    model = task.model
+    have = any(table.of == "relation" and len(table.shape) == 2 for table in model.tables)
+    return have and model.device.type == "cpu" and model.num_relations <= FEW_ROWS * len(relation)
+
+
 def loss_of(task: Task, read: Gathered, labels: Labels | None) -> Tensor:
     """The loss of a batch as a function of the rows it reads, which is what the gradient is taken of."""
     model, objective, shared = task.model, task.objective, read.shared.rows
-    query = model.query(model.read(read.subject.rows), read.relation.rows, shared)
+    relation = _relation(read.relation)
+    query = model.query(model.read(read.subject.rows), relation, shared)
     if isinstance(objective, AllEntities):
         assert labels is not None
         loss = objective.loss(model, query, model.candidate(model.read(read.objects.rows), shared), labels)
     else:
         assert isinstance(objective, Sampled)
-        loss = objective.loss(_scores(model, read, query))
+        loss = objective.loss(_scores(model, read, relation, query))
     if not task.regularizer.reads_rows:
         return loss
     true = read.true.rows if read.true else {name: values[:, 0] for name, values in read.objects.rows.items()}
-    term = task.regularizer.term(model, _batch(read, true, query, labels if objective.grouped else None))
+    term = task.regularizer.term(model, _batch(read, relation, true, query, labels if objective.grouped else None))
     return loss if term is None else loss + term
 
 
-def _scores(model: Model, read: Gathered, query: Query) -> Tensor:
+def _relation(read: Read) -> Rows:
+    """The rows of the relations; of tables, they are copied when they are asked for."""
+    if not read.whole:
+        return read.rows
+    assert read.where is not None
+    return cast(Rows, RowsAt(read.rows, read.where))
+
+
+def _scores(model: Model, read: Gathered, relation: Rows, query: Query) -> Tensor:
     """Scores (B, 1 + k) of the true triples and the false ones."""
     if read.objects.whole:
         return _scores_in_place(model, read.objects, query)
     scores = model.meet(query, model.candidate(model.read(read.objects.rows), read.shared.rows))
-    return scores if read.false_objects is None else torch.cat([scores, _apart(model, read, query)], 1)
+    return scores if read.false_objects is None else torch.cat([scores, _apart(model, read, relation, query)], 1)
 
 
 def _scores_in_place(model: Model, objects: Read, query: Query) -> Tensor:
@@ -130,16 +152,14 @@ def _scores_in_place(model: Model, objects: Read, query: Query) -> Tensor:
     return model.ending(products, ours, {"square": square, **theirs})
 
 
-def _batch(read: Gathered, true: Rows, query: Query, labels: Labels | None) -> Batch:
+def _batch(read: Gathered, relation: Rows, true: Rows, query: Query, labels: Labels | None) -> Batch:
     """What a regularizer sees."""
     assert read.relation.where is not None
     relations = None if read.relations is None else read.relations.rows
-    return Batch(
-        read.subject.rows, read.relation.rows, true, read.shared.rows, query, labels, relations, read.relation.where
-    )
+    return Batch(read.subject.rows, relation, true, read.shared.rows, query, labels, relations, read.relation.where)
 
 
-def _apart(model: Model, read: Gathered, query: Query) -> Tensor:
+def _apart(model: Model, read: Gathered, relation: Rows, query: Query) -> Tensor:
     """Scores (B, k) of false triples that do not stand beside the true ones."""
     assert read.false_objects is not None
     shared, objects = read.shared.rows, model.read(read.false_objects.rows)
@@ -148,7 +168,7 @@ def _apart(model: Model, read: Gathered, query: Query) -> Tensor:
     rows = model.read(read.false_subjects.rows)
     b, k = next(iter(rows.values())).shape[:2]
     subjects = {name: values.flatten(0, 1) for name, values in rows.items()}
-    relations = {name: values.repeat_interleave(k, 0) for name, values in read.relation.rows.items()}
+    relations = {name: values.repeat_interleave(k, 0) for name, values in relation.items()}
     asked = model.query(subjects, relations, shared)
     answers = {name: values.flatten(0, 1).unsqueeze(1) for name, values in objects.items()}
     return model.meet(asked, model.candidate(answers, shared)).view(b, k)

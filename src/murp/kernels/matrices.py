@@ -2,62 +2,99 @@
 
     y_b = M_b x_b   or, transposed,   y_b = M_bᵀ x_b
 
-The matrices are most of what such a step reads and writes. On the CPU each is read once forward and once backward, and
-every sum is one thread's, in a fixed order (:mod:`murp.kernels.numba_matrices`); a product of PyTorch's for a batch
-takes four times as long. On a GPU it is PyTorch's.
+The matrices are most of what such a step reads and writes. On the CPU those of a table are read where they lie
+(:class:`RowsAt`), and the gradient of one is added up in one place, in the order of its occurrences in the batch. Every
+sum is one thread's, in a fixed order (:mod:`murp.kernels.numba_matrices`). On a GPU it is PyTorch's product.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
 
+class RowsAt(Mapping[str, Tensor]):
+    """Rows (B, …) of tables at indices (B); a table's are copied when they are asked for.
+
+    :func:`applied_at` multiplies by matrices that nobody has copied.
+    """
+
+    def __init__(self, tables: Mapping[str, Tensor], where: Tensor) -> None:
+        self.tables, self.where = tables, where
+        self._copied: dict[str, Tensor] = {}
+
+    def __getitem__(self, name: str) -> Tensor:
+        if name not in self._copied:
+            self._copied[name] = self.tables[name].index_select(0, self.where)
+        return self._copied[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tables)
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def at(self, rows: Tensor) -> RowsAt:
+        """Of these rows, those at indices (L)."""
+        return RowsAt(self.tables, self.where.index_select(0, rows))
+
+
 def applied(matrix: Tensor, x: Tensor, transposed: bool = False) -> Tensor:
     """M x: matrices (B, m, d) and vectors (B, d) → (B, m); or Mᵀ x: (B, m, d) and (B, m) → (B, d)."""
     if matrix.device.type == "cpu" and matrix.dim() == 3 and len(matrix) == len(x) and x.dim() == 2:
-        found: Tensor = _applied(matrix, x, transposed)
+        found: Tensor = _applied(matrix, None, x, transposed)
         return found
     turned = matrix.transpose(-1, -2) if transposed else matrix
     return (turned @ x.unsqueeze(-1)).squeeze(-1)
 
 
+def applied_at(rows: Mapping[str, Tensor], name: str, x: Tensor, transposed: bool = False) -> Tensor:
+    """:func:`applied` with the matrices ``rows[name]`` (B, m, d); those of a :class:`RowsAt` are not copied."""
+    if isinstance(rows, RowsAt):
+        found: Tensor = _applied(rows.tables[name], rows.where, x, transposed)
+        return found
+    return applied(rows[name], x, transposed)
+
+
 @torch.library.custom_op("murp::applied", mutates_args=())
-def _applied(matrix: Tensor, x: Tensor, transposed: bool) -> Tensor:
+def _applied(matrix: Tensor, where: Tensor | None, x: Tensor, transposed: bool) -> Tensor:
+    """With the matrices at these indices (B) of a table (R, m, d); None: each row of x has the matrix of its place."""
     from murp.kernels import numba_matrices
 
-    return numba_matrices.applied(matrix.contiguous(), x.contiguous(), transposed)
+    return numba_matrices.applied(matrix.contiguous(), where, x.contiguous(), transposed)
 
 
 @_applied.register_fake
-def _(matrix: Tensor, x: Tensor, transposed: bool) -> Tensor:
+def _(matrix: Tensor, where: Tensor | None, x: Tensor, transposed: bool) -> Tensor:
     return x.new_empty(len(x), matrix.shape[2 if transposed else 1])
 
 
 @torch.library.custom_op("murp::applied_back", mutates_args=())
-def _back(of: Tensor, matrix: Tensor, x: Tensor, transposed: bool) -> tuple[Tensor, Tensor]:
-    """The gradients of the matrices, of xᵀ or x ofᵀ, and of the vectors, Mᵀ of or M of."""
+def _back(of: Tensor, matrix: Tensor, where: Tensor | None, x: Tensor, transposed: bool) -> tuple[Tensor, Tensor]:
+    """The gradients of the matrices, the sums of of xᵀ or x ofᵀ, and of the vectors, Mᵀ of or M of."""
     from murp.kernels import numba_matrices
 
     of, x = of.contiguous(), x.contiguous()
-    outer = numba_matrices.outer(x, of) if transposed else numba_matrices.outer(of, x)
-    return outer, numba_matrices.applied(matrix.contiguous(), of, not transposed)
+    outer = numba_matrices.outer(*((x, of) if transposed else (of, x)), where, len(matrix))
+    return outer, numba_matrices.applied(matrix.contiguous(), where, of, not transposed)
 
 
 @_back.register_fake
-def _(of: Tensor, matrix: Tensor, x: Tensor, transposed: bool) -> tuple[Tensor, Tensor]:
+def _(of: Tensor, matrix: Tensor, where: Tensor | None, x: Tensor, transposed: bool) -> tuple[Tensor, Tensor]:
     return matrix.new_empty(matrix.shape), x.new_empty(x.shape)
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    matrix, x, ctx.transposed = inputs
-    ctx.save_for_backward(matrix, x)
+    matrix, where, x, ctx.transposed = inputs
+    ctx.save_for_backward(matrix, where, x)
 
 
-def _differentiate(ctx: Any, of: Tensor) -> tuple[Tensor, Tensor, None]:
-    return *_back(of, *ctx.saved_tensors, ctx.transposed), None
+def _differentiate(ctx: Any, of: Tensor) -> tuple[Tensor, None, Tensor, None]:
+    of_matrix, of_x = _back(of, *ctx.saved_tensors, ctx.transposed)
+    return of_matrix, None, of_x, None
 
 
 _applied.register_autograd(_differentiate, setup_context=_keep)

@@ -1,70 +1,117 @@
-"""The compiled loops of :mod:`murp.kernels.matrices`."""
+"""The compiled loops of :mod:`murp.kernels.matrices`.
+
+``order`` has the rows of a batch by their matrix, so that a matrix is in the cache when the next row wants it.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from murp import threads
 from murp.compiling import announce, kernel
-from murp.kernels.intrinsics import combine, elementwise, fill, product, sums, take
+from murp.kernels.intrinsics import combine, fill, product, sums, take
 
 announce(__name__, "the training step")
 
-SOME = 16  # matrices that a thread takes at a time
+SOME = 16  # rows or matrices that a thread takes at a time
 
 _dot = sums(product(0, 1))
-_scaled = elementwise(lambda part, elements, numbers: [part.builder.fmul(elements[1], numbers[0])])
 
 
 @kernel
-def _dots(counters: Any, matrix: Any, x: Any, out: Any) -> None:
+def _dots(counters: Any, table: Any, where: Any, order: Any, x: Any, out: Any) -> None:
     """M x: a row of M at a time."""
     start = take(counters, 0, SOME)
-    while start < len(x):
-        for b in range(start, min(start + SOME, len(x))):
-            for i in range(matrix.shape[1]):
-                out[b, i] = _dot((matrix[b, i], x[b]))[0]
+    while start < len(order):
+        for b in order[start : start + SOME]:
+            matrix = table[where[b]]
+            for i in range(len(matrix)):
+                out[b, i] = _dot((matrix[i], x[b]))[0]
         start = take(counters, 0, SOME)
 
 
 @kernel
-def _mixtures(counters: Any, matrix: Any, x: Any, out: Any) -> None:
-    """Mᵀ x: the sum of M's rows, each times a coordinate of x."""
+def _mixtures(counters: Any, table: Any, where: Any, order: Any, x: Any, out: Any) -> None:
+    """Mᵀ x: the sum of M's rows, each times a coordinate of x; four at a time, so that it is read less often."""
     one = out.dtype.type(1.0)
+    whole = table.shape[1] - table.shape[1] % 4
     start = take(counters, 0, SOME)
-    while start < len(x):
-        for b in range(start, min(start + SOME, len(x))):
-            fill(out[b], out.dtype.type(0.0))
-            for i in range(matrix.shape[1]):
-                combine((out[b], matrix[b, i]), (one, x[b, i]))
+    while start < len(order):
+        for b in order[start : start + SOME]:
+            matrix, by, total = table[where[b]], x[b], out[b]
+            fill(total, out.dtype.type(0.0))
+            for i in range(0, whole, 4):
+                rows = (total, matrix[i], matrix[i + 1], matrix[i + 2], matrix[i + 3])
+                combine(rows, (one, by[i], by[i + 1], by[i + 2], by[i + 3]))
+            for i in range(whole, len(matrix)):
+                combine((total, matrix[i]), (one, by[i]))
         start = take(counters, 0, SOME)
 
 
 @kernel
-def _outer(counters: Any, a: Any, x: Any, out: Any) -> None:
+def _outer(counters: Any, a: Any, x: Any, begin: Any, order: Any, out: Any) -> None:
+    """Σ a_b x_bᵀ over the rows of each matrix r, which are order[begin[r]] … order[begin[r + 1] - 1]."""
+    zero, one = out.dtype.type(0.0), out.dtype.type(1.0)
     start = take(counters, 0, SOME)
-    while start < len(x):
-        for b in range(start, min(start + SOME, len(x))):
-            for i in range(a.shape[1]):
-                _scaled((out[b, i], x[b]), (a[b, i],))
+    while start < len(out):
+        for r in range(start, min(start + SOME, len(out))):
+            matrix, rows = out[r], order[begin[r] : begin[r + 1]]
+            whole = len(rows) - len(rows) % 4
+            for i in range(len(matrix)):
+                fill(matrix[i], zero)
+            for k in range(0, whole, 4):
+                b, c, d, e = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
+                for i in range(len(matrix)):
+                    combine((matrix[i], x[b], x[c], x[d], x[e]), (one, a[b, i], a[c, i], a[d, i], a[e, i]))
+            for b in rows[whole:]:
+                for i in range(len(matrix)):
+                    combine((matrix[i], x[b]), (one, a[b, i]))
         start = take(counters, 0, SOME)
 
 
-def applied(matrix: Tensor, x: Tensor, transposed: bool) -> Tensor:
-    """M x or Mᵀ x for contiguous matrices (B, m, d)."""
-    out = x.new_empty(len(x), matrix.shape[2 if transposed else 1])
-    _share(_mixtures if transposed else _dots, matrix, x, out, work=2 * matrix.numel())
+@kernel
+def _sort(where: Any, begin: Any, order: Any) -> None:
+    """``order``: the places of where (B) by their index, those of one index as they come; from begin[index] on."""
+    begin[:] = 0
+    for index in where:
+        begin[index + 1] += 1
+    for index in range(1, len(begin)):
+        begin[index] += begin[index - 1]
+    for b in range(len(where)):
+        order[begin[where[b]]] = b
+        begin[where[b]] += 1
+    for index in range(len(begin) - 1, 0, -1):
+        begin[index] = begin[index - 1]
+    begin[0] = 0
+
+
+def applied(table: Tensor, where: Tensor | None, x: Tensor, transposed: bool) -> Tensor:
+    """M x or Mᵀ x with the matrices at ``where`` (B) of a contiguous table (R, m, d)."""
+    out = x.new_empty(len(x), table.shape[2 if transposed else 1])
+    at, _, order = _ordered(where, len(x), len(table))
+    work = 2 * len(x) * table.shape[1] * table.shape[2]
+    loop = _mixtures if transposed else _dots
+    threads.share(loop, table.detach().numpy(), at, order, x.detach().numpy(), out.numpy(), work=work)
     return out
 
 
-def outer(a: Tensor, x: Tensor) -> Tensor:
-    """a xᵀ: (B, m) and (B, d) → (B, m, d)."""
-    out = x.new_empty(len(x), a.shape[1], x.shape[1])
-    _share(_outer, a, x, out, work=2 * out.numel())
+def outer(a: Tensor, x: Tensor, where: Tensor | None, count: int) -> Tensor:
+    """Σ a_b xᵀ_b over the rows b of each of ``count`` matrices: (B, m) and (B, d) → (R, m, d)."""
+    out = x.new_empty(count, a.shape[1], x.shape[1])
+    _, begin, order = _ordered(where, len(x), count)
+    work = 2 * max(len(x), count) * a.shape[1] * x.shape[1]
+    threads.share(_outer, a.detach().numpy(), x.detach().numpy(), begin, order, out.numpy(), work=work)
     return out
 
 
-def _share(loop: Any, *tensors: Tensor, work: int) -> None:
-    threads.share(loop, *(tensor.detach().numpy() for tensor in tensors), work=work)
+def _ordered(where: Tensor | None, size: int, count: int) -> tuple[Any, Any, Any]:
+    """The indices (B), where each begins in the order (R + 1), and the order (B)."""
+    if where is None:
+        places = np.arange(size + 1)
+        return places[:-1], places, places[:-1]
+    at, begin, order = where.contiguous().numpy(), np.empty(count + 1, np.int64), np.empty(size, np.int64)
+    _sort(at, begin, order)
+    return at, begin, order

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import dropout
 
-from murp.kernels.matrices import applied
+from murp.kernels.matrices import applied_at
 from murp.models.biases import bias_tables
 from murp.models.dot_product import DotProduct
 from murp.models.model import Candidate, Query, Rows, Table
@@ -56,7 +56,7 @@ class HyboNet(DotProduct):
 
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
         x = dropout(on_hyperboloid(subject["entity"]), self.input_dropout, self.training)
-        y = applied(relation["matrix"], x) + relation["offset"]
+        y = applied_at(relation, "matrix", x) + relation["offset"]
         time = LEAST_TIME + torch.sigmoid(y[:, :1]) * relation["log_scale"].exp()[:, None]
         space = self.dropped(y[:, 1:])  # the length that the time asks for follows
         length = (space.square().sum(-1, keepdim=True) + torch.finfo(y.dtype).tiny).sqrt()

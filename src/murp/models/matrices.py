@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from murp.kernels.matrices import applied
+from murp.kernels.matrices import applied_at
 from murp.models.linear_maps import BallMap, FlatMap
 from murp.models.model import Rows, Table
 from murp.settings import Part
@@ -29,7 +29,7 @@ class Matrix(Part):
 
     def mapped(self, tangent: Tensor, relation: Rows) -> Tensor:
         """M_r u (B, d)."""
-        return applied(relation["matrix"], tangent)
+        return applied_at(relation, "matrix", tangent)
 
 
 class MuREMatrix(Matrix, FlatMap):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from murp.kernels.matrices import applied
+from murp.kernels.matrices import applied_at
 from murp.models.dot_product import DotProduct
 from murp.models.model import Query, Rows, Table
 
@@ -36,8 +36,8 @@ class RESCAL(DotProduct):
         )
 
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
-        return Query((self.dropped(applied(relation["matrix"], subject["entity"])),))
+        return Query((self.dropped(applied_at(relation, "matrix", subject["entity"])),))
 
     def converse(self, objects: Rows, relation: Rows) -> Tensor:
         """M_rᵀ o (B, d), so that φ = ⟨s, M_rᵀ o⟩."""
-        return applied(relation["matrix"], objects["entity"], transposed=True)
+        return applied_at(relation, "matrix", objects["entity"], transposed=True)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from murp.kernels.matrices import applied
+from murp.kernels.matrices import applied_at
 from murp.models.model import Candidate, Model, Query, Rows, Table, inner
 from murp.settings import Span, setting
 
@@ -46,7 +46,7 @@ class STransE(Model):
         )
 
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
-        x = applied(relation["subject_matrix"], subject["entity"]) + relation["relation"]
+        x = applied_at(relation, "subject_matrix", subject["entity"]) + relation["relation"]
         return Query((self.dropped(x), relation["object_matrix"].flatten(1)))
 
     def candidate(self, entity: Rows, shared: Rows) -> Candidate:

@@ -41,7 +41,6 @@ class DURA(Weighted):
         of_question = rho * model.vector(batch.subject).square().sum(-1)
         for vector in batch.query.vectors:
             of_question = of_question + vector.square().sum(-1) / rho
-        relation = {name: batch.of_fact(values) for name, values in batch.relation.items()}
-        converse = model.converse(batch.objects, relation)
+        converse = model.converse(batch.objects, batch.relation_of_fact())
         of_object = rho * model.vector(batch.objects).square().sum(-1) + converse.square().sum(-1) / rho
         return self.regularizer_weight * batch.mean(of_question, of_object)

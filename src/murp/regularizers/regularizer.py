@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from torch import Tensor
 
+from murp.kernels.matrices import RowsAt
 from murp.models.model import Model, Query, Rows
 from murp.objectives.objective import Labels
 from murp.settings import Part, Span, setting
@@ -40,6 +41,12 @@ class Batch:
     def of_fact(self, of_question: Tensor) -> Tensor:
         """For each true triple the value (B, …) of its question."""
         return of_question if self.labels is None else of_question.index_select(0, self.labels.rows)
+
+    def relation_of_fact(self) -> Rows:
+        """For each true triple the rows of its relation."""
+        if self.labels is not None and isinstance(self.relation, RowsAt):
+            return cast(Rows, self.relation.at(self.labels.rows))
+        return self.relation if self.labels is None else {n: self.of_fact(rows) for n, rows in self.relation.items()}
 
 
 class Regularizer(Part):
