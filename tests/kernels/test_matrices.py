@@ -72,7 +72,8 @@ def test_matrices_read_where_they_lie_give_what_copies_of_them_give(
 def test_rows_at_indices_are_copied_when_they_are_asked_for() -> None:
     tables = {"matrix": torch.arange(12.0).view(3, 2, 2), "bias": torch.arange(3.0)}
     rows = RowsAt(tables, torch.tensor([2, 0, 2]))
-    assert list(rows) == ["matrix", "bias"] and len(rows) == 2
+    assert list(rows) == ["matrix", "bias"]
+    assert len(rows) == 2
     for name, values in rows.items():
         assert torch.equal(values, tables[name][[2, 0, 2]])
     assert rows["bias"] is rows["bias"], "copied twice"
