@@ -1,4 +1,4 @@
-"""Scores of a row of candidates, turned into weights: the elementary functions of :mod:`.numba_all_entities`.
+"""Scores of a row of candidates, turned into weights, for losses and their gradients.
 
 Plain operations that IEEE 754 defines to the bit, so that they give the same on every processor.
 """
@@ -25,7 +25,7 @@ announce(__name__, "the scores of all entities")
 SEEK, KNOWN, SOFTPLUS, SIGMOID = range(4)
 
 
-class _Mathematics(Vectors):
+class Mathematics(Vectors):
     """Writes elementary functions of vectors: plain operations, the same on every processor."""
 
     def __init__(self, context: Any, builder: Any, dtype: Any) -> None:
@@ -90,17 +90,18 @@ class _Mathematics(Vectors):
         return build.fdiv(above, build.fadd(self.every(1.0), decay)), decay
 
 
-def _over(results: int, step: Any, last: Any) -> Any:
+def _over(results: int, step: Any, last: Any, weighted: bool = False) -> Any:
     """An intrinsic of a row and its columns' numbers (T), T a multiple of a vector, and the row's own number.
 
-    ``step`` is given the scores of a vector's width and what it returned before, -∞ or 0 at first; it returns new
-    scores or None, and that. ``last`` makes a number of it.
+    ``step`` is given the scores of a vector's width, to which the other numbers are added, and what it returned before,
+    -∞ or 0 at first; it returns new scores or None, and that. ``last`` makes a number of it. ``weighted``: the columns'
+    numbers are not added, and ``step`` is given them as weights.
     """
 
     @intrinsic
     def over(typingctx: Any, row: Any, columns: Any, own: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            mathematics = _Mathematics(context, builder, row.dtype)
+            mathematics = Mathematics(context, builder, row.dtype)
             scores, beside = (
                 context.make_array(kind)(context, builder, given)
                 for kind, given in zip(signature.args[:2], arguments[:2], strict=True)
@@ -111,9 +112,10 @@ def _over(results: int, step: Any, last: Any) -> Any:
             kept = [cgutils.alloca_once_value(builder, start) for _ in range(max(results, 1))]
             i64 = ir.IntType(64)
             with cgutils.for_range_slice(builder, i64(0), length, i64(mathematics.lanes), i64) as (at, _):
-                score = builder.fadd(mathematics.load(scores.data, at), mathematics.load(beside.data, at))
-                score = builder.fadd(score, shift)
-                changed, found = step(mathematics, score, [builder.load(place) for place in kept])
+                score, number = mathematics.load(scores.data, at), mathematics.load(beside.data, at)
+                score = builder.fadd(score if weighted else builder.fadd(score, number), shift)
+                before = [builder.load(place) for place in kept]
+                changed, found = step(mathematics, score, before, *([number] if weighted else []))
                 if changed is not None:
                     mathematics.store(changed, scores.data, at)
                 for place, value in zip(kept, found, strict=True):
@@ -126,11 +128,11 @@ def _over(results: int, step: Any, last: Any) -> Any:
     return over
 
 
-def _largest_step(m: _Mathematics, score: Any, kept: list[Any]) -> tuple[Any, list[Any]]:
+def _largest_step(m: Mathematics, score: Any, kept: list[Any]) -> tuple[Any, list[Any]]:
     return None, [m.larger(kept[0], score)]
 
 
-def _largest_lane(m: _Mathematics, value: Any) -> Any:
+def _largest_lane(m: Mathematics, value: Any) -> Any:
     found = m.builder.extract_element(value, ir.IntType(32)(0))
     for lane in range(1, m.lanes):
         other = m.builder.extract_element(value, ir.IntType(32)(lane))
@@ -138,28 +140,34 @@ def _largest_lane(m: _Mathematics, value: Any) -> Any:
     return found
 
 
-def _exp_step(m: _Mathematics, score: Any, kept: list[Any]) -> tuple[Any, list[Any]]:
+def _exp_step(m: Mathematics, score: Any, kept: list[Any]) -> tuple[Any, list[Any]]:
     weight = m.exp(score)
     return weight, [m.builder.fadd(kept[0], weight)]
 
 
-def _sigmoid_step(m: _Mathematics, score: Any, kept: list[Any]) -> tuple[Any, list[Any]]:
+def _sigmoid_step(m: Mathematics, score: Any, kept: list[Any]) -> tuple[Any, list[Any]]:
     weight, _ = m.sigmoid(score)
     return weight, [m.builder.fadd(kept[0], weight)]
 
 
-def _softplus_step(m: _Mathematics, score: Any, kept: list[Any]) -> tuple[Any, list[Any]]:
+def _softplus_step(m: Mathematics, score: Any, kept: list[Any]) -> tuple[Any, list[Any]]:
     weight, decay = m.sigmoid(score)
     value = m.builder.fadd(m.larger(m.zero(), score), m.log_of_one_and(decay))
     return weight, [m.builder.fadd(kept[0], weight), m.builder.fadd(kept[1], value)]
 
 
-# The largest score, NaN apart. The others make the scores into weights and return their sums; the last one returns that
-# of softplus besides.
-_largest_of = _over(0, _largest_step, _largest_lane)
-_exponentials = _over(1, _exp_step, Vectors.sum)
+def _weighted_step(m: Mathematics, score: Any, kept: list[Any], weight: Any) -> tuple[Any, list[Any]]:
+    sigmoid, (_, softplus) = _softplus_step(m, score, [m.zero(), m.zero()])
+    return m.builder.fmul(weight, sigmoid), [m.fma(weight, softplus, kept[0])]
+
+
+# The largest score, NaN apart. The others make the scores into weights and return their sums; with softplus, that of
+# it besides. The last one makes w σ(score) of the scores and returns Σ w softplus(score).
+largest_of = _over(0, _largest_step, _largest_lane)
+exponentials = _over(1, _exp_step, Vectors.sum)
 _sigmoids = _over(1, _sigmoid_step, Vectors.sum)
-_sigmoids_and_softplus = _over(2, _softplus_step, Vectors.sum)
+sigmoids_and_softplus = _over(2, _softplus_step, Vectors.sum)
+weighted_sigmoids = _over(1, _weighted_step, Vectors.sum, weighted=True)
 
 
 @kernel
@@ -167,11 +175,11 @@ def weigh(kind: int, scores: Any, beside: Any, own: Any, total: Any, weights: An
     """Make scores (R, T) into weights and add their sums to ``weights`` (R), those of softplus to ``total`` (R)."""
     for b in range(len(own)):
         if kind == KNOWN:
-            weights[b] += _exponentials(scores[b], beside, own[b])[0]
+            weights[b] += exponentials(scores[b], beside, own[b])[0]
         elif kind == SIGMOID:
             weights[b] += _sigmoids(scores[b], beside, own[b])[0]
         else:
-            of_weights, of_values = _sigmoids_and_softplus(scores[b], beside, own[b])
+            of_weights, of_values = sigmoids_and_softplus(scores[b], beside, own[b])
             weights[b] += of_weights
             total[b] += of_values
 
@@ -186,11 +194,11 @@ def weigh_seeking(scores: Any, beside: Any, largest: Any, total: Any, kept: Any,
     kept[:] = zero
     for b in range(len(largest)):
         before = largest[b]
-        largest[b] = max(before, _largest_of(scores[b], beside, zero)[0])
+        largest[b] = max(before, largest_of(scores[b], beside, zero)[0])
         kept[b] = before - _finite(largest[b])
-    _exponentials(kept, zeros, zero)
+    exponentials(kept, zeros, zero)
     for b in range(len(largest)):
-        total[b] = fma(total[b], kept[b], _exponentials(scores[b], beside, -_finite(largest[b]))[0])
+        total[b] = fma(total[b], kept[b], exponentials(scores[b], beside, -_finite(largest[b]))[0])
 
 
 @kernel

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from murp.kernels.self_adversarial import mean_loss
 from murp.objectives.objective import Sampled
 from murp.settings import Span, setting
 
@@ -29,6 +30,8 @@ class SelfAdversarial(Sampled):
     )
 
     def loss(self, scores: Tensor) -> Tensor:
+        if scores.device.type == "cpu":
+            return mean_loss(scores, self.temperature)
         true, false = scores[:, 0], scores[:, 1:]
         weights = (self.temperature * false.detach()).softmax(1)
         # From 40 on softplus(φ) is φ: see Bernoulli.
