@@ -313,24 +313,17 @@ class _NearTangent(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, xx: Tensor, vv: Tensor, xv: Tensor, c: Tensor) -> Tensor:
-        squared, *parts = _near_tangent(xx, vv, xv, c)
+        from murp.kernels import numba_tangent_distances as kernels
+
+        squared, *parts = kernels.distances(xx, vv, xv, c)
         ctx.save_for_backward(xx, vv, xv, c, *parts)
         return squared
 
     @staticmethod
     def backward(ctx: Any, of: Tensor) -> tuple[Tensor, ...]:
-        xx, vv, xv, c, length, root, square, w, rr = ctx.saved_tensors
-        gap_x = 1 - c * xx
-        by_z = (length / root).mul_(of).mul_(2 / c)
-        by_zw = by_z * w
-        bent = torch.add(1 - w, square, alpha=2).div_(rr).mul_(xv).mul_(by_z)  # 2⟨x,v⟩ w' G
-        by_t = torch.addcmul((1 + c * xx) / gap_x * by_zw, c / gap_x, bent, value=-1)
-        pairs = ((by_z, square), (by_zw, xv), (by_t, vv), (of, length.square()))
-        squares, crossed, along, itself = (torch.linalg.vecdot(one, other)[..., None] for one, other in pairs)
-        both, over = by_z.sum(-1, keepdim=True) + 2 * squares, gap_x.square()
-        by_xx = c * (both - 2 * c * crossed) / over
-        by_c = (xx * both - 2 * crossed) / over + along - itself / c.square()
-        return by_xx, by_t.mul_(c), by_zw.mul_(-2 * c / gap_x), by_c
+        from murp.kernels import numba_tangent_distances as kernels
+
+        return kernels.derivatives(of, *ctx.saved_tensors)
 
 
 def squared_norm_of_sum_from_products(vv: Tensor, rr: Tensor, vr: Tensor, *, c: Curvature) -> Tensor:
