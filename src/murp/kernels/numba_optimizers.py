@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from murp import threads
@@ -18,6 +19,20 @@ from murp.kernels.intrinsics import elementwise, take
 announce(__name__, "the training step")
 
 SOME = 64  # rows that a thread takes at a time
+
+
+def marked(rows: int, read: list[Tensor]) -> Tensor:
+    """Which of so many rows (rows) are among the indices of any of these tensors."""
+    found = torch.zeros(rows, dtype=torch.bool)
+    for where in read:
+        _mark(where.contiguous().numpy(), found.numpy())
+    return found
+
+
+@kernel
+def _mark(where: Any, found: Any) -> None:
+    for i in where:
+        found[i] = True
 
 
 def _adam_formula(part: Any, elements: list[Any], numbers: list[Any]) -> list[Any]:
