@@ -218,6 +218,7 @@ def test_a_number_that_makes_no_sense_is_refused_and_changes_nothing(number: Any
 
 def refuse_threads(monkeypatch: pytest.MonkeyPatch, granted: int) -> None:
     """The system starts so many threads, and no further ones."""
+    threads._Helper.end_all()
     start, left = threading.Thread.start, [granted]
 
     def limited(self: threading.Thread) -> None:
@@ -234,8 +235,19 @@ def test_where_the_system_refuses_threads_those_that_are_there_do_the_work(
     granted: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refuse_threads(monkeypatch, granted)
-    called, told = [], []
-    threads.together(called.append, 5, begun=told.append)
+    called: list[int] = []
+    told: list[int] = []
+    known = threading.Event()
+
+    def work(thread: int) -> None:
+        known.wait(60)  # a thread that had ended already would be given another piece
+        called.append(thread)
+
+    def begun(number: int) -> None:
+        told.append(number)
+        known.set()
+
+    threads.together(work, 5, begun=begun)
     assert sorted(called) == list(range(1 + granted))
     assert told == [1 + granted]
 
@@ -277,6 +289,64 @@ def test_an_error_on_any_thread_is_raised_after_all_have_ended(failing: int) -> 
     with pytest.raises(ConfigError, match="a fault"):
         threads.together(work, 3)
     assert sorted(ended) == [thread for thread in range(3) if thread != failing]
+
+
+def test_a_thread_that_waits_gets_the_next_piece_and_ends_if_none_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads._Helper.end_all()
+    monkeypatch.setattr(threads._Helper, "PATIENCE", 60.0)
+    workers: list[Any] = [{}, {}]
+    for of in workers:
+        threads.together(lambda thread, of=of: of.setdefault(thread, threading.current_thread()), 3)
+    assert {workers[1][1], workers[1][2]} == {workers[0][1], workers[0][2]}
+    assert workers[0][0] is threading.current_thread()
+    threads._Helper.end_all()
+    assert not any(one.is_alive() for one in (workers[0][1], workers[0][2]))
+    monkeypatch.setattr(threads._Helper, "PATIENCE", 0.01)
+    threads.together(lambda thread: workers[0].__setitem__(thread, threading.current_thread()), 2)
+    workers[0][1].join(60)
+    assert not workers[0][1].is_alive()
+    assert threads._Helper.idle == []
+
+
+def test_pieces_of_several_threads_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With threads that end between two pieces as often as they can."""
+    monkeypatch.setattr(threads._Helper, "PATIENCE", 1e-4)
+    counts = [0] * 4
+
+    def much(place: int) -> None:
+        for i in range(100):
+            done: list[int] = []
+            threads.together(done.append, 1 + i % 4)
+            counts[place] += sorted(done) == list(range(1 + i % 4))
+
+    callers = [threading.Thread(target=much, args=(place,)) for place in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(120)
+    assert counts == [100] * 4
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_forked_child_starts_threads_of_its_own() -> None:
+    threads.together(lambda thread: None, 3)
+    assert threads._Helper.idle
+    if (child := os.fork()) == 0:
+        try:
+            done: list[int] = []
+            threads.together(done.append, 3)
+            os._exit(0 if sorted(done) == [0, 1, 2] else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_thread_that_waited_brings_back_no_old_setting_of_pytorch() -> None:
+    for number in (3, 2, 1):
+        torch.set_num_threads(number)
+        threads.share_torch(lambda: time.sleep(0.01), 3)
+        assert torch.get_num_threads() == number
 
 
 def test_nobody_goes_on_before_the_last_thread_has_ended() -> None:

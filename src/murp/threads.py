@@ -3,23 +3,25 @@
 The default is what the process may use: the processors of its affinity, and no more than the quota of its control group
 (containers). ``MURP_NUM_THREADS``, ``OMP_NUM_THREADS`` and ``--threads`` set it.
 
-Threads are Python threads, started for one piece of work and ended with it, so a forked child misses none. A compiled
-loop takes the next part of the work from a counter, so that other threads do the work of a thread that the system has
-paused. A thread that waits for another checks for some microseconds and then sleeps: it must not use the time that the
-other needs.
+Threads are Python threads. One that has done its work waits a moment for the next piece, which costs half of what a new
+thread does; then it ends. A forked child starts its own. A compiled loop takes the next part of the work from a
+counter, so that other threads do the work of a thread that the system has paused. A thread that waits for another
+checks for some microseconds and then sleeps: it must not use the time that the other needs.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
+import queue
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -137,7 +139,8 @@ def share_torch(work: Callable[[], None], number: int) -> None:
         with torch_alone():
             work()
 
-    together(alone, number)
+    with torch_alone():  # here first: a thread that has waited may have an older setting
+        together(alone, number)
 
 
 @contextlib.contextmanager
@@ -201,6 +204,7 @@ def _after_fork() -> None:
     """The threads of the libraries do not survive a fork, and PyTorch would wait for them without end."""
     global _lock, _inside, _usual, _forked
     _lock, _inside, _usual = threading.Lock(), int(getattr(_here, "alone", False)), 1
+    _Helper.forget_all()
     if "torch" in sys.modules:
         _forked = True
         sys.modules["torch"].set_num_threads(1)
@@ -224,20 +228,86 @@ def together(work: Callable[[int], None], number: int, *, begun: Callable[[int],
         except BaseException as error:
             errors.append(error)
 
-    others = []
+    others: list[threading.Lock] = []
     for thread in range(1, number):
-        other = threading.Thread(target=guarded, args=(thread,), name=f"murp-{thread}", daemon=True)
         try:
-            other.start()
+            others.append(_Helper.found().begin(guarded, thread))
         except RuntimeError:  # the system has no thread left
             break
-        others.append(other)
     begun(1 + len(others))
     guarded(0)
     for other in others:
-        other.join()
+        other.acquire()
     if errors:
         raise errors[0]
+
+
+class _Helper:
+    """A thread that does pieces of work one after another, and ends if none has come for a while."""
+
+    PATIENCE = 0.1  # seconds
+    idle: ClassVar[list[_Helper]] = []
+    lock = threading.Lock()  # of the list
+
+    def __init__(self) -> None:
+        self.work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self.thread = threading.Thread(target=self._help, name="murp-helper", daemon=True)
+        self.thread.start()
+
+    @classmethod
+    def found(cls) -> _Helper:
+        """One that waits for work, or a new one."""
+        with cls.lock:
+            if cls.idle:
+                return cls.idle.pop()
+        return cls()
+
+    def begin(self, work: Callable[[int], None], thread: int) -> threading.Lock:
+        """Let it call ``work`` with the number of a thread; the lock can be acquired when that is done."""
+        done = threading.Lock()
+        done.acquire()
+
+        def piece() -> None:
+            work(thread)
+            with self.lock:
+                self.idle.append(self)
+            done.release()
+
+        self.work.put(piece)
+        return done
+
+    def _help(self) -> None:
+        while True:
+            try:
+                piece = self.work.get(timeout=self.PATIENCE)
+            except queue.Empty:
+                with self.lock:
+                    if self not in self.idle:  # somebody has just chosen it
+                        continue
+                    self.idle.remove(self)
+                return
+            if piece is None:
+                return
+            piece()
+            del piece  # and what it holds, however long the next one takes to come
+
+    @classmethod
+    def end_all(cls) -> None:
+        """Before the interpreter ends."""
+        with cls.lock:
+            ending, cls.idle[:] = list(cls.idle), []
+        for helper in ending:
+            helper.work.put(None)
+            helper.thread.join(1)
+
+    @classmethod
+    def forget_all(cls) -> None:
+        """In a forked child, which has none of its parent's threads."""
+        cls.lock = threading.Lock()
+        cls.idle[:] = []
+
+
+atexit.register(_Helper.end_all)
 
 
 class Choice:
