@@ -74,8 +74,8 @@ def compared(name: str, settings: dict[str, Any], device: torch.device, quick: b
     negatives = getattr(config, "negatives", 0)
     sampler = Sampler(triples, graph.num_entities, batch_size=size, negatives=negatives, seed=0, device=device)
     chunk = sampler.chunk(0, 0)
-    # As many of each on a CPU, so that both have the same chance. The first steps after a turn of the other find nothing
-    # of their own in the caches; and plain PyTorch, whose scores take 60 MB, finds no memory that the system has kept.
+    # As many of each on a CPU, for the same chance. The first steps after a turn of the other have nothing
+    # of their own in the caches; and plain PyTorch, whose scores take 60 MB, has no memory that the system kept for it.
     many, some = (2, 2) if quick else (32, 32) if device.type == "cpu" else (256, 16)
     chunk = dataclasses.replace(chunk, positives=chunk.positives[:many])
     few = dataclasses.replace(chunk, positives=chunk.positives[:some])
