@@ -12,9 +12,7 @@ import torch
 from ball_oracle import mp
 from ball_points import CURVATURES, at_distance, random_points
 from torch import Tensor
-from torch.autograd import gradcheck
 
-from murp import threads
 from murp.geometry import poincare
 
 Function = Callable[[Tensor, Tensor, float | Tensor], Tensor]
@@ -172,69 +170,3 @@ def test_a_curvature_for_each_query_and_shared_candidates() -> None:
     for i in range(5):
         c = float(C[i])
         torch.testing.assert_close(found[i], poincare.squared_distance(x[i], poincare.exp0(v, c=c), c=c))
-
-
-def pairs(dtype: torch.dtype, width: int, far: float = 1.0) -> list[Tensor]:
-    """|x|² and c (9, 1), |v|² up to ``far`` and ⟨x,v⟩ (9, width): leaves, in the order of the function's arguments."""
-    draw = torch.Generator().manual_seed(0)
-    xx, vv, c = (torch.rand(shape, generator=draw, dtype=dtype) for shape in ((9, 1), (9, width), (9, 1)))
-    vv = far * vv
-    xv = (torch.rand(9, width, generator=draw, dtype=dtype) - 0.5) * (xx * vv).sqrt()
-    return [values.clone().requires_grad_() for values in (xx / 2, vv, xv, c)]
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize(("width", "far"), [(1, 1.0), (30, 1.0), (30, 60.0), (251, 6.0)])
-def test_the_loop_for_near_points_computes_what_pytorchs_operations_do(
-    dtype: torch.dtype, width: int, far: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Beyond c|v|² = 4 it has another formula for sinh."""
-    found = []
-    for compiling in (False, True):
-        monkeypatch.setattr(torch.compiler, "is_compiling", lambda compiling=compiling: compiling)
-        leaves = pairs(dtype, width, far)
-        squared = poincare.squared_distance_to_tangent_from_products(*leaves)
-        found.append([squared, *torch.autograd.grad(squared.sum(), leaves)])
-    assert type(squared.grad_fn).__name__ != "_NearTangentBackward", "autograd is the judge"
-    bar = 1e-4 if dtype == torch.float32 else 1e-11
-    torch.testing.assert_close(found[0][0], found[1][0], rtol=bar / 20, atol=bar / 20)
-    for near, far in zip(*found, strict=True):
-        torch.testing.assert_close(near, far, rtol=bar, atol=bar)
-
-
-def test_the_written_out_slopes_are_those_of_small_differences() -> None:
-    squared = poincare.squared_distance_to_tangent_from_products(*pairs(torch.float64, 4))
-    assert type(squared.grad_fn).__name__ == "_NearTangentBackward"
-    assert gradcheck(poincare.squared_distance_to_tangent_from_products, pairs(torch.float64, 4))
-
-
-def test_candidates_shared_by_queries_have_the_slopes_of_their_copies() -> None:
-    xx, vv, xv, c = pairs(torch.float64, 6)
-    shared = vv[:1].detach().requires_grad_()
-    copied = shared.expand(9, 6)
-    (one,) = torch.autograd.grad(poincare.squared_distance_to_tangent_from_products(xx, shared, xv, c).sum(), shared)
-    (other,) = torch.autograd.grad(poincare.squared_distance_to_tangent_from_products(xx, copied, xv, c).sum(), shared)
-    torch.testing.assert_close(one, other)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_threads_change_no_bit_of_the_loop_for_near_points(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "_WORTH_A_THREAD", 1)
-    found = []
-    for number in (1, 2, 5):
-        monkeypatch.setattr(threads, "count", lambda number=number: number)
-        leaves = pairs(dtype, 251)
-        squared = poincare.squared_distance_to_tangent_from_products(*leaves)
-        found.append([squared, *torch.autograd.grad(squared.sum(), leaves)])
-    for other in found[1:]:
-        assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
-
-
-def test_what_is_not_a_number_stays_so_in_the_loop_for_near_points() -> None:
-    for place in range(4):
-        given = pairs(torch.float64, 6)
-        with torch.no_grad():
-            given[place][2, -1] = torch.nan
-        squared = poincare.squared_distance_to_tangent_from_products(*given)
-        assert bool(squared[2, -1].isnan())
-        assert bool(squared[[0, 1, 3]].isfinite().all())

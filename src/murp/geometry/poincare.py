@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -263,27 +263,18 @@ def squared_distance_to_tangent_from_products(xx: Tensor, vv: Tensor, xv: Tensor
     # Where a look at the numbers is cheap: with h = 0 everywhere a third of the work has no effect on any bit.
     looks = not torch.compiler.is_compiling() and xv.device.type == "cpu"
     if looks and bool((cvv <= largest**2).all()):
-        a_query_each = isinstance(c, Tensor) and xx.shape == c.shape == (*xv.shape[:-1], 1) and vv.shape == xv.shape
-        if a_query_each and torch.is_grad_enabled():
-            return _NearTangent.apply(xx, vv, xv, c)  # type: ignore[no-any-return, no-untyped-call]
-        return _near_tangent(xx, vv, xv, c)[0]
-    z, _, _, rr = _sinh_to_tangent(xx, vv, xv, c, largest)
+        z, _ = _sinh_to_tangent(xx, vv, xv, c, math.inf)
+        root = (z * (z + 1)).sqrt_()
+        return torch.log1p((z + root).mul_(2)).square() / c
+    z, rr = _sinh_to_tangent(xx, vv, xv, c, largest)
     twice_h = 2 * (rr.sqrt() - largest).clamp(min=0)
     root = (z * (z + torch.exp(-twice_h))).sqrt_()
     length = twice_h + torch.log1p(torch.expm1(-twice_h) + 2 * (z + root))
     return length.square() / c
 
 
-def _near_tangent(xx: Tensor, vv: Tensor, xv: Tensor, c: Curvature) -> tuple[Tensor, ...]:
-    """The same with h = 0; also √c d and √(z² + z), and S², w and r² of :func:`_sinh_to_tangent`."""
-    z, square, w, rr = _sinh_to_tangent(xx, vv, xv, c, math.inf)
-    root = (z * (z + 1)).sqrt_()
-    length = torch.log1p((z + root).mul_(2))
-    return length.square() / c, length, root, square, w, rr
-
-
-def _sinh_to_tangent(xx: Tensor, vv: Tensor, xv: Tensor, c: Curvature, largest: float) -> tuple[Tensor, ...]:
-    """z', S², w = cosh r S/r and r², with S and cosh of r or, where it is less, of ``largest``."""
+def _sinh_to_tangent(xx: Tensor, vv: Tensor, xv: Tensor, c: Curvature, largest: float) -> tuple[Tensor, Tensor]:
+    """z' and r², with S and cosh of r or, where it is less, of ``largest``."""
     kind = torch.finfo(xv.dtype)
     cvv = c * vv
     rr = cvv.clamp(min=kind.eps / 16)  # as in _radius
@@ -296,34 +287,7 @@ def _sinh_to_tangent(xx: Tensor, vv: Tensor, xv: Tensor, c: Curvature, largest: 
     z = torch.addcmul(c * xx / gap_x, (1 + c * xx) / gap_x, square)
     z = torch.addcmul(z, 2 * c / gap_x, xv * w, value=-1)
     # As in squared_distance_of_sinh, neither the root nor its derivative is taken at 0.
-    return z.clamp(min=-kind.tiny).add_(2 * kind.tiny), square, w, rr
-
-
-class _NearTangent(torch.autograd.Function):
-    """:func:`_near_tangent` of pairs (B, K) with |x|² and c (B, 1), and its derivative in a third of autograd's passes.
-
-    With t = r² we have dS²/dt = w and w' = dw/dt = (1 + 2S² - w) / 2t. For G = ∂d²/∂z = 2√c d / (c √(z² + z)),
-    a = c|x|² and g = 1 - a, the derivatives of d² are
-
-        by ⟨x,v⟩   -2c w G / g,
-        by |v|²    c T,  T = [(1 + a) w - 2c⟨x,v⟩ w'] G / g,
-        by |x|²    Σ_k c [1 + 2S² - 2c⟨x,v⟩ w] G / g²,
-        by c       Σ_k [|x|² (1 + 2S²) - 2⟨x,v⟩ w] G / g² + |v|² T - d²/c.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, xx: Tensor, vv: Tensor, xv: Tensor, c: Tensor) -> Tensor:
-        from murp.kernels import numba_tangent_distances as kernels
-
-        squared, *parts = kernels.distances(xx, vv, xv, c)
-        ctx.save_for_backward(xx, vv, xv, c, *parts)
-        return squared
-
-    @staticmethod
-    def backward(ctx: Any, of: Tensor) -> tuple[Tensor, ...]:
-        from murp.kernels import numba_tangent_distances as kernels
-
-        return kernels.derivatives(of, *ctx.saved_tensors)
+    return z.clamp(min=-kind.tiny).add_(2 * kind.tiny), rr
 
 
 def squared_norm_of_sum_from_products(vv: Tensor, rr: Tensor, vr: Tensor, *, c: Curvature) -> Tensor:

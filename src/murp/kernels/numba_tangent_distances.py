@@ -1,8 +1,4 @@
-"""Squared distances of queries on a ball to tangent vectors at its origin, and their derivatives, on the CPU.
-
-The formulas are those of :func:`murp.geometry.poincare.squared_distance_to_tangent_from_products`. Its operations are
-some forty passes over all pairs; here the candidates of a query stay in the core's cache.
-"""
+"""The compiled loops of :mod:`murp.kernels.tangent_distances`. The candidates of a query stay in the core's cache."""
 
 from __future__ import annotations
 
@@ -45,7 +41,7 @@ def distances(xx: Tensor, vv: Tensor, xv: Tensor, c: Tensor) -> tuple[Tensor, ..
 def derivatives(
     of: Tensor, xx: Tensor, vv: Tensor, xv: Tensor, c: Tensor, length: Tensor, root: Tensor, square: Tensor, w: Tensor
 ) -> tuple[Tensor, ...]:
-    """The derivatives by |x|² (…, 1), |v|² and ⟨x,v⟩ (…, K) and c (…, 1) of Σ of d²: see the formulas there."""
+    """The derivatives by |x|² (…, 1), |v|² and ⟨x,v⟩ (…, K) and c (…, 1) of Σ of d²."""
     by_xx, by_vv, by_xv, by_c = (torch.empty_like(t, memory_format=torch.contiguous_format) for t in (xx, vv, xv, c))
     kind = by_xv.numpy().dtype
     room = np.ones((threads.count(), 4, xv.shape[-1]), kind)

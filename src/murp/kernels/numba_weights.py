@@ -33,9 +33,9 @@ class Mathematics(Vectors):
         single = dtype.bitwidth == 32
         self.integers = ir.VectorType(ir.IntType(dtype.bitwidth), self.lanes)
         self.mantissa, self.bias = (23, 127) if single else (52, 1023)
-        # ln 2 in two parts; n times the first is exact. Beyond the limits 2ⁿ has no bits of its own.
+        # ln 2 in two parts; n times the first is exact. Below the least x 2ⁿ has no bits of its own.
         self.ln2 = (0.693359375, -2.12194440e-4) if single else (6.93147180369123816490e-01, 1.9082149292705877e-10)
-        self.least, self.most = (-87.0, 88.0) if single else (-708.0, 709.0)
+        self.least = -87.0 if single else -708.0
         self.of_exp, self.of_log = (7, 7) if single else (13, 17)
 
     def every(self, number: float) -> Any:
@@ -49,10 +49,10 @@ class Mathematics(Vectors):
         return self.builder.select(self.is_less(a, b), b, a)
 
     def exp(self, x: Any) -> Any:
-        """2ⁿ exp(r) with x = n log 2 + r and |r| ≤ log(2)/2; 0 below the least x, NaN of NaN."""
+        """2ⁿ exp(r) of x ≤ 1 with x = n log 2 + r and |r| ≤ log(2)/2; 0 below the least x, NaN of NaN."""
         build = self.builder
-        bounded = self.larger(self.every(self.least), x)
-        bounded = build.select(self.is_less(self.every(self.most), bounded), self.every(self.most), bounded)
+        below = self.is_less(x, self.every(self.least))
+        bounded = build.select(below, self.every(self.least), x)  # x itself where it is NaN, and so is all that follows
         # Added to it, a number leaves the nearest whole number in the last bits.
         magic = self.every(1.5 * 2.0**self.mantissa)
         rounded = self.fma(bounded, self.every(1 / math.log(2)), magic)
@@ -67,8 +67,7 @@ class Mathematics(Vectors):
         )
         power = build.add(build.shl(build.bitcast(rounded, self.integers), shift), one)
         found = build.fmul(series, build.bitcast(power, self.type))
-        found = build.select(self.is_less(x, self.every(self.least)), self.zero(), found)
-        return build.select(build.fcmp_unordered("uno", x, x), x, found)
+        return build.select(below, self.zero(), found)
 
     def log_of_one_and(self, t: Any) -> Any:
         """log(1 + t) = 2 artanh(t / (2 + t)) of t between 0 and 1, by the series of artanh."""

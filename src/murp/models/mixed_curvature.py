@@ -12,7 +12,7 @@ from murp.errors import ConfigError
 from murp.geometry import euclidean, poincare, sphere
 from murp.models.hyperbolic_rotations import HYPERBOLIC
 from murp.models.model import Candidate, Numbers, Query, Rows, Table, squared_norm
-from murp.models.tangent_distance import TangentDistance, moved_by
+from murp.models.tangent_distance import TangentDistance, moved_by, squared_distance
 from murp.settings import setting
 
 
@@ -85,7 +85,7 @@ class MixedCurvature(TangentDistance):
     def ending(self, products: tuple[Tensor, ...], query: Numbers, candidate: Numbers) -> Tensor:
         ball, round_, flat = products
         squared = (
-            poincare.squared_distance_to_tangent_from_products(query["xx"], candidate["ball"], ball, query["c"])
+            squared_distance(query["xx"], candidate["ball"], ball, query["c"])
             + sphere.squared_distance_to_tangent_from_products(
                 query["height"], candidate["sphere"], round_, query["spherical_c"]
             )
