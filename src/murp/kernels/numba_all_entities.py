@@ -1,9 +1,9 @@
 """All-entity objectives on the CPU: see :mod:`murp.kernels.all_entities`.
 
 One kernel does a pass over the scores of some rows, queries or entities, and all columns of the other kind. A thread
-takes a block of rows and walks over tiles of columns: it makes a tile of scores by
-:func:`murp.kernels.numba_products.multiply`, turns it into weights in place, and multiplies it with the tile's vectors.
-The tile stays in the core's own cache.
+takes a block of rows and walks over tiles of columns: it makes a tile of scores
+(:func:`murp.kernels.numba_products.multiply_groups`), turns it into weights in place, and multiplies it with the tile's
+vectors (:func:`murp.kernels.numba_products.mix`). The tile stays in the core's own cache.
 
 Both gradients take two passes, each of which computes the scores: to keep the weights of some queries in the cache that
 the cores share was slower on some processors, and hardly faster on others.
@@ -23,12 +23,12 @@ from torch import Tensor
 from murp import threads
 from murp.compiling import announce, kernel
 from murp.kernels.intrinsics import fma, take
-from murp.kernels.numba_products import PANEL_BYTES, mix, multiply, pack
+from murp.kernels.numba_products import PANEL_BYTES, PITCH, POINTS, mix, multiply_groups, pack
 from murp.kernels.numba_weights import KNOWN, SEEK, SIGMOID, SOFTPLUS, weigh, weigh_seeking
 
 announce(__name__, "the scores of all entities")
 
-_COLUMNS = 256  # of a tile: with a block of rows and its vectors it stays in a core's own cache
+# Columns of a tile are PITCH at most: with a block of rows and its vectors it stays in a core's own cache.
 _BLOCK = 64  # rows, a multiple of those that meet a panel at once
 
 
@@ -78,7 +78,7 @@ class _Side:
         rows = self.vectors.numpy()
         lanes = PANEL_BYTES // rows.itemsize
         count, dim = rows.shape
-        width = min(_COLUMNS, -(-count // lanes) * lanes)
+        width = min(PITCH, -(-count // lanes) * lanes)
         number = -(-count // width)
         panels = np.empty((number * width // lanes, dim, lanes), rows.dtype)
         panels[count // lanes :] = 0
@@ -108,26 +108,29 @@ class _Found:
         # Several blocks for each thread, so that none waits long for the last; their size changes no bit.
         block = max(8, min(_BLOCK, len(rows) // (4 * number) // 8 * 8))
         _, dim, lanes = panels.shape
-        room = np.empty((number, block, beside.shape[1]), dtype)
-        sums = np.zeros((number, 2, block, -(-dim // lanes) * lanes), dtype)
+        whole = -(-block // POINTS) * POINTS  # rows in whole groups; those that are none have weights of no use
+        room = np.zeros((number, whole, PITCH), dtype)
+        groups = np.zeros((number, whole // POINTS, dim, POINTS), dtype)
+        sums = np.zeros((number, 2, whole, -(-dim // lanes) * lanes), dtype)
         scratch = np.zeros((number, 2, _BLOCK), dtype)
         scale = rows.new_ones(len(rows)) if scale is None else scale
         work = rows.numel() * len(columns.vectors) * (2 if self.gradients else 1)
         threads.share(
             _passed, kind, self.gradients, rows.numpy(), self.side.own.numpy(), scale.contiguous().numpy(), panels,
-            columns.vectors.numpy(), last, beside, room, sums, scratch, self.largest.numpy(), self.total.numpy(),
-            self.weights.numpy(), self.gradient.numpy(), work=work,
+            columns.vectors.numpy(), last, beside, block, room, groups, sums, scratch, self.largest.numpy(),
+            self.total.numpy(), self.weights.numpy(), self.gradient.numpy(), work=work,
         )  # fmt: skip
 
 
 @kernel
 def _passed(
     counters: Any, kind: int, gradients: bool, x: Any, own: Any, scale: Any, panels: Any, vectors: Any, last: Any,
-    beside: Any, room: Any, sums: Any, scratch: Any, largest: Any, total: Any, weights: Any, gradient: Any,
+    beside: Any, block: int, room: Any, groups: Any, sums: Any, scratch: Any, largest: Any, total: Any, weights: Any,
+    gradient: Any,
 ) -> None:  # fmt: skip
     """Take blocks of rows until none is left; counters[0] is the next row, counters[1] the next thread's room."""
     thread = take(counters, 1, 1)
-    scores, kept, zeros, block = room[thread], scratch[thread, 0], scratch[thread, 1], room.shape[1]
+    scores, kept, zeros = room[thread], scratch[thread, 0], scratch[thread, 1]
     result, part = sums[thread, 0], sums[thread, 1]
     abreast = len(panels) // len(beside)
     width, lanes = beside.shape[1], panels.shape[2]
@@ -139,20 +142,24 @@ def _passed(
             return
         stop = min(start + block, len(x))
         number = stop - start
+        some = groups[thread, : -(-number // POINTS)]
+        for b in range(number):
+            for j in range(x.shape[1]):
+                some[b // POINTS, j, b % POINTS] = x[start + b, j]
         largest[start:stop] = -np.inf
         total[start:stop] = zero
         weights[start:stop] = zero
         result[:] = zero
         for t in range(len(beside)):
-            multiply(x, start, stop, panels, t * abreast, (t + 1) * abreast, scores)
+            multiply_groups(some, panels, t * abreast, (t + 1) * abreast, scores)
             if kind == SEEK:
-                weigh_seeking(scores, beside[t], largest[start:stop], total[start:stop], kept, zeros)
+                weigh_seeking(scores[:, :width], beside[t], largest[start:stop], total[start:stop], kept, zeros)
             else:
-                weigh(kind, scores, beside[t], own[start:stop], total[start:stop], weights[start:stop])
+                weigh(kind, scores[:, :width], beside[t], own[start:stop], total[start:stop], weights[start:stop])
             if gradients:
                 at = (t - len(beside)) * width  # from the end
                 tile = vectors[t * width : (t + 1) * width] if t + 2 < len(beside) else last[at + len(last) :][:width]
-                mix(scores[:number], tile, lanes, part)
+                mix(scores, number, tile, lanes, part)
                 for b in range(number):
                     for j in range(result.shape[1]):
                         result[b, j] = fma(result[b, j], kept[b], part[b, j])
