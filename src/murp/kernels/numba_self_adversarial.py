@@ -46,6 +46,9 @@ def _rows(counters: Any, scores: Any, alpha: Any, room: Any, zeros: Any, of_rows
         if start >= size:
             return
         for b in range(start, min(start + SOME, size)):
+            if width == 1:  # no negatives
+                of_rows[b] = zero
+                continue
             for k in range(width - 1):
                 own[k] = scores[b, 1 + k]
                 weights[k] = alpha * scores[b, 1 + k]
