@@ -337,3 +337,12 @@ def test_a_training_in_a_strangers_folder_with_nowhere_to_write_runs_none_of_its
     assert sorted(file.name for file in stranger.iterdir()) == [
         f"{name}.py" for name in ("llvmlite", "murp", "numba", "numpy", "torch")
     ]
+
+
+def test_code_for_another_processor_has_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel may be written for the processor, and Numba's own key does not know how."""
+    digest = compiling._digest.__wrapped__
+    monkeypatch.delenv("NUMBA_CPU_NAME", raising=False)
+    usual = digest()
+    monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
+    assert digest() != usual

@@ -149,6 +149,8 @@ def _sources() -> list[Path]:
 @cache
 def _digest() -> str:
     digest = hashlib.blake2b(digest_size=6)
+    # Kernels may be written for the processor (numba_products.POINTS), and this setting changes what that is taken for.
+    digest.update(repr(os.environ.get("NUMBA_CPU_NAME")).encode())
     for source in _sources():
         digest.update(source.name.encode() + source.read_bytes())
     return digest.hexdigest()

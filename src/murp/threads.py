@@ -185,6 +185,7 @@ def _before_fork() -> None:
     For Python a thread has ended before the libraries below have cleared up after it. They hold a lock meanwhile, and a
     child forked at that moment would wait for it for ever: MKL did, in one fork of ten right after a thread had ended.
     """
+    _Helper.end_all()  # not one by one, at any moment
     end = time.monotonic() + 0.5
     while "torch" in sys.modules and _ending() and time.monotonic() < end:
         time.sleep(0.001)

@@ -101,6 +101,14 @@ def test_neither_threads_nor_the_place_in_the_batch_change_a_bit(
     assert torch.equal(applied(matrix.flip(0), x.flip(0), transposed).flip(0), found[0][0])
 
 
+@pytest.mark.parametrize("where", [[0, 3], [-1, 0], [0], [0, 1, 2]])
+def test_indices_that_do_not_fit_are_refused(where: list[int]) -> None:
+    """A compiled loop would read what lies there."""
+    table, x = drawn(3, 4, 4, False, 0)
+    with pytest.raises(IndexError, match="indices of 3 matrices are wanted"):
+        applied_at(RowsAt({"matrix": table}, torch.tensor(where)), "matrix", x[:2])
+
+
 def test_one_matrix_for_all_vectors_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("murp.kernels.matrices._applied", None)
     matrix, x = drawn(5, 3, 4, False, 0)

@@ -99,6 +99,12 @@ def test_what_is_not_a_number_stays_so(place: int) -> None:
     assert bool(squared[[0, 1, 3]].isfinite().all())
 
 
+def test_a_second_derivative_is_refused() -> None:
+    leaves = pairs(torch.float64, 4)
+    with pytest.raises(RuntimeError, match="once, not twice"):
+        torch.autograd.grad(tangent_distances.squared(*leaves).sum(), leaves, create_graph=True)
+
+
 def test_what_the_loop_cannot_do_is_left_to_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
     xx, vv, xv, c = pairs(torch.float64, 6)
     monkeypatch.setattr(tangent_distances, "squared", None)
@@ -106,5 +112,6 @@ def test_what_the_loop_cannot_do_is_left_to_pytorch(monkeypatch: pytest.MonkeyPa
         tangent_distance.squared_distance(xx, vv, xv, c)
     for given in ((xx, vv[:1], xv, c), (xx, vv, xv, 1.0), (xx, 1e4 * vv, xv, c), (xx, vv, xv, c[:1])):
         assert bool(tangent_distance.squared_distance(*given).isfinite().all())  # type: ignore[arg-type]
+    assert tangent_distance.squared_distance(xx, vv[:, :0], xv[:, :0], c).shape == (9, 0)
     monkeypatch.undo()
     assert type(tangent_distance.squared_distance(xx, vv, xv, c).grad_fn).__name__ == "_SquaredBackward"

@@ -130,6 +130,8 @@ def _passed(
 ) -> None:  # fmt: skip
     """Take blocks of rows until none is left; counters[0] is the next row, counters[1] the next thread's room."""
     thread = take(counters, 1, 1)
+    if thread >= len(room):  # more threads than when it was made: the others do the work
+        return
     scores, kept, zeros = room[thread], scratch[thread, 0], scratch[thread, 1]
     result, part = sums[thread, 0], sums[thread, 1]
     abreast = len(panels) // len(beside)

@@ -113,5 +113,7 @@ def _ordered(where: Tensor | None, size: int, count: int) -> tuple[Any, Any, Any
         places = np.arange(size + 1)
         return places[:-1], places, places[:-1]
     at, begin, order = where.contiguous().numpy(), np.empty(count + 1, np.int64), np.empty(size, np.int64)
+    if len(at) != size or (size and not 0 <= at.min() <= at.max() < count):  # a compiled loop would not notice
+        raise IndexError(f"{size} indices of {count} matrices are wanted, not {len(at)} from {at.min()} to {at.max()}")
     _sort(at, begin, order)
     return at, begin, order

@@ -37,6 +37,8 @@ def loss(scores: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
 def _rows(counters: Any, scores: Any, alpha: Any, room: Any, zeros: Any, of_rows: Any, gradient: Any) -> None:
     """Take some rows until none is left; counters[0] is the next, counters[1] the next thread's room."""
     thread = take(counters, 1, 1)
+    if thread >= len(room):  # more threads than when it was made: the others do the work
+        return
     own, weights = room[thread, 0], room[thread, 1]
     zero, nothing = own.dtype.type(0), own.dtype.type(-np.inf)
     size, width = scores.shape

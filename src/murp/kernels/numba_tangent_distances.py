@@ -67,6 +67,8 @@ def _forward(
 ) -> None:  # fmt: skip
     """Take some queries until none is left; counters[0] is the next, counters[1] the next thread's room."""
     thread = take(counters, 1, 1)
+    if thread >= len(room):  # more threads than when it was made: the others do the work
+        return
     y, scratch, scratch_bits = room[thread, 0], room[thread, 1], bits[thread, 1]
     real = y.dtype.type
     one, two, width = real(1), real(2), len(y)
@@ -139,6 +141,8 @@ def _backward(
     room: Any, by_xx: Any, by_c: Any, by_vv: Any, by_xv: Any,
 ) -> None:  # fmt: skip
     thread = take(counters, 1, 1)
+    if thread >= len(room):  # more threads than when it was made: the others do the work
+        return
     by_z, by_zw, squares, ones = room[thread, 0], room[thread, 1], room[thread, 2], room[thread, 3]
     real = by_z.dtype.type
     one, two, width = real(1), real(2), len(by_z)

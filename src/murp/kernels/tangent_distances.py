@@ -31,7 +31,7 @@ def fits(xx: Tensor, vv: Tensor, xv: Tensor, c: Tensor | float) -> bool:
     if not isinstance(c, Tensor) or xv.device.type != "cpu" or torch.compiler.is_compiling():
         return False
     shapes = xx.shape == c.shape == (*xv.shape[:-1], 1) and vv.shape == xv.shape
-    if not (shapes and torch.is_grad_enabled() and xv.dtype in (torch.float32, torch.float64)):
+    if not (shapes and torch.is_grad_enabled() and xv.dtype in (torch.float32, torch.float64) and xv.numel()):
         return False
     largest = 1 + math.log(8 / torch.finfo(xv.dtype).eps) / 2
     return bool((c * vv <= largest**2).all())
@@ -52,8 +52,9 @@ class _Squared(torch.autograd.Function):
         return found
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, of: Tensor) -> tuple[Tensor, ...]:
+        if torch.is_grad_enabled():
+            raise RuntimeError("distances to tangent vectors can be differentiated once, not twice")
         from murp.kernels import numba_tangent_distances as kernels
 
         return kernels.derivatives(of, *ctx.saved_tensors)
