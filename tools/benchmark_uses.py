@@ -59,7 +59,8 @@ def any_model() -> list[str]:
                     f"What limits *{step}* on the CPU: the scores of all entities and their gradients take {whole} of "
                     f"a step. The scores alone, one product and its softmax, take {one}. Every method needs at least "
                     "three products (the scores, and a gradient for each side). Ours computes four: to keep the "
-                    "weights in the cache that the cores share was hardly quicker on AMD, and slower on Intel."
+                    "weights in the cache that the cores share was a little quicker on AMD with few entities, and "
+                    "slower with more."
                 )
         for optimizer, found in stored["figures"].get("state", {}).items():
             for count, one in found["by"].items():

@@ -6,7 +6,7 @@ takes a block of rows and walks over tiles of columns: it makes a tile of scores
 vectors (:func:`murp.kernels.numba_products.mix`). The tile stays in the core's own cache.
 
 Both gradients take two passes, each of which computes the scores: to keep the weights of some queries in the cache that
-the cores share was slower on some processors, and hardly faster on others.
+the cores share was a little faster on one processor with few entities, and slower with more.
 
 No sum is shared by two threads, and every operation is one that IEEE 754 defines to the bit. So the gradients have the
 same bits on any number of threads, and on every processor but for the logarithm of a row's sum, which is PyTorch's.
