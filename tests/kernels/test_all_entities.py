@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import mpmath
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -228,6 +229,27 @@ def test_numbers_of_very_different_size_keep_their_bits(kind: str, path: str) ->
     wanted = gradients(plain(kind, *exact), exact)
     torch.testing.assert_close(found[0].double(), wanted[0], rtol=1e-3, atol=0.0)
     torch.testing.assert_close(found[1].double(), wanted[1], rtol=2e-3, atol=1e-12)
+
+
+@settings(max_examples=at_most(20), deadline=None)
+@given(
+    levels=st.lists(st.sampled_from([0.0, 20.0, 35.0, 90.0, 1e3, -50.0, -1e3, -math.inf]), min_size=2, max_size=5),
+    dtype=st.sampled_from([torch.float32, torch.float64]),
+    seed=st.integers(0, 2**31),
+)
+def test_scores_that_rise_and_fall_from_tile_to_tile(levels: list[float], dtype: torch.dtype, seed: int) -> None:
+    """The shift of a softmax follows them; a tile of the CPU's kernel has 256 entities."""
+    assume(max(levels) > -math.inf)
+    q, v, a, _ = parts(9, 256 * len(levels) - 100, 7, dtype=dtype, seed=seed)
+    c = torch.tensor(levels, dtype=dtype).repeat_interleave(256)[: len(v)].requires_grad_()
+    given: Any = (q, v, a, c)
+    exact: Any = tuple(part.detach().double().requires_grad_() for part in given)
+    value, expected = MEANS["log_sum_exp"](*given), plain("log_sum_exp", *exact)
+    rtol = 1e-6 if dtype == torch.float32 else 1e-13
+    torch.testing.assert_close(value.double(), expected, rtol=rtol, atol=rtol)
+    for found, wanted in zip(gradients(value, given), gradients(expected, exact), strict=True):
+        # A score of float32 near 1,000 has an error of 6e-5.
+        assert float((found.double() - wanted).norm() / wanted.norm()) < (5e-4 if dtype == torch.float32 else 1e-9)
 
 
 @kinds

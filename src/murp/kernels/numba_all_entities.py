@@ -1,9 +1,13 @@
 """All-entity objectives on the CPU: see :mod:`murp.kernels.all_entities`.
 
 One kernel does a pass over the scores of some rows, queries or entities, and all columns of the other kind. A thread
-takes a block of rows and walks over tiles of columns: it makes a tile of scores
-(:func:`murp.kernels.numba_products.multiply_groups`), turns it into weights in place, and multiplies it with the tile's
-vectors (:func:`murp.kernels.numba_products.mix`). The tile stays in the core's own cache.
+takes a block of rows and walks over tiles of columns. A group of rows meets a tile at a time: its scores become weights
+while they are in registers (:func:`murp.kernels.numba_weights.weigh`), and the weights, which stay in the innermost
+cache, are multiplied with the tile's vectors (:func:`murp.kernels.numba_products.mix`).
+
+A softmax needs a shift near each row's largest score, which is known only at the end. A row begins with 0, and its
+shift changes if a tile has a score that is far above it: then what was found before is multiplied accordingly, and the
+tile is done again. That is rare, where to look for the largest score of a tile first would be a pass over all scores.
 
 Both gradients take two passes, each of which computes the scores: to keep the weights of some queries in the cache that
 the cores share was a little faster on one processor with few entities, and slower with more.
@@ -14,6 +18,7 @@ same bits on any number of threads, and on every processor but for the logarithm
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -22,14 +27,14 @@ from torch import Tensor
 
 from murp import threads
 from murp.compiling import announce, kernel
-from murp.kernels.intrinsics import fma, take
-from murp.kernels.numba_products import PANEL_BYTES, PITCH, POINTS, mix, multiply_groups, pack
-from murp.kernels.numba_weights import KNOWN, SEEK, SIGMOID, SOFTPLUS, weigh, weigh_seeking
+from murp.kernels.intrinsics import take
+from murp.kernels.numba_products import PANEL_BYTES, PITCH, POINTS, mix, pack
+from murp.kernels.numba_weights import KNOWN, SEEK, SIGMOID, SOFTPLUS, add, any_above, empty, powers, total_of, weigh
 
 announce(__name__, "the scores of all entities")
 
-# Columns of a tile are PITCH at most: with a block of rows and its vectors it stays in a core's own cache.
-_BLOCK = 64  # rows, a multiple of those that meet a panel at once
+_BLOCK = 64  # rows that meet a tile before the next one: they stay in a core's own cache
+_FAR = 40.0  # powers of 2 that a row's largest weight may be away from 1: far from the largest and the least number
 
 
 def reduced(
@@ -54,9 +59,9 @@ def reduced(
         value = first.total.sum() / (size * number)
     if not gradients:
         return (value,)
-    if softmax:
-        queries.own = scale.log() - log
-        second.fill(KNOWN, queries, None)
+    if softmax:  # weights exp(φ - shift) are made again, and each query has the factor that makes them its own
+        factors = scale / first.total
+        second.fill(KNOWN, _Side(q * factors[:, None], -first.largest, q, factors), None)
     else:
         second.fill(SIGMOID, queries, scale[:1].expand(number))
     of_rows = scale * (first.total / first.total) if softmax else first.weights  # NaN of a row without candidates
@@ -64,14 +69,18 @@ def reduced(
 
 
 class _Side:
-    """Vectors (R, d) and a number for each, as rows and as columns."""
+    """Vectors (R, d) and a number for each, as rows and as columns; scores may be of other ``points`` (R, d)."""
 
-    def __init__(self, vectors: Tensor, own: Tensor | None) -> None:
+    def __init__(
+        self, vectors: Tensor, own: Tensor | None, points: Tensor | None = None, factors: Tensor | None = None
+    ) -> None:
         self.vectors = vectors
-        self.own = vectors.new_zeros(len(vectors)) if own is None else own
+        self.points = vectors if points is None else points
+        self.own, self.factors = (vectors.new_zeros(len(vectors)) if a is None else a for a in (own, factors))
 
-    def columns(self) -> tuple[Any, Any, Any]:
-        """Panels of whole tiles, the vectors of the last two, and the number of each column, -∞ beyond the last.
+    def columns(self, unit: float) -> tuple[Any, ...]:
+        """Panels of whole tiles, the vectors of the last two, each column's number · unit, -∞ beyond the last, and its
+        factor.
 
         Vectors are read in whole lanes, beyond the end of the last one: so the last tiles are copied, with room there.
         """
@@ -82,13 +91,15 @@ class _Side:
         number = -(-count // width)
         panels = np.empty((number * width // lanes, dim, lanes), rows.dtype)
         panels[count // lanes :] = 0
-        threads.share(pack, rows, panels, work=rows.size)
+        threads.share(pack, self.points.numpy(), panels, work=rows.size)
         copied = min(2, number) * width
         last = np.zeros(copied * dim + lanes, rows.dtype)[: copied * dim].reshape(copied, dim)
         last[: count - number * width + copied] = rows[number * width - copied :]
         beside = np.full((number, width), -np.inf, rows.dtype)
-        beside.reshape(-1)[:count] = self.own.numpy()
-        return panels, last, beside
+        beside.reshape(-1)[:count] = self.own.numpy() * rows.dtype.type(unit)
+        factors = np.zeros((number, width), rows.dtype)
+        factors.reshape(-1)[:count] = self.factors.numpy()
+        return panels, last, beside, factors
 
 
 class _Found:
@@ -103,70 +114,123 @@ class _Found:
     def fill(self, kind: int, columns: _Side, scale: Tensor | None) -> None:
         """The sums, and the gradients of the sum over rows with the weights ``scale`` (R); None: all are 1."""
         rows = self.side.vectors
-        panels, last, beside = columns.columns()
+        unit = 1 / math.log(2) if kind in (SEEK, KNOWN) else 1.0  # exponentials are powers of 2
+        panels, last, beside, factors = columns.columns(unit)
         number, dtype = threads.count(), panels.dtype
-        # Several blocks for each thread, so that none waits long for the last; their size changes no bit.
-        block = max(8, min(_BLOCK, len(rows) // (4 * number) // 8 * 8))
+        starts = _starts(len(rows), number)
+        groups = -(-int(np.diff(starts).max()) // POINTS)
         _, dim, lanes = panels.shape
-        whole = -(-block // POINTS) * POINTS  # rows in whole groups; those that are none have weights of no use
-        room = np.zeros((number, whole, PITCH), dtype)
-        groups = np.zeros((number, whole // POINTS, dim, POINTS), dtype)
-        sums = np.zeros((number, 2, whole, -(-dim // lanes) * lanes), dtype)
-        scratch = np.zeros((number, 2, _BLOCK), dtype)
+        points = np.zeros((number, groups, dim, POINTS), dtype)
+        tiles = np.zeros((number, POINTS, PITCH), dtype)
+        sums = np.zeros((number, groups + 1, POINTS, -(-dim // lanes) * lanes), dtype)
+        kept = np.zeros((number, groups + 1, 2, POINTS, lanes), dtype)
+        numbers = np.zeros((number, 3, groups, POINTS), dtype)
         scale = rows.new_ones(len(rows)) if scale is None else scale
         work = rows.numel() * len(columns.vectors) * (2 if self.gradients else 1)
         threads.share(
-            _passed, kind, self.gradients, rows.numpy(), self.side.own.numpy(), scale.contiguous().numpy(), panels,
-            columns.vectors.numpy(), last, beside, block, room, groups, sums, scratch, self.largest.numpy(),
-            self.total.numpy(), self.weights.numpy(), self.gradient.numpy(), work=work,
+            _passed, kind, self.gradients, starts, dtype.type(unit), rows.numpy(), self.side.own.numpy(),
+            scale.contiguous().numpy(), panels, columns.vectors.numpy(), last, beside, factors, points, tiles, sums,
+            kept, numbers, self.largest.numpy(), self.total.numpy(), self.weights.numpy(), self.gradient.numpy(),
+            work=work,
         )  # fmt: skip
+
+
+def _starts(rows: int, threads: int) -> Any:
+    """Where blocks of rows begin, and the number of rows. The last blocks are small: no thread waits long for another.
+
+    Their sizes change no bit: rows are computed in the same groups.
+    """
+    starts = [0]
+    while starts[-1] < rows:
+        size = min(_BLOCK, (rows - starts[-1]) // (2 * threads)) // POINTS * POINTS
+        starts.append(min(rows, starts[-1] + max(size, POINTS)))
+    return np.array(starts)
 
 
 @kernel
 def _passed(
-    counters: Any, kind: int, gradients: bool, x: Any, own: Any, scale: Any, panels: Any, vectors: Any, last: Any,
-    beside: Any, block: int, room: Any, groups: Any, sums: Any, scratch: Any, largest: Any, total: Any, weights: Any,
-    gradient: Any,
+    counters: Any, kind: int, gradients: bool, starts: Any, unit: Any, x: Any, own: Any, scale: Any, panels: Any,
+    vectors: Any, last: Any, beside: Any, factors: Any, points: Any, tiles: Any, sums: Any, kept: Any, numbers: Any,
+    largest: Any, total: Any, weights: Any, gradient: Any,
 ) -> None:  # fmt: skip
-    """Take blocks of rows until none is left; counters[0] is the next row, counters[1] the next thread's room."""
+    """Take blocks of rows until none is left; counters[0] is the next, counters[1] the next thread's room."""
     thread = take(counters, 1, 1)
-    if thread >= len(room):  # more threads than when it was made: the others do the work
+    if thread >= len(tiles):  # more threads than when they were made: the others do the work
         return
-    scores, kept, zeros = room[thread], scratch[thread, 0], scratch[thread, 1]
-    result, part = sums[thread, 0], sums[thread, 1]
+    groups, tile, result, lanes = points[thread], tiles[thread], sums[thread], kept[thread]
+    shifts, seen, settled = numbers[thread, 0], numbers[thread, 1], numbers[thread, 2, :, 0]
+    part, mixed = lanes[-1], result[-1]  # of one tile
     abreast = len(panels) // len(beside)
-    width, lanes = beside.shape[1], panels.shape[2]
+    width, wide = beside.shape[1], panels.shape[2]
     zero = x.dtype.type(0)
-    kept[:] = x.dtype.type(1)
     while True:
-        start = take(counters, 0, block)
-        if start >= len(x):
+        block = take(counters, 0, 1)
+        if block >= len(starts) - 1:
             return
-        stop = min(start + block, len(x))
-        number = stop - start
-        some = groups[thread, : -(-number // POINTS)]
+        start = starts[block]
+        number = starts[block + 1] - start
         for b in range(number):
             for j in range(x.shape[1]):
-                some[b // POINTS, j, b % POINTS] = x[start + b, j]
-        largest[start:stop] = -np.inf
-        total[start:stop] = zero
-        weights[start:stop] = zero
+                groups[b // POINTS, j, b % POINTS] = x[start + b, j] * unit
+            shifts[b // POINTS, b % POINTS] = zero if kind == SEEK else own[start + b] * unit
+        seen[:] = zero
+        settled[:] = zero
         result[:] = zero
+        lanes[:] = zero
         for t in range(len(beside)):
-            multiply_groups(some, panels, t * abreast, (t + 1) * abreast, scores)
-            if kind == SEEK:
-                weigh_seeking(scores[:, :width], beside[t], largest[start:stop], total[start:stop], kept, zeros)
-            else:
-                weigh(kind, scores[:, :width], beside[t], own[start:stop], total[start:stop], weights[start:stop])
-            if gradients:
-                at = (t - len(beside)) * width  # from the end
-                tile = vectors[t * width : (t + 1) * width] if t + 2 < len(beside) else last[at + len(last) :][:width]
-                mix(scores, number, tile, lanes, part)
-                for b in range(number):
-                    for j in range(result.shape[1]):
-                        result[b, j] = fma(result[b, j], kept[b], part[b, j])
+            first, end = t * abreast, (t + 1) * abreast
+            at = (t - len(beside)) * width  # from the end
+            rows = vectors[t * width : (t + 1) * width] if t + 2 < len(beside) else last[at + len(last) :][:width]
+            for g in range(-(-number // POINTS)):
+                if kind == SEEK:
+                    empty(part)
+                    weigh(kind, groups[g], panels, first, end, beside[t], factors[t], shifts[g], tile, part)
+                    if settled[g] == zero or any_above(part[1], x.dtype.type(_FAR)):
+                        if _shifted(part, shifts[g], seen[g], lanes[g, 0], result[g]):
+                            empty(part)
+                            weigh(kind, groups[g], panels, first, end, beside[t], factors[t], shifts[g], tile, part)
+                        settled[g] = x.dtype.type(1)
+                        for one in seen[g]:
+                            settled[g] = min(settled[g], one)
+                    add(lanes[g, 0], part[0])
+                else:
+                    weigh(kind, groups[g], panels, first, end, beside[t], factors[t], shifts[g], tile, lanes[g])
+                if gradients:
+                    mix(tile, rows, wide, mixed)
+                    add(result[g], mixed)
         for b in range(number):
-            factor = scale[start + b] / total[start + b] if kind == SEEK else scale[start + b]
-            weights[start + b] *= scale[start + b]
+            g, p = b // POINTS, b % POINTS
+            of_weights, second = total_of(lanes[g, 0, p]), total_of(lanes[g, 1, p])
+            largest[start + b] = -shifts[g, p] / unit
+            total[start + b] = of_weights if kind == SEEK else second
+            weights[start + b] = of_weights * scale[start + b]
+            factor = scale[start + b] / of_weights if kind == SEEK else scale[start + b]
             for j in range(gradient.shape[1]):
-                gradient[start + b, j] = result[b, j] * factor
+                gradient[start + b, j] = result[g, p, j] * factor
+
+
+@kernel
+def _shifted(part: Any, shift: Any, seen: Any, lanes: Any, result: Any) -> bool:
+    """Change the shifts of rows whose largest score is far from 0 with it; whether one has changed.
+
+    What was found before is multiplied accordingly. ``seen`` is 1 for rows that have had a score above -∞.
+    """
+    changed = False
+    factors = part[0, 0]  # not needed any more if one has changed
+    for b in range(POINTS):
+        top = part[1, b, 0]
+        for score in part[1, b]:
+            top = max(top, score)
+        if top == -np.inf:
+            continue
+        if top > _FAR or (seen[b] == 0 and top < -_FAR):
+            changed = True
+            factors[0] = -top if seen[b] == 1 else -np.inf  # what was found before is 0 if nothing was seen
+            powers(factors)
+            for lane in range(lanes.shape[1]):
+                lanes[b, lane] *= factors[0]
+            for j in range(result.shape[1]):
+                result[b, j] *= factors[0]
+            shift[b] -= top
+        seen[b] = 1
+    return changed

@@ -24,6 +24,7 @@ from murp.kernels.intrinsics import Vectors, fma, take
 PANEL_BYTES = 64
 _PANELS = 16  # a tile: with the points' rows it stays in a core's own cache
 PITCH = 256  # of rows of weights
+_I64 = ir.IntType(64)
 
 
 def _wide() -> bool:
@@ -34,7 +35,7 @@ def _wide() -> bool:
 
 # A block of points meets some panels in registers: 8 points and 2 panels take 16 of 32 registers, 6 points and a panel
 # 12 of 16. With one panel only, every product reads a number from the cache, which two units for products wait for.
-POINTS, _PAIR = (8, 2) if _wide() else (6, 1)
+POINTS, PAIR = (8, 2) if _wide() else (6, 1)
 _ABREAST = 4  # panels that a single point meets at a time
 
 
@@ -61,59 +62,80 @@ def squared_norms(rows: Tensor, out: Tensor) -> None:
     _squared_norms(rows.contiguous().numpy(), out.numpy())
 
 
-def _blocks(points: int, shares: Sequence[int], along: int = 1, apart: int | None = None) -> Any:
-    """The intrinsic that multiplies so many points by vectors of d numbers side by side.
+class Registers:
+    """Writes the products of so many points with vectors of d numbers side by side, whose sums stay in registers.
 
     These are panels (panels, d, W), or rows (d, m) of which W numbers are one. ``shares`` has a number for each panel:
     its first W / share lanes are wanted. The numbers of a point lie ``along`` from each other and points lie ``apart``,
     by default as far as the rows of their array. Known distances need no registers.
     """
 
+    def __init__(self, points: int, shares: Sequence[int], along: int = 1, apart: int | None = None) -> None:
+        self.points, self.shares, self.along, self.apart = points, shares, along, apart
+
+    def sums(self, context: Any, builder: Any, types_of: Any, arguments: Any) -> list[list[Any]]:
+        """Where the sum of each point and panel is kept; the first two arguments are the points and the vectors."""
+        x, panel = types_of[:2]
+        width = PANEL_BYTES // (x.dtype.bitwidth // 8)
+        kinds = [Vectors(context, builder, x.dtype, width // share) for share in self.shares]
+        pointed, vectors = (
+            context.make_array(kind)(context, builder, a) for kind, a in zip((x, panel), arguments[:2], strict=True)
+        )
+        dim = cgutils.unpack_tuple(builder, vectors.shape, panel.ndim)[panel.ndim - 2]
+        between = stride(builder, pointed, x, 0) if self.apart is None else _I64(self.apart)
+        of_panels = stride(builder, vectors, panel, 0) if panel.ndim == 3 else _I64(width)
+        down = stride(builder, vectors, panel, panel.ndim - 2)
+        totals = [[cgutils.alloca_once_value(builder, kind.zero()) for kind in kinds] for _ in range(self.points)]
+
+        def add(at: Any) -> None:
+            """The products of one coordinate."""
+            here, there = builder.mul(at, down), builder.mul(at, _I64(self.along))
+            loaded = [
+                kind.load(vectors.data, builder.add(builder.mul(_I64(p), of_panels), here))
+                for p, kind in enumerate(kinds)
+            ]
+            for b in range(self.points):
+                place = builder.gep(pointed.data, [builder.add(there, builder.mul(_I64(b), between))])
+                coordinate = builder.load(place)
+                for kind, total, vector in zip(kinds, totals[b], loaded, strict=True):
+                    builder.store(kind.fma(kind.spread(coordinate), vector, builder.load(total)), total)
+
+        # Two at a time: where the compiler chooses, it keeps numbers of the second for so long that sums must wait.
+        whole = builder.and_(dim, _I64(-2))
+        with cgutils.for_range_slice(builder, _I64(0), whole, _I64(2), _I64) as (at, _):
+            add(at)
+            add(builder.add(at, _I64(1)))
+        with builder.if_then(builder.icmp_signed("<", whole, dim)):
+            add(whole)
+        return totals
+
+
+def stride(builder: Any, array: Any, kind: Any, axis: int) -> Any:
+    """How far the entries of an array lie from each other along an axis, in numbers."""
+    return builder.sdiv(cgutils.unpack_tuple(builder, array.strides, kind.ndim)[axis], _I64(kind.dtype.bitwidth // 8))
+
+
+def _blocks(points: int, shares: Sequence[int], along: int = 1, apart: int | None = None) -> Any:
+    """The intrinsic that puts the sums of :class:`Registers` into an array."""
+    registers = Registers(points, shares, along, apart)
+
     @intrinsic
     def block(typingctx: Any, x: Any, panel: Any, out: Any) -> Any:
         """Into ``out`` (points, panels · W), whose rows may lie apart."""
 
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            i64 = ir.IntType(64)
+            result = context.make_array(out)(context, builder, arguments[2])
+            of_rows = stride(builder, result, out, 0)
             width = PANEL_BYTES // (x.dtype.bitwidth // 8)
-            kinds = [Vectors(context, builder, x.dtype, width // share) for share in shares]
-            pointed, vectors, result = (
-                context.make_array(kind)(context, builder, a) for kind, a in zip(signature.args, arguments, strict=True)
-            )
 
-            def stride(array: Any, axis: int, ndim: int) -> Any:
-                return builder.sdiv(cgutils.unpack_tuple(builder, array.strides, ndim)[axis], i64(kinds[0].bytes))
+            def place(b: int, p: int) -> Any:
+                return builder.add(builder.mul(_I64(b), of_rows), _I64(p * width))
 
-            dim = cgutils.unpack_tuple(builder, vectors.shape, panel.ndim)[panel.ndim - 2]
-            between = stride(pointed, 0, 2) if apart is None else i64(apart)
-            of_panels = stride(vectors, 0, 3) if panel.ndim == 3 else i64(width)
-            down, of_rows = stride(vectors, panel.ndim - 2, panel.ndim), stride(result, 0, 2)
-            totals = [[cgutils.alloca_once_value(builder, kind.zero()) for kind in kinds] for _ in range(points)]
-
-            def add(at: Any) -> None:
-                """The products of one coordinate."""
-                here, there = builder.mul(at, down), builder.mul(at, i64(along))
-                loaded = [
-                    kind.load(vectors.data, builder.add(builder.mul(i64(p), of_panels), here))
-                    for p, kind in enumerate(kinds)
-                ]
-                for b in range(points):
-                    place = builder.gep(pointed.data, [builder.add(there, builder.mul(i64(b), between))])
-                    coordinate = builder.load(place)
-                    for kind, total, vector in zip(kinds, totals[b], loaded, strict=True):
-                        builder.store(kind.fma(kind.spread(coordinate), vector, builder.load(total)), total)
-
-            # Two at a time: where the compiler chooses, it keeps numbers of the second for so long that sums must wait.
-            whole = builder.and_(dim, i64(-2))
-            with cgutils.for_range_slice(builder, i64(0), whole, i64(2), i64) as (at, _):
-                add(at)
-                add(builder.add(at, i64(1)))
-            with builder.if_then(builder.icmp_signed("<", whole, dim)):
-                add(whole)
+            totals = registers.sums(context, builder, signature.args, arguments)
             for b in range(points):
-                for p, kind in enumerate(kinds):
-                    place = builder.add(builder.mul(i64(b), of_rows), i64(p * width))
-                    kind.store(builder.load(totals[b][p]), result.data, place)
+                for p, share in enumerate(shares):
+                    kind = Vectors(context, builder, x.dtype, width // share)
+                    kind.store(builder.load(totals[b][p]), result.data, place(b, p))
             return context.get_dummy_value()
 
         return types.void(x, panel, out), codegen
@@ -122,9 +144,8 @@ def _blocks(points: int, shares: Sequence[int], along: int = 1, apart: int | Non
 
 
 _several, _single, _one = (_blocks(points, (1,) * panels) for points, panels in ((POINTS, 1), (1, _ABREAST), (1, 1)))
-_group_with_pair, _group_with_one = (_blocks(POINTS, (1,) * panels, POINTS, 1) for panels in (_PAIR, 1))
 _mix_pair, _mix_one, _mix_pair_and_half, _mix_half = (
-    _blocks(POINTS, shares, 1, PITCH) for shares in ((1,) * _PAIR, (1,), (1, 1, 2), (2,))
+    _blocks(POINTS, shares, 1, PITCH) for shares in ((1,) * PAIR, (1,), (1, 1, 2), (2,))
 )
 
 
@@ -146,39 +167,23 @@ def multiply(points: Any, first: int, last: int, panels: Any, start: int, stop: 
 
 
 @kernel
-def multiply_groups(groups: Any, panels: Any, start: int, stop: int, found: Any) -> None:
-    """:func:`multiply` with groups of points (n, d, POINTS), turned so that those of a group lie side by side."""
-    width = panels.shape[2]
-    pairs = start + (stop - start) // _PAIR * _PAIR
-    for g in range(len(groups)):
-        rows = found[g * POINTS :]
-        for p in range(start, pairs, _PAIR):
-            _group_with_pair(groups[g], panels[p : p + _PAIR], rows[:, (p - start) * width :])
-        for p in range(pairs, stop):
-            _group_with_one(groups[g], panels[p : p + 1], rows[:, (p - start) * width :])
+def mix(weights: Any, rows: Any, width: int, found: Any) -> None:
+    """Σ_k w_k v_k into the first d columns of ``found``: weights (POINTS, PITCH), rows (K, d), found (POINTS, …).
 
-
-@kernel
-def mix(weights: Any, number: int, rows: Any, width: int, found: Any) -> None:
-    """Σ_k w_k v_k: weights (…, PITCH) and rows (K, d) → the first d columns of ``found`` (…, d / W rounded up · W).
-
-    For so many rows of weights, up to the next whole group of points. Other columns get numbers of no use. Of the last
-    row up to W - 1 numbers are read beyond its end.
+    Other columns of its panels get numbers of no use. Of the last row up to W - 1 numbers are read beyond its end.
     """
     dim = rows.shape[1]
     whole = (dim + width // 2 - 1) // width * width  # columns of panels of which more than half is wanted
-    beside = 2 * width if whole < dim and _PAIR == 2 and whole >= 2 * width else 0  # multiplied with the half panel
-    pairs = (whole - beside) // (_PAIR * width) * (_PAIR * width)
-    for b in range(0, number, POINTS):
-        some, out = weights[b:], found[b:]
-        for p in range(0, pairs, _PAIR * width):
-            _mix_pair(some, rows[:, p:], out[:, p:])
-        for p in range(pairs, whole - beside, width):
-            _mix_one(some, rows[:, p:], out[:, p:])
-        if beside > 0:
-            _mix_pair_and_half(some, rows[:, whole - beside :], out[:, whole - beside :])
-        elif whole < dim:
-            _mix_half(some, rows[:, whole:], out[:, whole:])
+    beside = 2 * width if whole < dim and PAIR == 2 and whole >= 2 * width else 0  # multiplied with the half panel
+    pairs = (whole - beside) // (PAIR * width) * (PAIR * width)
+    for p in range(0, pairs, PAIR * width):
+        _mix_pair(weights, rows[:, p:], found[:, p:])
+    for p in range(pairs, whole - beside, width):
+        _mix_one(weights, rows[:, p:], found[:, p:])
+    if beside > 0:
+        _mix_pair_and_half(weights, rows[:, whole - beside :], found[:, whole - beside :])
+    elif whole < dim:
+        _mix_half(weights, rows[:, whole:], found[:, whole:])
 
 
 @kernel

@@ -8,21 +8,29 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from murp.compiling import announce, kernel
-from murp.kernels.intrinsics import Vectors, fma
-from murp.kernels.numba_products import PANEL_BYTES
+from murp.kernels.intrinsics import Vectors
+from murp.kernels.numba_products import PAIR, PANEL_BYTES, PITCH, POINTS, Registers
 
 announce(__name__, "the scores of all entities")
+
+_I64 = ir.IntType(64)
 
 # What a tile of scores is turned into: weights of a softmax whose sums are found on the way, weights of a softmax whose
 # sums are known, sigmoids and the sums of softplus, sigmoids alone.
 SEEK, KNOWN, SOFTPLUS, SIGMOID = range(4)
+
+
+# exp(t) with |t| ≤ log(2)/2 and an error of 4·10⁻⁹, the least for a polynomial of this degree that is 1 at 0.
+_EXP = (
+    1.0, 1.00000006468332705, 0.500000008080024708, 0.166663256940625214, 0.0416662407127111075, 0.00838110929007860128,
+    0.0013948580818093911,
+)  # fmt: skip
 
 
 class Mathematics(Vectors):
@@ -33,10 +41,11 @@ class Mathematics(Vectors):
         single = dtype.bitwidth == 32
         self.integers = ir.VectorType(ir.IntType(dtype.bitwidth), self.lanes)
         self.mantissa, self.bias = (23, 127) if single else (52, 1023)
-        # ln 2 in two parts; n times the first is exact. Below the least x 2ⁿ has no bits of its own.
+        # ln 2 in two parts; n times the first is exact. Below the least power 2ⁿ has no bits of its own.
         self.ln2 = (0.693359375, -2.12194440e-4) if single else (6.93147180369123816490e-01, 1.9082149292705877e-10)
-        self.least = -87.0 if single else -708.0
-        self.of_exp, self.of_log = (7, 7) if single else (13, 17)
+        self.least = -125.0 if single else -1021.0
+        self.of_exp = _EXP if single else tuple(1 / math.factorial(k) for k in range(14))
+        self.of_log = 7 if single else 17
 
     def every(self, number: float) -> Any:
         return ir.Constant(self.type, [number] * self.lanes)
@@ -49,25 +58,36 @@ class Mathematics(Vectors):
         return self.builder.select(self.is_less(a, b), b, a)
 
     def exp(self, x: Any) -> Any:
-        """2ⁿ exp(r) of x ≤ 1 with x = n log 2 + r and |r| ≤ log(2)/2; 0 below the least x, NaN of NaN."""
+        """2ⁿ exp(r) of x ≤ 88 with x = n log 2 + r and |r| ≤ log(2)/2; 0 below -86, NaN of NaN (float64: 709, -707)."""
+        rounded = self.fma(x, self.every(1 / math.log(2)), self._magic)
+        n = self.builder.fsub(rounded, self._magic)
+        r = self.fma(n, self.every(-self.ln2[0]), x)
+        return self._power(x, rounded, self.fma(n, self.every(-self.ln2[1]), r), 1.0)
+
+    def exp2(self, x: Any) -> Any:
+        """2ⁿ 2ʳ of x ≤ 127 with x = n + r and |r| ≤ 1/2; 0 below -125, NaN of NaN (float64: 1023, -1021)."""
+        rounded = self.builder.fadd(x, self._magic)
+        r = self.builder.fsub(x, self.builder.fsub(rounded, self._magic))
+        return self._power(x, rounded, r, math.log(2))
+
+    @property
+    def _magic(self) -> Any:
+        """Added to it, a number leaves the nearest whole number in the last bits."""
+        return self.every(1.5 * 2.0**self.mantissa)
+
+    def _power(self, x: Any, rounded: Any, r: Any, unit: float) -> Any:
+        """2ⁿ exp(unit · r), with n in the last bits of ``rounded``; 0 where x is too small."""
         build = self.builder
-        below = self.is_less(x, self.every(self.least))
-        bounded = build.select(below, self.every(self.least), x)  # x itself where it is NaN, and so is all that follows
-        # Added to it, a number leaves the nearest whole number in the last bits.
-        magic = self.every(1.5 * 2.0**self.mantissa)
-        rounded = self.fma(bounded, self.every(1 / math.log(2)), magic)
-        n = build.fsub(rounded, magic)
-        r = self.fma(n, self.every(-self.ln2[0]), bounded)
-        r = self.fma(n, self.every(-self.ln2[1]), r)
-        series = self.every(1 / math.factorial(self.of_exp))
-        for k in range(self.of_exp - 1, -1, -1):
-            series = self.fma(series, r, self.every(1 / math.factorial(k)))
-        shift, one = (
+        series = self.every(self.of_exp[-1] * unit ** (len(self.of_exp) - 1))
+        for k in range(len(self.of_exp) - 2, -1, -1):
+            series = self.fma(series, r, self.every(self.of_exp[k] * unit**k))
+        mantissa, one = (
             ir.Constant(self.integers, [number] * self.lanes) for number in (self.mantissa, self.bias << self.mantissa)
         )
-        power = build.add(build.shl(build.bitcast(rounded, self.integers), shift), one)
+        power = build.add(build.shl(build.bitcast(rounded, self.integers), mantissa), one)
         found = build.fmul(series, build.bitcast(power, self.type))
-        return build.select(below, self.zero(), found)
+        enough = build.fcmp_unordered(">=", x, self.every(self.least * math.log(2) / unit))
+        return build.select(enough, found, self.zero())
 
     def log_of_one_and(self, t: Any) -> Any:
         """log(1 + t) = 2 artanh(t / (2 + t)) of t between 0 and 1, by the series of artanh."""
@@ -109,8 +129,7 @@ def _over(results: int, step: Any, last: Any, weighted: bool = False) -> Any:
             shift = mathematics.spread(arguments[2])
             start = mathematics.zero() if results else mathematics.every(-math.inf)
             kept = [cgutils.alloca_once_value(builder, start) for _ in range(max(results, 1))]
-            i64 = ir.IntType(64)
-            with cgutils.for_range_slice(builder, i64(0), length, i64(mathematics.lanes), i64) as (at, _):
+            with cgutils.for_range_slice(builder, _I64(0), length, _I64(mathematics.lanes), _I64) as (at, _):
                 score, number = mathematics.load(scores.data, at), mathematics.load(beside.data, at)
                 score = builder.fadd(score if weighted else builder.fadd(score, number), shift)
                 before = [builder.load(place) for place in kept]
@@ -144,12 +163,12 @@ def _exp_step(m: Mathematics, score: Any, kept: list[Any]) -> tuple[Any, list[An
     return weight, [m.builder.fadd(kept[0], weight)]
 
 
-def _sigmoid_step(m: Mathematics, score: Any, kept: list[Any]) -> tuple[Any, list[Any]]:
+def _sigmoid_step(m: Mathematics, score: Any, kept: list[Any], factor: Any = None) -> tuple[Any, list[Any]]:
     weight, _ = m.sigmoid(score)
     return weight, [m.builder.fadd(kept[0], weight)]
 
 
-def _softplus_step(m: Mathematics, score: Any, kept: list[Any]) -> tuple[Any, list[Any]]:
+def _softplus_step(m: Mathematics, score: Any, kept: list[Any], factor: Any = None) -> tuple[Any, list[Any]]:
     weight, decay = m.sigmoid(score)
     value = m.builder.fadd(m.larger(m.zero(), score), m.log_of_one_and(decay))
     return weight, [m.builder.fadd(kept[0], weight), m.builder.fadd(kept[1], value)]
@@ -169,38 +188,173 @@ sigmoids_and_softplus = _over(2, _softplus_step, Vectors.sum)
 weighted_sigmoids = _over(1, _weighted_step, Vectors.sum, weighted=True)
 
 
-@kernel
-def weigh(kind: int, scores: Any, beside: Any, own: Any, total: Any, weights: Any) -> None:
-    """Make scores (R, T) into weights and add their sums to ``weights`` (R), those of softplus to ``total`` (R)."""
-    for b in range(len(own)):
-        if kind == KNOWN:
-            weights[b] += exponentials(scores[b], beside, own[b])[0]
-        elif kind == SIGMOID:
-            weights[b] += _sigmoids(scores[b], beside, own[b])[0]
-        else:
-            of_weights, of_values = sigmoids_and_softplus(scores[b], beside, own[b])
-            weights[b] += of_weights
-            total[b] += of_values
+def _in_registers(panels: int, of_score: Any, results: int) -> Any:
+    """An intrinsic that makes weights of a group of points and some panels, as ``of_score`` says.
 
-
-@kernel
-def weigh_seeking(scores: Any, beside: Any, largest: Any, total: Any, kept: Any, zeros: Any) -> None:
-    """Make scores (R, T) into exp(score - the largest so far) and add their sums to ``total`` (R).
-
-    ``kept`` takes what all that was found before has to be multiplied by.
+    It is given a score, to which the numbers of its column and of its row are added, what it returned before for the
+    row's lanes, and the columns' factors; it returns the weight, and that.
     """
-    zero = scores.dtype.type(0)
-    kept[:] = zero
-    for b in range(len(largest)):
-        before = largest[b]
-        largest[b] = max(before, largest_of(scores[b], beside, zero)[0])
-        kept[b] = before - _finite(largest[b])
-    exponentials(kept, zeros, zero)
-    for b in range(len(largest)):
-        total[b] = fma(total[b], kept[b], exponentials(scores[b], beside, -_finite(largest[b]))[0])
+    registers = Registers(POINTS, (1,) * panels, POINTS, 1)
+
+    @intrinsic
+    def block(
+        typingctx: Any, group: Any, panel: Any, beside: Any, factors: Any, own: Any, weights: Any, kept: Any
+    ) -> Any:
+        """Of a group (d, POINTS), panels (panels, d, W), numbers and factors of columns (panels · W), numbers of points
+        (POINTS).
+
+        The weights (POINTS, PITCH), and what is kept of lanes (results, POINTS, W).
+        """
+
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            m = Mathematics(context, builder, group.dtype)
+            columns, further, points, out, lanes = (
+                context.make_array(kind)(context, builder, given)
+                for kind, given in zip(signature.args[2:], arguments[2:], strict=True)
+            )
+            numbers, times = (
+                [m.load(array.data, _I64(p * m.lanes)) for p in range(panels)] for array in (columns, further)
+            )
+            totals = registers.sums(context, builder, signature.args, arguments)
+            for b in range(POINTS):
+                shift = m.spread(builder.load(builder.gep(points.data, [_I64(b)])))
+                places = [_I64((result * POINTS + b) * m.lanes) for result in range(results)]
+                found = [m.load(lanes.data, place) for place in places]
+                for p in range(panels):
+                    # Not before the products: rounding each of many large sums would cost bits.
+                    score = builder.fadd(builder.fadd(builder.load(totals[b][p]), numbers[p]), shift)
+                    weight, found = of_score(m, score, found, times[p])
+                    m.store(weight, out.data, _I64(b * PITCH + p * m.lanes))
+                for place, value in zip(places, found, strict=True):
+                    m.store(value, lanes.data, place)
+            return context.get_dummy_value()
+
+        return types.void(group, panel, beside, factors, own, weights, kept), codegen
+
+    return block
+
+
+def _seek_step(m: Mathematics, score: Any, kept: list[Any], factor: Any) -> tuple[Any, list[Any]]:
+    weight = m.exp2(score)
+    return weight, [m.builder.fadd(kept[0], weight), m.larger(kept[1], score)]
+
+
+def _known_step(m: Mathematics, score: Any, kept: list[Any], factor: Any) -> tuple[Any, list[Any]]:
+    weight = m.exp2(score)
+    return weight, [m.fma(weight, factor, kept[0])]
+
+
+_seek_pair, _known_pair, _softplus_pair, _sigmoid_pair, _seek_one, _known_one, _softplus_one, _sigmoid_one = (
+    _in_registers(panels, step, results)
+    for panels in (PAIR, 1)
+    for step, results in ((_seek_step, 2), (_known_step, 1), (_softplus_step, 2), (_sigmoid_step, 1))
+)
 
 
 @kernel
-def _finite(largest: Any) -> Any:
-    """0 in place of -∞, the largest score of a row without candidates."""
-    return largest if largest > -np.inf else type(largest)(0)
+def weigh(
+    kind: int, group: Any, panels: Any, start: int, stop: int, beside: Any, factors: Any, own: Any, weights: Any,
+    kept: Any,
+) -> None:  # fmt: skip
+    """The weights (POINTS, PITCH) of a group (d, POINTS) and the columns of the panels start … stop - 1.
+
+    Their sums are added to ``kept`` (2, POINTS, W), lane by lane; those of softplus come second, or the largest scores
+    with their numbers.
+    """
+    width = panels.shape[2]
+    pairs = start + (stop - start) // PAIR * PAIR
+    for p in range(start, pairs, PAIR):
+        at = (p - start) * width
+        some, columns, times, found = panels[p : p + PAIR], beside[at:], factors[at:], weights[:, at:]
+        if kind == SEEK:
+            _seek_pair(group, some, columns, times, own, found, kept)
+        elif kind == KNOWN:
+            _known_pair(group, some, columns, times, own, found, kept)
+        elif kind == SIGMOID:
+            _sigmoid_pair(group, some, columns, times, own, found, kept)
+        else:
+            _softplus_pair(group, some, columns, times, own, found, kept)
+    for p in range(pairs, stop):
+        at = (p - start) * width
+        some, columns, times, found = panels[p : p + 1], beside[at:], factors[at:], weights[:, at:]
+        if kind == SEEK:
+            _seek_one(group, some, columns, times, own, found, kept)
+        elif kind == KNOWN:
+            _known_one(group, some, columns, times, own, found, kept)
+        elif kind == SIGMOID:
+            _sigmoid_one(group, some, columns, times, own, found, kept)
+        else:
+            _softplus_one(group, some, columns, times, own, found, kept)
+
+
+@intrinsic
+def any_above(typingctx: Any, rows: Any, limit: Any) -> Any:
+    """Whether one of the numbers of ``rows`` (POINTS, W) is larger than a limit."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        m = Mathematics(context, builder, rows.dtype)
+        array = context.make_array(rows)(context, builder, arguments[0])
+        largest = m.load(array.data, _I64(0))
+        for b in range(1, POINTS):
+            largest = m.larger(largest, m.load(array.data, _I64(b * m.lanes)))
+        above = m.is_less(m.spread(arguments[1]), largest)
+        bits = ir.IntType(m.lanes)
+        return builder.icmp_unsigned("!=", builder.bitcast(above, bits), bits(0))
+
+    return types.boolean(rows, rows.dtype), codegen
+
+
+@intrinsic
+def empty(typingctx: Any, kept: Any) -> Any:
+    """Begin anew: sums (POINTS, W) of 0 and largest scores (POINTS, W) of -∞."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        m = Mathematics(context, builder, kept.dtype)
+        array = context.make_array(kept)(context, builder, arguments[0])
+        for b in range(2 * POINTS):
+            m.store(m.zero() if b < POINTS else m.every(-math.inf), array.data, _I64(b * m.lanes))
+        return context.get_dummy_value()
+
+    return types.void(kept), codegen
+
+
+@intrinsic
+def add(typingctx: Any, to: Any, rows: Any) -> Any:
+    """Add contiguous rows (n, m · W) to others."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        m = Mathematics(context, builder, to.dtype)
+        ours, theirs = (
+            context.make_array(kind)(context, builder, given)
+            for kind, given in zip(signature.args, arguments, strict=True)
+        )
+        size = builder.mul(*cgutils.unpack_tuple(builder, ours.shape, 2))
+        with cgutils.for_range_slice(builder, _I64(0), size, _I64(m.lanes), _I64) as (at, _):
+            m.store(builder.fadd(m.load(ours.data, at), m.load(theirs.data, at)), ours.data, at)
+        return context.get_dummy_value()
+
+    return types.void(to, rows), codegen
+
+
+@intrinsic
+def total_of(typingctx: Any, row: Any) -> Any:
+    """The sum of a row (W)."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        m = Mathematics(context, builder, row.dtype)
+        return m.sum(m.load(context.make_array(row)(context, builder, arguments[0]).data, _I64(0)))
+
+    return row.dtype(row), codegen
+
+
+@intrinsic
+def powers(typingctx: Any, row: Any) -> Any:
+    """Turn the numbers x of a row (W) into 2ˣ."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        m = Mathematics(context, builder, row.dtype)
+        data = context.make_array(row)(context, builder, arguments[0]).data
+        m.store(m.exp2(m.load(data, _I64(0))), data, _I64(0))
+        return context.get_dummy_value()
+
+    return types.void(row), codegen
