@@ -139,7 +139,7 @@ def _peak(work: Callable[[], object]) -> int:
     return torch.cuda.max_memory_allocated() - before
 
 
-def by_pytorch(matrix: Tensor, where: None, x: Tensor, transposed: bool) -> Tensor:
+def by_pytorch(matrix: Tensor, where: None, order: None, x: Tensor, transposed: bool) -> Tensor:
     """In place of murp's own kernel for M x and Mᵀ x on a CPU."""
     turned = matrix.transpose(-1, -2) if transposed else matrix
     return (turned @ x.unsqueeze(-1)).squeeze(-1)

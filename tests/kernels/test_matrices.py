@@ -11,6 +11,7 @@ from torch import Tensor
 from examples import at_most
 from murp import threads
 from murp.kernels.matrices import RowsAt, _applied, applied, applied_at
+from murp.kernels.numba_matrices import ordered
 
 
 def plain(matrix: Tensor, x: Tensor, transposed: bool) -> Tensor:
@@ -117,6 +118,7 @@ def test_one_matrix_for_all_vectors_is_not_copied(monkeypatch: pytest.MonkeyPatc
 
 def test_the_operator_keeps_to_the_rules_of_pytorch() -> None:
     matrix, x = (values.requires_grad_() for values in drawn(3, 4, 5, False, 0))
-    torch.library.opcheck(_applied, (matrix, None, x, False))
+    torch.library.opcheck(_applied, (matrix, None, None, x, False))
     table, x = (values.requires_grad_() for values in drawn(3, 4, 5, True, 0))
-    torch.library.opcheck(_applied, (table, torch.tensor([2, 0, 2]), x, True))
+    where = torch.tensor([2, 0, 2])
+    torch.library.opcheck(_applied, (table, where, ordered(where, len(table)), x, True))

@@ -8,6 +8,7 @@ batch reads most entities anyway their rows are not copied, and their gradient i
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import cast
@@ -77,7 +78,7 @@ def gather(task: Task, positives: Tensor, drawn: Drawn | None, labels: Labels | 
     if regularizer.reads_relations:
         common["relations"] = Read(dict(model.rows("relation")), None, whole=True)
     if drawn is None or reads_most(task, positives, drawn):
-        if regularizer.reads_rows:
+        if regularizer.reads_rows or (labels is not None and not model.entity_dropout):
             common["true"] = read("object", objects if labels is None else labels.objects)
         asked = None if drawn is None else torch.cat([objects[:, None], drawn.objects], 1)
         return Gathered(objects=Read(dict(model.rows("object")), asked, whole=True), **common)
@@ -112,6 +113,8 @@ def loss_of(task: Task, read: Gathered, labels: Labels | None) -> Tensor:
     query = model.query(model.read(read.subject.rows), relation, shared)
     if isinstance(objective, AllEntities):
         assert labels is not None
+        if read.true is not None and not model.entity_dropout:  # dropout would be another than that of all candidates
+            labels = dataclasses.replace(labels, answers=model.candidate(read.true.rows, shared))
         loss = objective.loss(model, query, model.candidate(model.read(read.objects.rows), shared), labels)
     else:
         assert isinstance(objective, Sampled)

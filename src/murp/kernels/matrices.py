@@ -25,6 +25,7 @@ class RowsAt(Mapping[str, Tensor]):
     def __init__(self, tables: Mapping[str, Tensor], where: Tensor) -> None:
         self.tables, self.where = tables, where
         self._copied: dict[str, Tensor] = {}
+        self._order: Tensor | None = None
 
     def __getitem__(self, name: str) -> Tensor:
         if name not in self._copied:
@@ -37,6 +38,14 @@ class RowsAt(Mapping[str, Tensor]):
     def __len__(self) -> int:
         return len(self.tables)
 
+    def order(self, count: int) -> Tensor:
+        """The order in which matrices are multiplied (:func:`murp.kernels.numba_matrices.ordered`), found once."""
+        from murp.kernels import numba_matrices
+
+        if self._order is None:
+            self._order = numba_matrices.ordered(self.where, count)
+        return self._order
+
     def at(self, rows: Tensor) -> RowsAt:
         """Of these rows, those at indices (L)."""
         return RowsAt(self.tables, self.where.index_select(0, rows))
@@ -45,7 +54,7 @@ class RowsAt(Mapping[str, Tensor]):
 def applied(matrix: Tensor, x: Tensor, transposed: bool = False) -> Tensor:
     """M x: matrices (B, m, d) and vectors (B, d) → (B, m); or Mᵀ x: (B, m, d) and (B, m) → (B, d)."""
     if matrix.device.type == "cpu" and matrix.dim() == 3 and len(matrix) == len(x) and x.dim() == 2:
-        found: Tensor = _applied(matrix, None, x, transposed)
+        found: Tensor = _applied(matrix, None, None, x, transposed)
         return found
     turned = matrix.transpose(-1, -2) if transposed else matrix
     return (turned @ x.unsqueeze(-1)).squeeze(-1)
@@ -54,47 +63,53 @@ def applied(matrix: Tensor, x: Tensor, transposed: bool = False) -> Tensor:
 def applied_at(rows: Mapping[str, Tensor], name: str, x: Tensor, transposed: bool = False) -> Tensor:
     """:func:`applied` with the matrices ``rows[name]`` (B, m, d); those of a :class:`RowsAt` are not copied."""
     if isinstance(rows, RowsAt):
-        found: Tensor = _applied(rows.tables[name], rows.where, x, transposed)
+        table = rows.tables[name]
+        found: Tensor = _applied(table, rows.where, rows.order(len(table)), x, transposed)
         return found
     return applied(rows[name], x, transposed)
 
 
 @torch.library.custom_op("murp::applied", mutates_args=())
-def _applied(matrix: Tensor, where: Tensor | None, x: Tensor, transposed: bool) -> Tensor:
-    """With the matrices at these indices (B) of a table (R, m, d); None: each row of x has the matrix of its place."""
+def _applied(matrix: Tensor, where: Tensor | None, order: Tensor | None, x: Tensor, transposed: bool) -> Tensor:
+    """With the matrices at these indices (B) of a table (R, m, d), which have an order; None: each row of x has the
+    matrix of its place."""
     from murp.kernels import numba_matrices
 
-    return numba_matrices.applied(matrix.contiguous(), where, x.contiguous(), transposed)
+    return numba_matrices.applied(matrix.contiguous(), where, order, x.contiguous(), transposed)
 
 
 @_applied.register_fake
-def _(matrix: Tensor, where: Tensor | None, x: Tensor, transposed: bool) -> Tensor:
+def _(matrix: Tensor, where: Tensor | None, order: Tensor | None, x: Tensor, transposed: bool) -> Tensor:
     return x.new_empty(len(x), matrix.shape[2 if transposed else 1])
 
 
 @torch.library.custom_op("murp::applied_back", mutates_args=())
-def _back(of: Tensor, matrix: Tensor, where: Tensor | None, x: Tensor, transposed: bool) -> tuple[Tensor, Tensor]:
+def _back(
+    of: Tensor, matrix: Tensor, where: Tensor | None, order: Tensor | None, x: Tensor, transposed: bool
+) -> tuple[Tensor, Tensor]:
     """The gradients of the matrices, the sums of of xᵀ or x ofᵀ, and of the vectors, Mᵀ of or M of."""
     from murp.kernels import numba_matrices
 
     of, x = of.contiguous(), x.contiguous()
-    outer = numba_matrices.outer(*((x, of) if transposed else (of, x)), where, len(matrix))
-    return outer, numba_matrices.applied(matrix.contiguous(), where, of, not transposed)
+    outer = numba_matrices.outer(*((x, of) if transposed else (of, x)), order, len(matrix))
+    return outer, numba_matrices.applied(matrix.contiguous(), where, order, of, not transposed)
 
 
 @_back.register_fake
-def _(of: Tensor, matrix: Tensor, where: Tensor | None, x: Tensor, transposed: bool) -> tuple[Tensor, Tensor]:
+def _(
+    of: Tensor, matrix: Tensor, where: Tensor | None, order: Tensor | None, x: Tensor, transposed: bool
+) -> tuple[Tensor, Tensor]:
     return matrix.new_empty(matrix.shape), x.new_empty(x.shape)
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    matrix, where, x, ctx.transposed = inputs
-    ctx.save_for_backward(matrix, where, x)
+    *tensors, ctx.transposed = inputs
+    ctx.save_for_backward(*tensors)
 
 
-def _differentiate(ctx: Any, of: Tensor) -> tuple[Tensor, None, Tensor, None]:
+def _differentiate(ctx: Any, of: Tensor) -> tuple[Tensor, None, None, Tensor, None]:
     of_matrix, of_x = _back(of, *ctx.saved_tensors, ctx.transposed)
-    return of_matrix, None, of_x, None
+    return of_matrix, None, None, of_x, None
 
 
 _applied.register_autograd(_differentiate, setup_context=_keep)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from murp import threads
@@ -88,32 +89,47 @@ def _sort(where: Any, begin: Any, order: Any) -> None:
     begin[0] = 0
 
 
-def applied(table: Tensor, where: Tensor | None, x: Tensor, transposed: bool) -> Tensor:
-    """M x or Mᵀ x with the matrices at ``where`` (B) of a contiguous table (R, m, d)."""
+def applied(table: Tensor, where: Tensor | None, order: Tensor | None, x: Tensor, transposed: bool) -> Tensor:
+    """M x or Mᵀ x with the matrices at ``where`` (B) of a contiguous table (R, m, d), in their order.
+
+    None: the matrices 0 … B - 1.
+    """
     out = x.new_empty(len(x), table.shape[2 if transposed else 1])
-    at, _, order = _ordered(where, len(x), len(table))
+    _, rows = _parts(order, len(x), len(table))
+    at = rows if where is None else where.contiguous().numpy()
     work = 2 * len(x) * table.shape[1] * table.shape[2]
     loop = _mixtures if transposed else _dots
-    threads.share(loop, table.detach().numpy(), at, order, x.detach().numpy(), out.numpy(), work=work)
+    threads.share(loop, table.detach().numpy(), at, rows, x.detach().numpy(), out.numpy(), work=work)
     return out
 
 
-def outer(a: Tensor, x: Tensor, where: Tensor | None, count: int) -> Tensor:
+def outer(a: Tensor, x: Tensor, order: Tensor | None, count: int) -> Tensor:
     """Σ a_b xᵀ_b over the rows b of each of ``count`` matrices: (B, m) and (B, d) → (R, m, d)."""
     out = x.new_empty(count, a.shape[1], x.shape[1])
-    _, begin, order = _ordered(where, len(x), count)
+    begin, rows = _parts(order, len(x), count)
     work = 2 * max(len(x), count) * a.shape[1] * x.shape[1]
-    threads.share(_outer, a.detach().numpy(), x.detach().numpy(), begin, order, out.numpy(), work=work)
+    threads.share(_outer, a.detach().numpy(), x.detach().numpy(), begin, rows, out.numpy(), work=work)
     return out
 
 
-def _ordered(where: Tensor | None, size: int, count: int) -> tuple[Any, Any, Any]:
-    """The indices (B), where each begins in the order (R + 1), and the order (B)."""
-    if where is None:
+def ordered(where: Tensor, count: int) -> Tensor:
+    """The places of indices (B) of ``count`` matrices by their index: (R + 1 + B).
+
+    First where each index begins among them, and their number; then the places.
+    """
+    at, found = where.contiguous().numpy(), np.empty(count + 1 + len(where), np.int64)
+    if len(at) and not 0 <= at.min() <= at.max() < count:  # a compiled loop would not notice
+        raise IndexError(f"indices of {count} matrices are wanted, not from {at.min()} to {at.max()}")
+    _sort(at, found[: count + 1], found[count + 1 :])
+    return torch.from_numpy(found)
+
+
+def _parts(order: Tensor | None, size: int, count: int) -> tuple[Any, Any]:
+    """Where each matrix begins in the order (R + 1), and the order (B)."""
+    if order is None:
         places = np.arange(size + 1)
-        return places[:-1], places, places[:-1]
-    at, begin, order = where.contiguous().numpy(), np.empty(count + 1, np.int64), np.empty(size, np.int64)
-    if len(at) != size or (size and not 0 <= at.min() <= at.max() < count):  # a compiled loop would not notice
-        raise IndexError(f"{size} indices of {count} matrices are wanted, not {len(at)} from {at.min()} to {at.max()}")
-    _sort(at, begin, order)
-    return at, begin, order
+        return places, places[:-1]
+    if len(order) != count + 1 + size:
+        raise IndexError(f"{size} indices of {count} matrices are wanted, not {len(order) - count - 1}")
+    found = order.numpy()
+    return found[: count + 1], found[count + 1 :]

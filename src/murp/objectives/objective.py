@@ -42,12 +42,24 @@ class Sampled(Objective):
 class Labels:
     """The true answers of B questions: ``rows`` (L) and ``objects`` (L), each pair once; ``weight`` (L), 1 or 0.
 
-    A pair of weight 0 does not count: it pads batches to one shape.
+    A pair of weight 0 does not count: it pads batches to one shape. ``single``: each question has one answer, L = B.
+    ``answers`` (L, …) are the candidates of the answers where their rows were read for them alone; None: look them up
+    among all candidates. Their gradient is then that of L rows, not one as large as the table.
     """
 
     rows: Tensor
     objects: Tensor
     weight: Tensor
+    single: bool = False
+    answers: Candidate | None = None
+
+    def of_answer(self, of_question: Tensor) -> Tensor:
+        """For each answer the value (B, …) of its question."""
+        return of_question if self.single else of_question.index_select(0, self.rows)
+
+    def sums(self, values: Tensor, questions: int) -> Tensor:
+        """Sums over the answers of each question: values (L) → (B)."""
+        return values if self.single else values.new_zeros(questions).index_add_(0, self.rows, values)
 
 
 class AllEntities(Objective):
@@ -72,17 +84,21 @@ class AllEntities(Objective):
     def label_scores(model: Model, query: Query, everything: Candidate, labels: Labels) -> Tensor:
         """φ (L) of the true answers."""
         asked = Query(
-            tuple(vector.index_select(0, labels.rows) for vector in query.vectors),
-            {name: values.index_select(0, labels.rows) for name, values in query.numbers.items()},
+            tuple(labels.of_answer(vector) for vector in query.vectors),
+            {name: labels.of_answer(values) for name, values in query.numbers.items()},
         )
-        answers = Candidate(
-            tuple(vector.index_select(0, labels.objects).unsqueeze(1) for vector in everything.vectors),
-            {name: v.index_select(0, labels.objects).unsqueeze(1) for name, v in everything.numbers.items()},
+        answers = labels.answers or Candidate(
+            tuple(vector.index_select(0, labels.objects) for vector in everything.vectors),
+            {name: values.index_select(0, labels.objects) for name, values in everything.numbers.items()},
         )
-        return model.meet(asked, answers).squeeze(1)
+        apart = Candidate(
+            tuple(vector.unsqueeze(1) for vector in answers.vectors),
+            {name: values.unsqueeze(1) for name, values in answers.numbers.items()},
+        )
+        return model.meet(asked, apart).squeeze(1)
 
 
 def one_label(objects: Tensor) -> Labels:
     """The labels of B questions with one answer (B) each."""
     rows = torch.arange(len(objects), device=objects.device)
-    return Labels(rows, objects, torch.ones(len(objects), device=objects.device))
+    return Labels(rows, objects, torch.ones(len(objects), device=objects.device), single=True)

@@ -67,7 +67,8 @@ class OneVsAll(AllEntities):
 
     def loss(self, model: Model, query: Query, everything: Candidate, labels: Labels) -> Tensor:
         every = EveryScore(model, query, everything)
-        true = labels.weight * self.label_scores(model, query, everything, labels)
+        true = self.label_scores(model, query, everything, labels)
+        true = true if labels.single else labels.weight * true
         if self.label_loss == "bernoulli":
             value, of_true = every.softplus(), true.sum() / (every.questions * every.entities)
             smoothing = self.label_smoothing / every.entities
@@ -82,20 +83,14 @@ class OneVsAll(AllEntities):
         """Each question's share (B) of the weights of a batch; None if all are equal."""
         if self.weights is None:
             return None
-        weights = labels.weight * self.weights.index_select(0, labels.objects)
-        found = _sums(weights.to(dtype), labels, questions) / _sums(labels.weight.to(dtype), labels, questions)
+        weights = (labels.weight * self.weights.index_select(0, labels.objects)).to(dtype)
+        found = labels.sums(weights, questions) / labels.sums(labels.weight.to(dtype), questions)
         return found / found.sum()
-
-
-def _sums(values: Tensor, labels: Labels, questions: int) -> Tensor:
-    """Sums over the answers of each question: values (L) → (B)."""
-    return values.new_zeros(questions).index_add_(0, labels.rows, values)
 
 
 def _mean_of_answers(true: Tensor, labels: Labels, questions: int, shares: Tensor | None) -> Tensor:
     """The mean over questions, weighted by ``shares``, of the mean over their answers, for weighted values (L)."""
-    counts = _sums(labels.weight.to(true.dtype), labels, questions)
-    of_answers = true / counts.index_select(0, labels.rows)
-    if shares is None:
-        return of_answers.sum() / questions
-    return (of_answers * shares.index_select(0, labels.rows)).sum()
+    of_answers = true
+    if not labels.single:
+        of_answers = true / labels.of_answer(labels.sums(labels.weight.to(true.dtype), questions))
+    return of_answers.sum() / questions if shares is None else (of_answers * labels.of_answer(shares)).sum()

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from murp import registry
 from murp.errors import ConfigError
-from murp.models.model import Model
+from murp.models.model import Model, squared_norm
 from murp.regularizers.regularizer import Batch, Weighted
 from murp.settings import setting
 
@@ -38,9 +38,9 @@ class DURA(Weighted):
 
     def term(self, model: Model, batch: Batch) -> Tensor:
         rho = self.dura_balance
-        of_question = rho * model.vector(batch.subject).square().sum(-1)
+        of_question = rho * squared_norm(model.vector(batch.subject))
         for vector in batch.query.vectors:
-            of_question = of_question + vector.square().sum(-1) / rho
+            of_question = of_question + squared_norm(vector) / rho
         converse = model.converse(batch.objects, batch.relation_of_fact())
-        of_object = rho * model.vector(batch.objects).square().sum(-1) + converse.square().sum(-1) / rho
+        of_object = rho * squared_norm(model.vector(batch.objects)) + squared_norm(converse) / rho
         return self.regularizer_weight * batch.mean(of_question, of_object)
