@@ -163,7 +163,7 @@ def plain_step(task: Task, config: Config) -> Callable[[Tensor], Tensor]:
         return {name: tables[name] if where is None else tables[name][where] for name in names}
 
     @mock.patch.object(tangent_distances, "fits", never)
-    @mock.patch.object(matrices, "_applied", by_pytorch)
+    @mock.patch.object(matrices, "_multiply", by_pytorch)
     def step(positives: Tensor) -> Tensor:
         subject, relation, objects = positives.unbind(1)
         s, r = rows("subject", subject), rows("relation", relation)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from examples import at_most
 from murp import threads
-from murp.kernels.matrices import RowsAt, _applied, applied, applied_at
+from murp.kernels.matrices import RowsAt, _registered, applied, applied_at
 from murp.kernels.numba_matrices import ordered
 
 
@@ -111,14 +111,14 @@ def test_indices_that_do_not_fit_are_refused(where: list[int]) -> None:
 
 
 def test_one_matrix_for_all_vectors_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("murp.kernels.matrices._applied", None)
+    monkeypatch.setattr("murp.kernels.matrices._multiply", None)
     matrix, x = drawn(5, 3, 4, False, 0)
     torch.testing.assert_close(applied(matrix[:1], x), x @ matrix[0].T)
 
 
 def test_the_operator_keeps_to_the_rules_of_pytorch() -> None:
     matrix, x = (values.requires_grad_() for values in drawn(3, 4, 5, False, 0))
-    torch.library.opcheck(_applied, (matrix, None, None, x, False))
+    torch.library.opcheck(_registered, (matrix, None, None, x, False))
     table, x = (values.requires_grad_() for values in drawn(3, 4, 5, True, 0))
     where = torch.tensor([2, 0, 2])
-    torch.library.opcheck(_applied, (table, where, ordered(where, len(table)), x, True))
+    torch.library.opcheck(_registered, (table, where, ordered(where, len(table)), x, True))

@@ -11,7 +11,7 @@ from torch.nn.functional import softplus
 
 from examples import at_most
 from murp import threads
-from murp.kernels.self_adversarial import _loss, mean_loss
+from murp.kernels.self_adversarial import _registered, mean_loss
 
 
 def plain(scores: Tensor, temperature: float) -> Tensor:
@@ -82,4 +82,4 @@ def test_it_can_be_differentiated_once_and_the_operator_keeps_to_the_rules() -> 
     with pytest.raises(RuntimeError, match=r"does not require grad|once, not twice"):
         torch.autograd.grad(gradient.sum(), given)
     rules = ("test_schema", "test_faketensor", "test_autograd_registration")
-    torch.library.opcheck(_loss, (given, 0.5), test_utils=rules)
+    torch.library.opcheck(_registered, (given, 0.5), test_utils=rules)

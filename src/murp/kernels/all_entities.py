@@ -26,6 +26,7 @@ import torch
 from torch import Tensor
 
 from murp import threads
+from murp.kernels.operators import differentiable, operator
 
 Kind = Literal["log_sum_exp", "softplus"]
 ScoreBlock = Callable[[Sequence[Tensor], Sequence[Tensor]], Tensor]
@@ -62,18 +63,14 @@ def _mean(softmax: bool, q: Tensor, v: Tensor, a: Tensor | None, c: Tensor | Non
         kinds = ", ".join(f"{tensor.dtype} on {tensor.device}" for tensor in given)
         raise TypeError(f"tensors of one device, all float32 or all float64, are wanted, not {kinds}")
     gradients = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given)
-    value: Tensor = _reduced(softmax, q, v, a, c, shares, gradients)[0]
+    value: Tensor = _reduce(softmax, q, v, a, c, shares, gradients)[0]
     return value
 
 
-@torch.library.custom_op("murp::all_entities", mutates_args=())
 def _reduced(
     softmax: bool, q: Tensor, v: Tensor, a: Tensor | None, c: Tensor | None, shares: Tensor | None, gradients: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The mean and its gradients by q, v, a and c; those that are not wanted are empty.
-
-    An operator of PyTorch's, which a compiled step can contain.
-    """
+    """The mean and its gradients by q, v, a and c; those that are not wanted are empty."""
     q, v = q.detach().contiguous(), v.detach().contiguous()
     own_a, own_c, weights = (None if tensor is None else tensor.detach().contiguous() for tensor in (a, c, shares))
     if q.device.type == "cpu":
@@ -85,7 +82,10 @@ def _reduced(
     return value, dq, dv, q.new_empty(0) if a is None else da, q.new_empty(0) if c is None else dc
 
 
-@_reduced.register_fake
+_registered = torch.library.custom_op("murp::all_entities", mutates_args=())(_reduced)
+
+
+@_registered.register_fake
 def _(
     softmax: bool, q: Tensor, v: Tensor, a: Tensor | None, c: Tensor | None, shares: Tensor | None, gradients: bool
 ) -> tuple[Tensor, ...]:
@@ -112,7 +112,8 @@ def _multiply(ctx: Any, of_value: Tensor | None, *of_gradients: Tensor | None) -
     return None, *found, None, None
 
 
-_reduced.register_autograd(_multiply, setup_context=_keep)
+_registered.register_autograd(_multiply, setup_context=_keep)
+_reduce = operator(_registered, differentiable(_reduced, _keep, _multiply))
 
 
 @torch.compiler.disable

@@ -9,11 +9,13 @@ sum is one thread's, in a fixed order (:mod:`murp.kernels.numba_matrices`). On a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from murp.kernels.operators import differentiable, operator
 
 
 class RowsAt(Mapping[str, Tensor]):
@@ -54,7 +56,7 @@ class RowsAt(Mapping[str, Tensor]):
 def applied(matrix: Tensor, x: Tensor, transposed: bool = False) -> Tensor:
     """M x: matrices (B, m, d) and vectors (B, d) → (B, m); or Mᵀ x: (B, m, d) and (B, m) → (B, d)."""
     if matrix.device.type == "cpu" and matrix.dim() == 3 and len(matrix) == len(x) and x.dim() == 2:
-        found: Tensor = _applied(matrix, None, None, x, transposed)
+        found: Tensor = _multiply(matrix, None, None, x, transposed)
         return found
     turned = matrix.transpose(-1, -2) if transposed else matrix
     return (turned @ x.unsqueeze(-1)).squeeze(-1)
@@ -64,12 +66,11 @@ def applied_at(rows: Mapping[str, Tensor], name: str, x: Tensor, transposed: boo
     """:func:`applied` with the matrices ``rows[name]`` (B, m, d); those of a :class:`RowsAt` are not copied."""
     if isinstance(rows, RowsAt):
         table = rows.tables[name]
-        found: Tensor = _applied(table, rows.where, rows.order(len(table)), x, transposed)
+        found: Tensor = _multiply(table, rows.where, rows.order(len(table)), x, transposed)
         return found
     return applied(rows[name], x, transposed)
 
 
-@torch.library.custom_op("murp::applied", mutates_args=())
 def _applied(matrix: Tensor, where: Tensor | None, order: Tensor | None, x: Tensor, transposed: bool) -> Tensor:
     """With the matrices at these indices (B) of a table (R, m, d), which have an order; None: each row of x has the
     matrix of its place."""
@@ -78,12 +79,14 @@ def _applied(matrix: Tensor, where: Tensor | None, order: Tensor | None, x: Tens
     return numba_matrices.applied(matrix.contiguous(), where, order, x.contiguous(), transposed)
 
 
-@_applied.register_fake
+_registered = torch.library.custom_op("murp::applied", mutates_args=())(_applied)
+
+
+@_registered.register_fake
 def _(matrix: Tensor, where: Tensor | None, order: Tensor | None, x: Tensor, transposed: bool) -> Tensor:
     return x.new_empty(len(x), matrix.shape[2 if transposed else 1])
 
 
-@torch.library.custom_op("murp::applied_back", mutates_args=())
 def _back(
     of: Tensor, matrix: Tensor, where: Tensor | None, order: Tensor | None, x: Tensor, transposed: bool
 ) -> tuple[Tensor, Tensor]:
@@ -95,7 +98,10 @@ def _back(
     return outer, numba_matrices.applied(matrix.contiguous(), where, order, of, not transposed)
 
 
-@_back.register_fake
+_registered_back = torch.library.custom_op("murp::applied_back", mutates_args=())(_back)
+
+
+@_registered_back.register_fake
 def _(
     of: Tensor, matrix: Tensor, where: Tensor | None, order: Tensor | None, x: Tensor, transposed: bool
 ) -> tuple[Tensor, Tensor]:
@@ -107,9 +113,13 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     ctx.save_for_backward(*tensors)
 
 
-def _differentiate(ctx: Any, of: Tensor) -> tuple[Tensor, None, None, Tensor, None]:
-    of_matrix, of_x = _back(of, *ctx.saved_tensors, ctx.transposed)
-    return of_matrix, None, None, of_x, None
+def _differentiate_by(back: Callable[..., tuple[Tensor, Tensor]]) -> Callable[..., tuple[Tensor | None, ...]]:
+    def differentiate(ctx: Any, of: Tensor) -> tuple[Tensor | None, ...]:
+        of_matrix, of_x = back(of, *ctx.saved_tensors, ctx.transposed)
+        return of_matrix, None, None, of_x, None
+
+    return differentiate
 
 
-_applied.register_autograd(_differentiate, setup_context=_keep)
+_registered.register_autograd(_differentiate_by(_registered_back), setup_context=_keep)
+_multiply = operator(_registered, differentiable(_applied, _keep, _differentiate_by(_back)))

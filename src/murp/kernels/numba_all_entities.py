@@ -19,6 +19,7 @@ same bits on any number of threads, and on every processor but for the logarithm
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,7 @@ class _Found:
         )  # fmt: skip
 
 
+@cache
 def _starts(rows: int, threads: int) -> Any:
     """Where blocks of rows begin, and the number of rows. The last blocks are small: no thread waits long for another.
 

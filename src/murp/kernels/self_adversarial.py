@@ -13,14 +13,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from murp.kernels.operators import differentiable, operator
+
 
 def mean_loss(scores: Tensor, temperature: float) -> Tensor:
     """The mean loss of scores (B, 1 + k) on the CPU, the true triple first. Differentiable once."""
-    value: Tensor = _loss(scores, temperature)[0]
+    value: Tensor = _mean_loss(scores, temperature)[0]
     return value
 
 
-@torch.library.custom_op("murp::self_adversarial", mutates_args=())
 def _loss(scores: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
     """The mean loss and its gradient (B, 1 + k)."""
     from murp.kernels import numba_self_adversarial
@@ -28,7 +29,10 @@ def _loss(scores: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
     return numba_self_adversarial.loss(scores.detach().contiguous(), temperature)
 
 
-@_loss.register_fake
+_registered = torch.library.custom_op("murp::self_adversarial", mutates_args=())(_loss)
+
+
+@_registered.register_fake
 def _(scores: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
     return scores.new_empty(()), scores.new_empty(scores.shape)
 
@@ -45,4 +49,5 @@ def _multiply(ctx: Any, of_value: Tensor | None, of_gradient: Tensor | None) -> 
     return None if of_value is None else of_value * gradient, None
 
 
-_loss.register_autograd(_multiply, setup_context=_keep)
+_registered.register_autograd(_multiply, setup_context=_keep)
+_mean_loss = operator(_registered, differentiable(_loss, _keep, _multiply))
