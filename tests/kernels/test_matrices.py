@@ -116,6 +116,13 @@ def test_one_matrix_for_all_vectors_is_not_copied(monkeypatch: pytest.MonkeyPatc
     torch.testing.assert_close(applied(matrix[:1], x), x @ matrix[0].T)
 
 
+def test_a_second_derivative_is_refused() -> None:
+    matrix, x = (values.requires_grad_() for values in drawn(3, 4, 5, False, 0))
+    (gradient,) = torch.autograd.grad(applied(matrix, x).square().sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="no autograd formula"):
+        gradient.sum().backward()
+
+
 def test_the_operator_keeps_to_the_rules_of_pytorch() -> None:
     matrix, x = (values.requires_grad_() for values in drawn(3, 4, 5, False, 0))
     torch.library.opcheck(_registered, (matrix, None, None, x, False))

@@ -115,7 +115,9 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 def _differentiate_by(back: Callable[..., tuple[Tensor, Tensor]]) -> Callable[..., tuple[Tensor | None, ...]]:
     def differentiate(ctx: Any, of: Tensor) -> tuple[Tensor | None, ...]:
-        of_matrix, of_x = back(of, *ctx.saved_tensors, ctx.transposed)
+        # A registered operator without a gradient of its own refuses to be differentiated again.
+        once = _registered_back if torch.is_grad_enabled() else back
+        of_matrix, of_x = once(of, *ctx.saved_tensors, ctx.transposed)
         return of_matrix, None, None, of_x, None
 
     return differentiate
