@@ -102,14 +102,19 @@ def compared(name: str, settings: dict[str, Any], device: torch.device, quick: b
 
 
 def bounds(size: int, entities: int, dim: int, repeats: int) -> dict[str, Any]:
-    """Seconds of the scores of all entities and their softmax, which is one product, and of these with gradients."""
+    """Seconds of the scores of all entities and their softmax, which is one product, and of these with gradients.
+
+    And of the products alone at the processor's peak: gradients take four, as scores are computed twice.
+    """
     from murp.kernels import numba_all_entities
+    from peak import multiply_and_add
 
     draw = torch.Generator().manual_seed(0)
     q, v = (torch.randn(rows, dim, generator=draw) / dim**0.5 for rows in (size, entities))
     works: Works = {
         "scores and gradients": (lambda: numba_all_entities.reduced(True, q, v, None, None, None, True), 1.0),
         "scores": (lambda: numba_all_entities.reduced(True, q, v, None, None, None, False), 1.0),
+        "four products at the processor's peak": (lambda: multiply_and_add(4 * size * entities * dim), 1.0),
     }
     return dict(in_turns(works, repeats=repeats))
 

@@ -54,13 +54,15 @@ def any_model() -> list[str]:
                     f"{time(sum(loops.values()))}. The rest are PyTorch's operations, most of them on small tensors."
                 )
             if bound := found.get("bounds"):
-                whole, one = (time(bound[name]["median"]) for name in ("scores and gradients", "scores"))
+                names = ("scores and gradients", "scores", "four products at the processor's peak")
+                whole, one, peak = (time(bound[name]["median"]) for name in names)
                 bounds.append(
                     f"What limits *{step}* on the CPU: the scores of all entities and their gradients take {whole} of "
                     f"a step. The scores alone, one product and its softmax, take {one}. Every method needs at least "
                     "three products (the scores, and a gradient for each side). Ours computes four: to keep the "
                     "weights in the cache that the cores share was a little quicker on AMD with few entities, and "
-                    "slower with more."
+                    f"slower with more. Four products take {peak} if the processor does nothing else and reads and "
+                    "writes no memory. Exponentials come on top of that, one for each score in each of two passes."
                 )
         for optimizer, found in stored["figures"].get("state", {}).items():
             for count, one in found["by"].items():

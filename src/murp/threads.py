@@ -125,9 +125,11 @@ def _quota_of_version_1(group: Path) -> float | None:
 def share(kernel: Callable[..., None], *arguments: Any, work: int) -> None:
     """Run a kernel whose first argument is an array of counters, all 0, from which it takes parts of its work.
 
-    On as many threads as ``work``, a number of operations, is worth. A kernel gives the same result on any number.
+    On as many threads as ``work``, a number of operations, is worth; on this one alone if it is one of several that
+    share work (:func:`torch_alone`). A kernel gives the same result on any number.
     """
-    number = 1 if work < _WORTH_A_THREAD else min(count(), 1 + work // _WORTH_A_THREAD)
+    alone = work < _WORTH_A_THREAD or getattr(_here, "alone", False)
+    number = 1 if alone else min(count(), 1 + work // _WORTH_A_THREAD)
     counters = np.zeros(8, np.int64)
     together(lambda thread: kernel(counters, *arguments), number)
 

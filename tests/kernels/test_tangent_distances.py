@@ -72,6 +72,24 @@ def test_values_and_slopes_are_those_of_exact_arithmetic(r: float, dtype: torch.
     assert found == pytest.approx(slopes, rel=bar, abs=bar)
 
 
+@kinds
+@pytest.mark.parametrize("far", [1.0, 60.0])
+def test_candidates_that_all_queries_share(dtype: torch.dtype, far: float) -> None:
+    """|v|² is a row, read where it lies; its slope is the sum over the queries."""
+    found = []
+    for way in (tangent_distance.squared_distance, poincare.squared_distance_to_tangent_from_products):
+        xx, vv, _, c = pairs(dtype, 30, far)
+        row = vv[4].detach().requires_grad_()
+        xv = (0.3 * (xx * row).sqrt()).detach().requires_grad_()
+        assert tangent_distances.fits(xx, row, xv, c)
+        squared = way(xx, row, xv, c)
+        found.append([squared, *torch.autograd.grad(squared.sin().sum(), [xx, row, xv, c])])
+    bar = 1e-4 if dtype == torch.float32 else 1e-11
+    for ours, theirs in zip(*found, strict=True):
+        assert ours.shape == theirs.shape
+        assert float((ours - theirs).detach().norm()) <= bar * float(theirs.detach().norm())
+
+
 def test_the_slopes_are_those_of_small_differences() -> None:
     assert gradcheck(tangent_distances.squared, pairs(torch.float64, 4))
 

@@ -32,8 +32,9 @@ def distances(xx: Tensor, vv: Tensor, xv: Tensor, c: Tensor) -> tuple[Tensor, ..
     room, wide = np.empty((threads.count(), 2, width), kind), np.empty((threads.count(), 3, width))
     eps, tiny = (kind.type(getattr(np.finfo(kind), name)) for name in ("eps", "tiny"))
     threads.share(
-        _forward, *_numbers(xx, c), *_rows(vv, xv), eps / kind.type(16), tiny, room, room.view(f"i{kind.itemsize}"),
-        FORMATS[kind], wide, wide.view(np.int64), *_rows(*found), work=A_PAIR * xv.numel(),
+        _forward, *_numbers(xx, c), _own_or_shared(vv), *_rows(xv), eps / kind.type(16), tiny, room,
+        room.view(f"i{kind.itemsize}"), FORMATS[kind], wide, wide.view(np.int64), *_rows(*found),
+        work=A_PAIR * xv.numel(),
     )  # fmt: skip
     return found
 
@@ -46,8 +47,8 @@ def derivatives(
     kind = by_xv.numpy().dtype
     room = np.ones((threads.count(), 4, xv.shape[-1]), kind)
     threads.share(
-        _backward, *_numbers(xx, c), *_rows(of, vv, xv, length, root, square, w), kind.type(np.finfo(kind).eps / 16),
-        room, *_numbers(by_xx, by_c), *_rows(by_vv, by_xv), work=A_PAIR * xv.numel(),
+        _backward, *_numbers(xx, c), _own_or_shared(vv), *_rows(of, xv, length, root, square, w),
+        kind.type(np.finfo(kind).eps / 16), room, *_numbers(by_xx, by_c), *_rows(by_vv, by_xv), work=A_PAIR * xv.numel(),
     )  # fmt: skip
     return by_xx, by_vv, by_xv, by_c
 
@@ -58,6 +59,12 @@ def _numbers(*tensors: Tensor) -> list[Any]:
 
 def _rows(*tensors: Tensor) -> list[Any]:
     return [tensor.reshape(-1, tensor.shape[-1]).contiguous().numpy() for tensor in tensors]
+
+
+def _own_or_shared(vv: Tensor) -> Any:
+    """Rows (B, K), or one row (1, K) if all are the same by their place in memory."""
+    shared = vv.dim() == 2 and vv.stride(0) == 0
+    return _rows(vv[:1] if shared else vv)[0]
 
 
 @kernel
@@ -78,21 +85,22 @@ def _forward(
             return
         for b in range(start, min(start + SOME, len(c))):
             curvature, gap = c[b], one - c[b] * xx[b]
+            v = vv[b if len(vv) > 1 else 0]
             far = False
             for k in range(width):
-                far |= not curvature * vv[b, k] <= real(_NEAR)
+                far |= not curvature * v[k] <= real(_NEAR)
             ratio = w[b]  # sinh(r)/r at first
             for k in range(width):
-                ratio[k] = _sinh_series(max(curvature * vv[b, k], least))
+                ratio[k] = _sinh_series(max(curvature * v[k], least))
             if far:
-                _sinh_by_exp(curvature, vv[b], wide[thread], wide_bits[thread, 1], ratio)
+                _sinh_by_exp(curvature, v, wide[thread], wide_bits[thread, 1], ratio)
             shift, by_square, by_product = (
                 curvature * xx[b] / gap,
                 (one + curvature * xx[b]) / gap,
                 two * curvature / gap,
             )
             for k in range(width):
-                s = curvature * vv[b, k] * ratio[k] * ratio[k]
+                s = curvature * v[k] * ratio[k] * ratio[k]
                 square[b, k] = s
                 w[b, k] = ratio[k] * np.sqrt(one + s)
                 z = fma(by_square, s, shift) - by_product * (xv[b, k] * w[b, k])
@@ -137,7 +145,7 @@ def _sinh_by_exp(c: Any, vv: Any, wide: Any, bits: Any, ratio: Any) -> None:
 
 @kernel
 def _backward(
-    counters: Any, xx: Any, c: Any, of: Any, vv: Any, xv: Any, length: Any, root: Any, square: Any, w: Any, least: Any,
+    counters: Any, xx: Any, c: Any, vv: Any, of: Any, xv: Any, length: Any, root: Any, square: Any, w: Any, least: Any,
     room: Any, by_xx: Any, by_c: Any, by_vv: Any, by_xv: Any,
 ) -> None:  # fmt: skip
     thread = take(counters, 1, 1)
@@ -154,15 +162,16 @@ def _backward(
             curvature, gap = c[b], one - c[b] * xx[b]
             along, bend, by_product = (one + curvature * xx[b]) / gap, curvature / gap, -two * curvature / gap
             factor = two / curvature
+            v = vv[b if len(vv) > 1 else 0]
             by_t = by_vv[b]  # T at first
             for k in range(width):
                 g = length[b, k] / root[b, k] * of[b, k] * factor
                 by_z[k] = g
                 by_zw[k] = g * w[b, k]
-                bent = (one - w[b, k] + two * square[b, k]) / max(curvature * vv[b, k], least) * xv[b, k] * g
+                bent = (one - w[b, k] + two * square[b, k]) / max(curvature * v[k], least) * xv[b, k] * g
                 by_t[k] = along * by_zw[k] - bend * bent
                 squares[k] = length[b, k] * length[b, k]
-            given = (by_z, square[b], ones, by_zw, xv[b], by_t, vv[b], of[b], squares)
+            given = (by_z, square[b], ones, by_zw, xv[b], by_t, v, of[b], squares)
             of_squares, of_all, crossed, moved, itself = _five_sums(given)
             both = of_all + two * of_squares
             by_xx[b] = curvature * (both - two * curvature * crossed) / (gap * gap)

@@ -26,19 +26,23 @@ from torch import Tensor
 
 
 def fits(xx: Tensor, vv: Tensor, xv: Tensor, c: Tensor | float) -> bool:
-    """Whether :func:`squared` can compute these: on the CPU with gradients, a curvature and candidates of its own for
-    each query, and no vector so long that sinh² would be beyond what exact gaps need."""
+    """Whether :func:`squared` can compute these, |v|² expanded: on the CPU with gradients, a curvature for each query,
+    candidates (…, K) of each query or (K) of all, and no vector so long that sinh² would be beyond what exact gaps
+    need."""
     if not isinstance(c, Tensor) or xv.device.type != "cpu" or torch.compiler.is_compiling():
         return False
-    shapes = xx.shape == c.shape == (*xv.shape[:-1], 1) and vv.shape == xv.shape
+    shapes = xx.shape == c.shape == (*xv.shape[:-1], 1) and vv.shape in (xv.shape, xv.shape[-1:])
     if not (shapes and torch.is_grad_enabled() and xv.dtype in (torch.float32, torch.float64) and xv.numel()):
         return False
     largest = 1 + math.log(8 / torch.finfo(xv.dtype).eps) / 2
-    return bool((c * vv <= largest**2).all())
+    return bool((c * vv <= largest**2).all() if vv.shape == xv.shape else c.max() * vv.max() <= largest**2)
 
 
 def squared(xx: Tensor, vv: Tensor, xv: Tensor, c: Tensor) -> Tensor:
-    """d(x, exp₀(v))² (…, K) from |x|² and c (…, 1), |v|² and ⟨x,v⟩ (…, K). Differentiable once by all four."""
+    """d(x, exp₀(v))² (…, K) from |x|² and c (…, 1), |v|² and ⟨x,v⟩ (…, K). Differentiable once by all four.
+
+    If all queries have the same candidates, |v|² may be an expanded row.
+    """
     return _Squared.apply(xx, vv, xv, c)  # type: ignore[no-any-return]
 
 

@@ -77,7 +77,7 @@ class TangentDistance(Model):
 def squared_distance(xx: Tensor, vv: Tensor, xv: Tensor, c: Tensor) -> Tensor:
     """d(x, exp₀(v))² from |x|², |v|², ⟨x,v⟩ and c, which broadcast; by the quickest way."""
     if tangent_distances.fits(xx, vv, xv, c):
-        return tangent_distances.squared(xx, vv, xv, c)
+        return tangent_distances.squared(xx, vv.expand(xv.shape), xv, c)
     return poincare.squared_distance_to_tangent_from_products(xx, vv, xv, c)
 
 
