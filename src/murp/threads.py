@@ -126,9 +126,9 @@ def share(kernel: Callable[..., None], *arguments: Any, work: int) -> None:
     """Run a kernel whose first argument is an array of counters, all 0, from which it takes parts of its work.
 
     On as many threads as ``work``, a number of operations, is worth; on this one alone if it is one of several that
-    share work (:func:`torch_alone`). A kernel gives the same result on any number.
+    share work (:func:`share_torch`). A kernel gives the same result on any number.
     """
-    alone = work < _WORTH_A_THREAD or getattr(_here, "alone", False)
+    alone = work < _WORTH_A_THREAD or getattr(_here, "shares", False)
     number = 1 if alone else min(count(), 1 + work // _WORTH_A_THREAD)
     counters = np.zeros(8, np.int64)
     together(lambda thread: kernel(counters, *arguments), number)
@@ -138,8 +138,12 @@ def share_torch(work: Callable[[], None], number: int) -> None:
     """Call ``work`` on so many threads on which PyTorch starts none of its own; see :func:`together`."""
 
     def alone(thread: int) -> None:
-        with torch_alone():
-            work()
+        _here.shares = number > 1
+        try:
+            with torch_alone():
+                work()
+        finally:
+            _here.shares = False
 
     with torch_alone():  # here first: a thread that has waited may have an older setting
         together(alone, number)

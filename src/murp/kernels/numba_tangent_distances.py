@@ -48,7 +48,8 @@ def derivatives(
     room = np.ones((threads.count(), 4, xv.shape[-1]), kind)
     threads.share(
         _backward, *_numbers(xx, c), _own_or_shared(vv), *_rows(of, xv, length, root, square, w),
-        kind.type(np.finfo(kind).eps / 16), room, *_numbers(by_xx, by_c), *_rows(by_vv, by_xv), work=A_PAIR * xv.numel(),
+        kind.type(np.finfo(kind).eps / 16), room, *_numbers(by_xx, by_c), *_rows(by_vv, by_xv),
+        work=A_PAIR * xv.numel(),
     )  # fmt: skip
     return by_xx, by_vv, by_xv, by_c
 
