@@ -28,7 +28,7 @@ import numpy as np
 from murp.errors import ConfigError
 
 # Below so many operations a second thread costs more than it brings.
-_WORTH_A_THREAD = 2**21
+_WORTH_A_THREAD = 2**20
 MOST = 1024  # more would only cost memory: each has arrays of its own
 _chosen: int | None = None
 _openmp: str | None = None  # what OMP_NUM_THREADS was before :func:`use` set it
