@@ -7,6 +7,7 @@ from abc import abstractmethod
 from torch import Tensor
 
 from murp.geometry import Euclidean, MobiusGeometry, PoincareBall
+from murp.geometry.euclidean import squared_distance_from_products
 from murp.models.biases import bias_tables
 from murp.models.dot_product import Linear
 from murp.models.model import Candidate, Model, Numbers, Query, Rows, Table, squared_norm
@@ -63,16 +64,28 @@ class LinearMap(Model):
 
 
 class FlatMap(LinearMap):
-    """In Euclidean space: φ = -|M_r e_s - (e_o + r)|² + b_s + b_o."""
+    """In Euclidean space: φ = -|M_r e_s - (e_o + r)|² + b_s + b_o. The query is y = M_r e_s - r (B, d)."""
 
     def space(self) -> MobiusGeometry:
         return Euclidean()
 
+    def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
+        y = self.dropped(self.mapped(subject["entity"], relation)) - relation["translation"]
+        return Query((y,), {"yy": squared_norm(y), "subject_bias": subject["subject_bias"]})
+
+    def move_subject(self, points: Tensor, relation: Rows) -> Tensor:
+        """M_r e_s, which is compared with e_o + r."""
+        return self.mapped(points.to(self.dtype), relation).to(points.dtype)
+
+    def ending(self, products: tuple[Tensor, ...], query: Numbers, candidate: Numbers) -> Tensor:
+        squared = squared_distance_from_products(query["yy"], candidate["square"], products[0])
+        return query["subject_bias"] + candidate["object_bias"] - squared
+
     def linear(self, query: Query, candidate: Candidate) -> Linear:
-        """2(x - r), v, b_s - |x - r|², b_o - |v|²: φ = ⟨2(x - r), v⟩ + … but for the rounding of a distance below 0."""
-        (x, r), (v,) = query.vectors, candidate.vectors
-        y, theirs = x - r, candidate.numbers
-        return 2 * y, v, query.numbers["subject_bias"] - squared_norm(y), theirs["object_bias"] - theirs["square"]
+        """2y, v, b_s - |y|², b_o - |v|²: φ = ⟨2y, v⟩ + … but for the rounding of a distance below 0."""
+        (y,), (v,) = query.vectors, candidate.vectors
+        mine, theirs = query.numbers, candidate.numbers
+        return 2 * y, v, mine["subject_bias"] - mine["yy"], theirs["object_bias"] - theirs["square"]
 
 
 class BallMap(LinearMap):

@@ -28,7 +28,7 @@ class StretchedRotation(Rotation):
 class MuRERotation(StretchedRotation, FlatMap):
     """MuRE with a rotation: φ = -|Rot_r(m_r e_s) - (e_o + r)|² + b_s + b_o in Euclidean space.
 
-    The query is x = Rot_r(m_r e_s) and r (B, d) each. After equation 4 of Balažević, Allen, Hospedales:
+    The query is y = Rot_r(m_r e_s) - r (B, d). After equation 4 of Balažević, Allen, Hospedales:
     Multi-relational Poincaré Graph Embeddings, NeurIPS 2019, and RotE (Chami and others, ACL 2020).
     """
 
