@@ -231,6 +231,30 @@ def test_numbers_of_very_different_size_keep_their_bits(kind: str, path: str) ->
     torch.testing.assert_close(found[1].double(), wanted[1], rtol=2e-3, atol=1e-12)
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e2, 1e4])
+def test_both_passes_have_the_same_scores(scale: float) -> None:
+    """The second one knows only the sums of the first: a large score must have the same bits in both."""
+    q, v, _, _ = parts(64, 300, 40, dtype=torch.float32)
+    given: Any = ((scale * q).detach().requires_grad_(), v)
+    exact: Any = tuple(part.detach().double().requires_grad_() for part in given)
+    found = gradients(MEANS["log_sum_exp"](*given), given)[1]
+    wanted = gradients(plain("log_sum_exp", *exact), exact)[1]
+    assert float((found.double() - wanted).norm() / wanted.norm()) < 3e-6 * scale
+
+
+def test_a_gradient_is_a_tensor_of_its_own() -> None:
+    """It has no graph, and to change it changes nothing of a second pass backward."""
+    q, v, _, _ = parts(5, 40, 6)
+    value = mean_log_sum_exp(q, v)
+    first = torch.autograd.grad(value, (q, v), retain_graph=True)
+    assert not any(gradient.requires_grad for gradient in first)
+    kept = [gradient.clone() for gradient in first]
+    for gradient in first:
+        gradient.zero_()
+    for again, before in zip(torch.autograd.grad(value, (q, v)), kept, strict=True):
+        assert torch.equal(again, before)
+
+
 @settings(max_examples=at_most(20), deadline=None)
 @given(
     levels=st.lists(st.sampled_from([0.0, 20.0, 35.0, 90.0, 1e3, -50.0, -1e3, -math.inf]), min_size=2, max_size=5),

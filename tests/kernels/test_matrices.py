@@ -116,6 +116,22 @@ def test_one_matrix_for_all_vectors_is_not_copied(monkeypatch: pytest.MonkeyPatc
     torch.testing.assert_close(applied(matrix[:1], x), x @ matrix[0].T)
 
 
+def test_a_compiled_step_contains_products_with_matrices_where_they_lie() -> None:
+    table, _ = drawn(3, 4, 5, False, 0)
+    x = drawn(4, 4, 5, False, 1)[1].requires_grad_()
+    table.requires_grad_()
+    where = torch.tensor([2, 0, 2, 1])
+
+    def value(table: Tensor, where: Tensor, x: Tensor) -> Tensor:
+        return applied_at(RowsAt({"matrix": table}, where), "matrix", x).square().sum()
+
+    compiled = torch.compile(value, backend="aot_eager", fullgraph=True)
+    found, wanted = compiled(table, where, x), value(table, where, x)
+    torch.testing.assert_close(found, wanted)
+    for ours, theirs in zip(*(torch.autograd.grad(one, [table, x]) for one in (found, wanted)), strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
 def test_a_second_derivative_is_refused() -> None:
     matrix, x = (values.requires_grad_() for values in drawn(3, 4, 5, False, 0))
     (gradient,) = torch.autograd.grad(applied(matrix, x).square().sum(), x, create_graph=True)

@@ -114,7 +114,7 @@ def loss_of(task: Task, read: Gathered, labels: Labels | None) -> Tensor:
     if isinstance(objective, AllEntities):
         assert labels is not None
         if read.true is not None and not model.entity_dropout:  # dropout would be another than that of all candidates
-            labels = dataclasses.replace(labels, answers=model.candidate(read.true.rows, shared))
+            labels = dataclasses.replace(labels, answers=(labels.objects, model.candidate(read.true.rows, shared)))
         loss = objective.loss(model, query, model.candidate(model.read(read.objects.rows), shared), labels)
     else:
         assert isinstance(objective, Sampled)

@@ -102,11 +102,8 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
 def _multiply(ctx: Any, of_value: Tensor | None, *of_gradients: Tensor | None) -> tuple[Tensor | None, ...]:
     if any(gradient is not None for gradient in of_gradients):
         raise RuntimeError("the means over all entities can be differentiated once, not twice")
-    # The gradient of a loss by itself is 1, and those of all entities are large. (To look at it, a GPU would wait.)
-    can_look = of_value is not None and of_value.device.type == "cpu" and not torch.compiler.is_compiling()
-    once = can_look and of_value == 1
     found = [
-        None if not has or of_value is None else gradient if once else of_value * gradient
+        of_value * gradient if has and of_value is not None else None
         for has, gradient in zip(ctx.has, ctx.saved_tensors, strict=True)
     ]
     return None, *found, None, None

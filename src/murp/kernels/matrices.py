@@ -66,16 +66,18 @@ def applied_at(rows: Mapping[str, Tensor], name: str, x: Tensor, transposed: boo
     """:func:`applied` with the matrices ``rows[name]`` (B, m, d); those of a :class:`RowsAt` are not copied."""
     if isinstance(rows, RowsAt):
         table = rows.tables[name]
-        found: Tensor = _multiply(table, rows.where, rows.order(len(table)), x, transposed)
+        order = None if torch.compiler.is_compiling() else rows.order(len(table))  # a compiled step cannot contain it
+        found: Tensor = _multiply(table, rows.where, order, x, transposed)
         return found
     return applied(rows[name], x, transposed)
 
 
 def _applied(matrix: Tensor, where: Tensor | None, order: Tensor | None, x: Tensor, transposed: bool) -> Tensor:
-    """With the matrices at these indices (B) of a table (R, m, d), which have an order; None: each row of x has the
-    matrix of its place."""
+    """With the matrices at these indices (B) of a table (R, m, d), in their order if it is known; None: each row of x
+    has the matrix of its place."""
     from murp.kernels import numba_matrices
 
+    order = numba_matrices.ordered(where, len(matrix)) if order is None and where is not None else order
     return numba_matrices.applied(matrix.contiguous(), where, order, x.contiguous(), transposed)
 
 
@@ -93,6 +95,7 @@ def _back(
     """The gradients of the matrices, the sums of of xᵀ or x ofᵀ, and of the vectors, Mᵀ of or M of."""
     from murp.kernels import numba_matrices
 
+    order = numba_matrices.ordered(where, len(matrix)) if order is None and where is not None else order
     of, x = of.contiguous(), x.contiguous()
     outer = numba_matrices.outer(*((x, of) if transposed else (of, x)), order, len(matrix))
     return outer, numba_matrices.applied(matrix.contiguous(), where, order, of, not transposed)

@@ -35,6 +35,7 @@ from murp.kernels.numba_weights import KNOWN, SEEK, SIGMOID, SOFTPLUS, add, any_
 announce(__name__, "the scores of all entities")
 
 _BLOCK = 64  # rows that meet a tile before the next one: they stay in a core's own cache
+_LOG2E = 1 / math.log(2)
 _FAR = 40.0  # powers of 2 that a row's largest weight may be away from 1: far from the largest and the least number
 
 
@@ -61,8 +62,8 @@ def reduced(
     if not gradients:
         return (value,)
     if softmax:  # weights exp(φ - shift) are made again, and each query has the factor that makes them its own
-        factors = scale / first.total
-        second.fill(KNOWN, _Side(q * factors[:, None], -first.largest, q, factors), None)
+        factors = scale / first.total  # of points as the first pass had them, so that scores have the same bits
+        second.fill(KNOWN, _Side(q * factors[:, None], -first.largest, q * _LOG2E, factors), None)
     else:
         second.fill(SIGMOID, queries, scale[:1].expand(number))
     of_rows = scale * (first.total / first.total) if softmax else first.weights  # NaN of a row without candidates
@@ -115,7 +116,7 @@ class _Found:
     def fill(self, kind: int, columns: _Side, scale: Tensor | None) -> None:
         """The sums, and the gradients of the sum over rows with the weights ``scale`` (R); None: all are 1."""
         rows = self.side.vectors
-        unit = 1 / math.log(2) if kind in (SEEK, KNOWN) else 1.0  # exponentials are powers of 2
+        unit = _LOG2E if kind in (SEEK, KNOWN) else 1.0  # exponentials are powers of 2
         panels, last, beside, factors = columns.columns(unit)
         number, dtype = threads.count(), panels.dtype
         starts = _starts(len(rows), number)
@@ -129,10 +130,10 @@ class _Found:
         scale = rows.new_ones(len(rows)) if scale is None else scale
         work = rows.numel() * len(columns.vectors) * (2 if self.gradients else 1)
         threads.share(
-            _passed, kind, self.gradients, starts, dtype.type(unit), rows.numpy(), self.side.own.numpy(),
-            scale.contiguous().numpy(), panels, columns.vectors.numpy(), last, beside, factors, points, tiles, sums,
-            kept, numbers, self.largest.numpy(), self.total.numpy(), self.weights.numpy(), self.gradient.numpy(),
-            work=work,
+            _passed, kind, self.gradients, starts, dtype.type(unit), dtype.type(unit if kind == SEEK else 1),
+            rows.numpy(), self.side.own.numpy(), scale.contiguous().numpy(), panels, columns.vectors.numpy(), last,
+            beside, factors, points, tiles, sums, kept, numbers, self.largest.numpy(), self.total.numpy(),
+            self.weights.numpy(), self.gradient.numpy(), work=work,
         )  # fmt: skip
 
 
@@ -151,9 +152,9 @@ def _starts(rows: int, threads: int) -> Any:
 
 @kernel
 def _passed(
-    counters: Any, kind: int, gradients: bool, starts: Any, unit: Any, x: Any, own: Any, scale: Any, panels: Any,
-    vectors: Any, last: Any, beside: Any, factors: Any, points: Any, tiles: Any, sums: Any, kept: Any, numbers: Any,
-    largest: Any, total: Any, weights: Any, gradient: Any,
+    counters: Any, kind: int, gradients: bool, starts: Any, unit: Any, of_points: Any, x: Any, own: Any, scale: Any,
+    panels: Any, vectors: Any, last: Any, beside: Any, factors: Any, points: Any, tiles: Any, sums: Any, kept: Any,
+    numbers: Any, largest: Any, total: Any, weights: Any, gradient: Any,
 ) -> None:  # fmt: skip
     """Take blocks of rows until none is left; counters[0] is the next, counters[1] the next thread's room."""
     thread = take(counters, 1, 1)
@@ -173,7 +174,7 @@ def _passed(
         number = starts[block + 1] - start
         for b in range(number):
             for j in range(x.shape[1]):
-                groups[b // POINTS, j, b % POINTS] = x[start + b, j] * unit
+                groups[b // POINTS, j, b % POINTS] = x[start + b, j] * of_points
             shifts[b // POINTS, b % POINTS] = zero if kind == SEEK else own[start + b] * unit
         seen[:] = zero
         settled[:] = zero

@@ -43,7 +43,7 @@ class Labels:
     """The true answers of B questions: ``rows`` (L) and ``objects`` (L), each pair once; ``weight`` (L), 1 or 0.
 
     A pair of weight 0 does not count: it pads batches to one shape. ``single``: each question has one answer, L = B.
-    ``answers`` (L, …) are the candidates of the answers where their rows were read for them alone; None: look them up
+    ``answers`` are these objects and their candidates (L, …) where rows were read for them alone; None: look them up
     among all candidates. Their gradient is then that of L rows, not one as large as the table.
     """
 
@@ -51,7 +51,7 @@ class Labels:
     objects: Tensor
     weight: Tensor
     single: bool = False
-    answers: Candidate | None = None
+    answers: tuple[Tensor, Candidate] | None = None
 
     def of_answer(self, of_question: Tensor) -> Tensor:
         """For each answer the value (B, …) of its question."""
@@ -87,10 +87,13 @@ class AllEntities(Objective):
             tuple(labels.of_answer(vector) for vector in query.vectors),
             {name: labels.of_answer(values) for name, values in query.numbers.items()},
         )
-        answers = labels.answers or Candidate(
-            tuple(vector.index_select(0, labels.objects) for vector in everything.vectors),
-            {name: values.index_select(0, labels.objects) for name, values in everything.numbers.items()},
-        )
+        if labels.answers is not None and labels.answers[0] is labels.objects:
+            answers = labels.answers[1]
+        else:
+            answers = Candidate(
+                tuple(vector.index_select(0, labels.objects) for vector in everything.vectors),
+                {name: values.index_select(0, labels.objects) for name, values in everything.numbers.items()},
+            )
         apart = Candidate(
             tuple(vector.unsqueeze(1) for vector in answers.vectors),
             {name: values.unsqueeze(1) for name, values in answers.numbers.items()},
