@@ -2,7 +2,7 @@
 
 One kernel does a pass over the scores of some rows, queries or entities, and all columns of the other kind. A thread
 takes a block of rows and walks over tiles of columns. A group of rows meets a tile at a time: its scores become weights
-while they are in registers (:func:`murp.kernels.numba_weights.weigh`), and the weights, which stay in the innermost
+while they are in registers (:func:`murp.kernels.numba_tiles.weigh`), and the weights, which stay in the innermost
 cache, are multiplied with the tile's vectors (:func:`murp.kernels.numba_products.mix`).
 
 A softmax needs a shift near each row's largest score, which is known only at the end. A row begins with 0, and its
@@ -29,8 +29,19 @@ from torch import Tensor
 from murp import threads
 from murp.compiling import announce, kernel
 from murp.kernels.intrinsics import take
-from murp.kernels.numba_products import PANEL_BYTES, PITCH, POINTS, mix, pack
-from murp.kernels.numba_weights import KNOWN, SEEK, SIGMOID, SOFTPLUS, add, any_above, empty, powers, total_of, weigh
+from murp.kernels.numba_products import PAIR, PANEL_BYTES, PITCH, POINTS, mix, pack
+from murp.kernels.numba_tiles import (
+    KNOWN,
+    SEEK,
+    SIGMOID,
+    SOFTPLUS,
+    add,
+    any_above,
+    empty,
+    powers,
+    total_of,
+    weigh,
+)
 
 announce(__name__, "the scores of all entities")
 
@@ -89,7 +100,8 @@ class _Side:
         rows = self.vectors.numpy()
         lanes = PANEL_BYTES // rows.itemsize
         count, dim = rows.shape
-        width = min(PITCH, -(-count // lanes) * lanes)
+        pair = PAIR * lanes
+        width = min(PITCH, -(-count // pair) * pair)
         number = -(-count // width)
         panels = np.empty((number * width // lanes, dim, lanes), rows.dtype)
         panels[count // lanes :] = 0

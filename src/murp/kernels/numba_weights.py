@@ -13,18 +13,13 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from murp.compiling import announce, kernel
+from murp.compiling import announce
 from murp.kernels.intrinsics import Vectors
-from murp.kernels.numba_products import PAIR, PANEL_BYTES, PITCH, POINTS, Registers
+from murp.kernels.numba_products import PANEL_BYTES
 
 announce(__name__, "the scores of all entities")
 
 _I64 = ir.IntType(64)
-
-# What a tile of scores is turned into: weights of a softmax whose sums are found on the way, weights of a softmax whose
-# sums are known, sigmoids and the sums of softplus, sigmoids alone.
-SEEK, KNOWN, SOFTPLUS, SIGMOID = range(4)
-
 
 # exp(t) with |t| ≤ log(2)/2 and an error of 4·10⁻⁹, the least for a polynomial of this degree that is 1 at 0.
 _EXP = (
@@ -163,19 +158,19 @@ def _exp_step(m: Mathematics, score: Any, kept: list[Any]) -> tuple[Any, list[An
     return weight, [m.builder.fadd(kept[0], weight)]
 
 
-def _sigmoid_step(m: Mathematics, score: Any, kept: list[Any], factor: Any = None) -> tuple[Any, list[Any]]:
+def sigmoid_step(m: Mathematics, score: Any, kept: list[Any], factor: Any = None) -> tuple[Any, list[Any]]:
     weight, _ = m.sigmoid(score)
     return weight, [m.builder.fadd(kept[0], weight)]
 
 
-def _softplus_step(m: Mathematics, score: Any, kept: list[Any], factor: Any = None) -> tuple[Any, list[Any]]:
+def softplus_step(m: Mathematics, score: Any, kept: list[Any], factor: Any = None) -> tuple[Any, list[Any]]:
     weight, decay = m.sigmoid(score)
     value = m.builder.fadd(m.larger(m.zero(), score), m.log_of_one_and(decay))
     return weight, [m.builder.fadd(kept[0], weight), m.builder.fadd(kept[1], value)]
 
 
 def _weighted_step(m: Mathematics, score: Any, kept: list[Any], weight: Any) -> tuple[Any, list[Any]]:
-    sigmoid, (_, softplus) = _softplus_step(m, score, [m.zero(), m.zero()])
+    sigmoid, (_, softplus) = softplus_step(m, score, [m.zero(), m.zero()])
     return m.builder.fmul(weight, sigmoid), [m.fma(weight, softplus, kept[0])]
 
 
@@ -183,178 +178,5 @@ def _weighted_step(m: Mathematics, score: Any, kept: list[Any], weight: Any) -> 
 # it besides. The last one makes w σ(score) of the scores and returns Σ w softplus(score).
 largest_of = _over(0, _largest_step, _largest_lane)
 exponentials = _over(1, _exp_step, Vectors.sum)
-_sigmoids = _over(1, _sigmoid_step, Vectors.sum)
-sigmoids_and_softplus = _over(2, _softplus_step, Vectors.sum)
+sigmoids_and_softplus = _over(2, softplus_step, Vectors.sum)
 weighted_sigmoids = _over(1, _weighted_step, Vectors.sum, weighted=True)
-
-
-def _in_registers(panels: int, of_score: Any, results: int) -> Any:
-    """An intrinsic that makes weights of a group of points and some panels, as ``of_score`` says.
-
-    It is given a score, to which the numbers of its column and of its row are added, what it returned before for the
-    row's lanes, and the columns' factors; it returns the weight, and that.
-    """
-    registers = Registers(POINTS, (1,) * panels, POINTS, 1)
-
-    @intrinsic
-    def block(
-        typingctx: Any, group: Any, panel: Any, beside: Any, factors: Any, own: Any, weights: Any, kept: Any
-    ) -> Any:
-        """Of a group (d, POINTS), panels (panels, d, W), numbers and factors of columns (panels · W), numbers of points
-        (POINTS).
-
-        The weights (POINTS, PITCH), and what is kept of lanes (results, POINTS, W).
-        """
-
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            m = Mathematics(context, builder, group.dtype)
-            columns, further, points, out, lanes = (
-                context.make_array(kind)(context, builder, given)
-                for kind, given in zip(signature.args[2:], arguments[2:], strict=True)
-            )
-            numbers, times = (
-                [m.load(array.data, _I64(p * m.lanes)) for p in range(panels)] for array in (columns, further)
-            )
-            totals = registers.sums(context, builder, signature.args, arguments)
-            for b in range(POINTS):
-                shift = m.spread(builder.load(builder.gep(points.data, [_I64(b)])))
-                places = [_I64((result * POINTS + b) * m.lanes) for result in range(results)]
-                found = [m.load(lanes.data, place) for place in places]
-                for p in range(panels):
-                    # Not before the products: rounding each of many large sums would cost bits.
-                    score = builder.fadd(builder.fadd(builder.load(totals[b][p]), numbers[p]), shift)
-                    weight, found = of_score(m, score, found, times[p])
-                    m.store(weight, out.data, _I64(b * PITCH + p * m.lanes))
-                for place, value in zip(places, found, strict=True):
-                    m.store(value, lanes.data, place)
-            return context.get_dummy_value()
-
-        return types.void(group, panel, beside, factors, own, weights, kept), codegen
-
-    return block
-
-
-def _seek_step(m: Mathematics, score: Any, kept: list[Any], factor: Any) -> tuple[Any, list[Any]]:
-    weight = m.exp2(score)
-    return weight, [m.builder.fadd(kept[0], weight), m.larger(kept[1], score)]
-
-
-def _known_step(m: Mathematics, score: Any, kept: list[Any], factor: Any) -> tuple[Any, list[Any]]:
-    weight = m.exp2(score)
-    return weight, [m.fma(weight, factor, kept[0])]
-
-
-_seek_pair, _known_pair, _softplus_pair, _sigmoid_pair, _seek_one, _known_one, _softplus_one, _sigmoid_one = (
-    _in_registers(panels, step, results)
-    for panels in (PAIR, 1)
-    for step, results in ((_seek_step, 2), (_known_step, 1), (_softplus_step, 2), (_sigmoid_step, 1))
-)
-
-
-@kernel
-def weigh(
-    kind: int, group: Any, panels: Any, start: int, stop: int, beside: Any, factors: Any, own: Any, weights: Any,
-    kept: Any,
-) -> None:  # fmt: skip
-    """The weights (POINTS, PITCH) of a group (d, POINTS) and the columns of the panels start … stop - 1.
-
-    Their sums are added to ``kept`` (2, POINTS, W), lane by lane; those of softplus come second, or the largest scores
-    with their numbers.
-    """
-    width = panels.shape[2]
-    pairs = start + (stop - start) // PAIR * PAIR
-    for p in range(start, pairs, PAIR):
-        at = (p - start) * width
-        some, columns, times, found = panels[p : p + PAIR], beside[at:], factors[at:], weights[:, at:]
-        if kind == SEEK:
-            _seek_pair(group, some, columns, times, own, found, kept)
-        elif kind == KNOWN:
-            _known_pair(group, some, columns, times, own, found, kept)
-        elif kind == SIGMOID:
-            _sigmoid_pair(group, some, columns, times, own, found, kept)
-        else:
-            _softplus_pair(group, some, columns, times, own, found, kept)
-    for p in range(pairs, stop):
-        at = (p - start) * width
-        some, columns, times, found = panels[p : p + 1], beside[at:], factors[at:], weights[:, at:]
-        if kind == SEEK:
-            _seek_one(group, some, columns, times, own, found, kept)
-        elif kind == KNOWN:
-            _known_one(group, some, columns, times, own, found, kept)
-        elif kind == SIGMOID:
-            _sigmoid_one(group, some, columns, times, own, found, kept)
-        else:
-            _softplus_one(group, some, columns, times, own, found, kept)
-
-
-@intrinsic
-def any_above(typingctx: Any, rows: Any, limit: Any) -> Any:
-    """Whether one of the numbers of ``rows`` (POINTS, W) is larger than a limit."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        m = Mathematics(context, builder, rows.dtype)
-        array = context.make_array(rows)(context, builder, arguments[0])
-        largest = m.load(array.data, _I64(0))
-        for b in range(1, POINTS):
-            largest = m.larger(largest, m.load(array.data, _I64(b * m.lanes)))
-        above = m.is_less(m.spread(arguments[1]), largest)
-        bits = ir.IntType(m.lanes)
-        return builder.icmp_unsigned("!=", builder.bitcast(above, bits), bits(0))
-
-    return types.boolean(rows, rows.dtype), codegen
-
-
-@intrinsic
-def empty(typingctx: Any, kept: Any) -> Any:
-    """Begin anew: sums (POINTS, W) of 0 and largest scores (POINTS, W) of -∞."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        m = Mathematics(context, builder, kept.dtype)
-        array = context.make_array(kept)(context, builder, arguments[0])
-        for b in range(2 * POINTS):
-            m.store(m.zero() if b < POINTS else m.every(-math.inf), array.data, _I64(b * m.lanes))
-        return context.get_dummy_value()
-
-    return types.void(kept), codegen
-
-
-@intrinsic
-def add(typingctx: Any, to: Any, rows: Any) -> Any:
-    """Add contiguous rows (n, m · W) to others."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        m = Mathematics(context, builder, to.dtype)
-        ours, theirs = (
-            context.make_array(kind)(context, builder, given)
-            for kind, given in zip(signature.args, arguments, strict=True)
-        )
-        size = builder.mul(*cgutils.unpack_tuple(builder, ours.shape, 2))
-        with cgutils.for_range_slice(builder, _I64(0), size, _I64(m.lanes), _I64) as (at, _):
-            m.store(builder.fadd(m.load(ours.data, at), m.load(theirs.data, at)), ours.data, at)
-        return context.get_dummy_value()
-
-    return types.void(to, rows), codegen
-
-
-@intrinsic
-def total_of(typingctx: Any, row: Any) -> Any:
-    """The sum of a row (W)."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        m = Mathematics(context, builder, row.dtype)
-        return m.sum(m.load(context.make_array(row)(context, builder, arguments[0]).data, _I64(0)))
-
-    return row.dtype(row), codegen
-
-
-@intrinsic
-def powers(typingctx: Any, row: Any) -> Any:
-    """Turn the numbers x of a row (W) into 2ˣ."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        m = Mathematics(context, builder, row.dtype)
-        data = context.make_array(row)(context, builder, arguments[0]).data
-        m.store(m.exp2(m.load(data, _I64(0))), data, _I64(0))
-        return context.get_dummy_value()
-
-    return types.void(row), codegen

@@ -40,7 +40,7 @@ class Batch:
 
     def of_fact(self, of_question: Tensor) -> Tensor:
         """For each true triple the value (B, …) of its question."""
-        return of_question if self.labels is None else of_question.index_select(0, self.labels.rows)
+        return of_question if self.labels is None else self.labels.of_answer(of_question)
 
     def relation_of_fact(self) -> Rows:
         """For each true triple the rows of its relation."""
