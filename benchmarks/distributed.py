@@ -15,7 +15,8 @@ Cases run in turns, on a quiet machine with two cores. Work is the processor tim
 the wall time means nothing. The part of it that the system works is told apart: with gloo it copies every message, from
 the sender into the kernel and from there to the receiver. Bytes are counted when tensors are given to
 torch.distributed, computed from the batches (distinct remote rows × row bytes × 2 plus their numbers), and measured at
-the loopback device, which sees the traffic of all processes of the machine.
+the loopback device, which sees the traffic of all processes of the machine. As many bytes are also sent through plain
+sockets, with nothing else (benchmarks/loopback.py): ranks on one machine cannot work less for that.
 
 Triples are exchanged at the beginning of an epoch, and counted apart: 12 bytes for each that another rank has, which is
 (W - 1)/W of them all.
@@ -45,6 +46,7 @@ import numpy as np
 import torch
 
 import measure
+from loopback import work_of_sending
 from murp import models, threads
 from murp.config import Config
 from murp.distributed import ShardedEngine, join
@@ -76,7 +78,8 @@ CASES: dict[str, tuple[int, int]] = {
     "plain": (1, 0), "1": (1, 4), "2": (2, 4), "4": (4, 4), "2 of 2": (2, 2), "1 beside 1": (1, 4),
 }  # fmt: skip
 COPIES = {"1 beside 1": 2}  # of a case at the same time
-STEPS, WARM = 8, 8  # of a case in one turn, and before it is measured: until memory has grown as far as it will
+STEPS = 16  # of a case in one turn
+BEFORE = 2  # times as many that are not measured come first: until memory has grown as far as it will
 A_CHUNK = 4  # steps, as in a training with such batches
 
 
@@ -102,11 +105,11 @@ def case(data: str, settings: dict[str, Any], slices: int, steps: int) -> dict[s
     }  # fmt: skip
     whole = Sampler(triples, graph.num_entities, **options)
     sampler = DividedSampler(graph, ranks, slices, **options) if ranks.size > 1 else whole
-    epochs = (WARM + steps) // A_CHUNK
+    first, epochs = BEFORE * steps // A_CHUNK, (BEFORE + 1) * steps // A_CHUNK
     before = ranks.sent
     chunks = [sampler.chunk(epoch, 0) for epoch in range(epochs)]
     of_triples = (ranks.sent - before) / epochs
-    warm, measured = chunks[: WARM // A_CHUNK], chunks[WARM // A_CHUNK :]
+    warm, measured = chunks[:first], chunks[first:]
     losses = [engine.run([chunk], [config.lr]).item() for chunk in warm]
     ranks.agreed(True)  # all begin together
     sent, loopback, wall, work = ranks.sent, _loopback(), time.perf_counter(), time.process_time()
@@ -117,7 +120,7 @@ def case(data: str, settings: dict[str, Any], slices: int, steps: int) -> dict[s
     ranks.agreed(True)
     counting = Counting(ranks, model) if slices else None
     report = evaluate(model, graph, "valid", counting=counting)
-    again = [whole.chunk(epoch, 0) for epoch in range(WARM // A_CHUNK, epochs)] if slices else []
+    again = [whole.chunk(epoch, 0) for epoch in range(first, epochs)] if slices else []
     return {
         "rank": ranks.rank,
         "steps": sum(chunk.steps for chunk in measured),
@@ -183,8 +186,16 @@ def started(name: str, options: Any, settings: dict[str, Any], steps: int, folde
     return sorted((json.loads(path.read_text()) for path in folder.iterdir()), key=lambda one: one["rank"])
 
 
-def summary(turns: dict[str, list[list[dict[str, Any]]]]) -> dict[str, Any]:
-    """Times and bytes of every case, and how they compare."""
+def sent_alone(found: list[dict[str, Any]]) -> float:
+    """Seconds that a rank works, at most, to send the bytes of a step through plain sockets: rows there, gradients
+    back."""
+    size, steps = len(found), found[0]["steps"]
+    length = round(sum(one["sent"] for one in found) / steps / (2 * size * (size - 1)))
+    return max(work_of_sending(size, length, 2 * steps)) / steps
+
+
+def summary(turns: dict[str, list[list[dict[str, Any]]]], alone: dict[str, list[float]]) -> dict[str, Any]:
+    """Times and bytes of every case, and how they compare; ``alone``: what it takes only to send the bytes."""
     figures: dict[str, Any] = {}
     for name, found in turns.items():
         steps = found[0][0]["steps"]
@@ -202,6 +213,8 @@ def summary(turns: dict[str, list[list[dict[str, Any]]]]) -> dict[str, Any]:
             "bytes_of_triples_an_epoch": sum(one["triples"] for one in found[0]),
             "bytes_of_triples_an_epoch_computed": sum(one["triples computed"] for one in found[0]),
         }
+        if name in alone:
+            figures[name]["work_a_step_of_a_rank_to_send_alone"] = measure.spread(alone[name])
     one, four = figures["1"]["work_a_step_of_a_rank"], figures["4"]["work_a_step_of_a_rank"]
     beside = figures["1 beside 1"]["work_a_step_of_a_rank"]
     exact = [figures[name] for name in ("1", "2", "4")]
@@ -253,12 +266,15 @@ def main(arguments: list[str] | None = None) -> int:
     if options.batch_size:
         settings = {**settings, "batch_size": options.batch_size}
     turns: dict[str, list[list[dict[str, Any]]]] = {name: [] for name in CASES}
+    alone: dict[str, list[float]] = {name: [] for name, (ranks, _) in CASES.items() if ranks > 1}
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(options.turns):
             for name in CASES:
                 turns[name].append(started(name, options, settings, steps, Path(folder)))
+                if name in alone:
+                    alone[name].append(sent_alone(turns[name][-1]))
     about = {**settings, "data": options.data, "turns": options.turns, "cases (ranks, slices)": CASES}
-    measure.store(measure.result("distributed training on CPUs", about, summary(turns)), options.out)
+    measure.store(measure.result("distributed training on CPUs", about, summary(turns, alone)), options.out)
     return 0
 
 

@@ -8,7 +8,7 @@ import pytest
 from together import together
 
 import distributed_fused
-from distributed import A_CHUNK, CASES, COPIES, QUICK, SETTINGS, case, summary
+from distributed import A_CHUNK, CASES, COPIES, QUICK, SETTINGS, case, sent_alone, summary
 
 FUSED = "fused"
 
@@ -18,10 +18,12 @@ def test_every_case_finds_the_same_training() -> None:
     found |= dict.fromkeys(COPIES, found["1"])
     for setting in SETTINGS:
         turns = {name: [[one[setting] for one in ranks]] for name, ranks in found.items()}
-        compared = summary(turns)["compared"]
+        compared = summary(turns, {})["compared"]
         assert compared["losses and MRR of 1, 2 and 4 ranks bit for bit"]
         assert compared["greatest relative difference of a loss to plain"] < 1e-5
         assert compared["bytes of triples of 4 ranks, of those computed"] == pytest.approx(1, abs=0.1)
+    sending = sent_alone([one["own"] for one in found["4"]])
+    assert 0 < sending < 1
     kinds = {"torch": "own", "numba": FUSED}
     by_ranks = {
         ranks: {engine: [[one[kind] for one in found[ranks]]] for engine, kind in kinds.items()}

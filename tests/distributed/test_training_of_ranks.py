@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -234,6 +235,35 @@ def counted(graph: KnowledgeGraph) -> tuple[int, int, int, int, int]:
     before = ranks.sent
     engine.run([chunk], [1.0])
     return ranks.sent - before, asked, served, relations, early
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="only Linux has this way of scheduling")
+def test_a_message_does_not_interrupt_the_threads_of_a_rank() -> None:
+    for allowed, policies in together(scheduled, 2):
+        assert not allowed or set(policies.values()) == {os.SCHED_BATCH}
+
+
+def scheduled() -> tuple[bool, dict[str, int]]:
+    """Whether this process may choose how it is scheduled, and how its own thread and those of gloo are."""
+    usual = os.sched_getscheduler(0)
+    ranks = join()
+    ranks.agreed(True)
+    threads = [int(name) for name in os.listdir("/proc/self/task")]
+    names = {thread: Path(f"/proc/self/task/{thread}/comm").read_text().strip() for thread in threads}
+    found = {name: os.sched_getscheduler(thread) for thread, name in names.items() if "gloo" in name}
+    found["main"] = os.sched_getscheduler(0)
+    with ThreadPoolExecutor(1) as pool:  # a thread may choose for itself alone
+        allowed = usual == os.SCHED_OTHER and pool.submit(_may_choose).result()
+    ranks.agreed(True)
+    return allowed, found
+
+
+def _may_choose() -> bool:
+    try:
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    except OSError:
+        return False
+    return True
 
 
 def test_what_does_not_work_on_slices_is_refused_in_one_list(small_tree: KnowledgeGraph, tmp_path: Path) -> None:

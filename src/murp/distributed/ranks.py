@@ -209,6 +209,8 @@ def _connected() -> Ranks:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # one machine needs no network
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    else:
+        _undisturbed()
     try:
         store, rank, _ = next(rendezvous("env://"))
         # torchrun keeps its store from one attempt to the next, with the addresses of ranks that are gone.
@@ -219,6 +221,19 @@ def _connected() -> Ranks:
         raise MurpError(f"the ranks cannot connect: {first_line(error)}") from error
     atexit.register(_leave)
     return Ranks(dist.get_rank(), dist.get_world_size())
+
+
+def _undisturbed() -> None:
+    """Ask the system not to interrupt a thread of this process when another one is woken (Linux: SCHED_BATCH).
+
+    A message wakes gloo's thread. If that takes the core from a thread that is writing to the same connection, it finds
+    the connection locked and asks the system for messages again and again. Threads that are made later inherit this.
+    """
+    if not hasattr(os, "SCHED_BATCH"):
+        return
+    with contextlib.suppress(OSError):  # a container may forbid it, and it only saves time
+        if os.sched_getscheduler(0) == os.SCHED_OTHER:  # the usual one: nobody has chosen another
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
 def failed() -> None:
