@@ -79,7 +79,7 @@ CASES: dict[str, tuple[int, int]] = {
 }  # fmt: skip
 COPIES = {"1 beside 1": 2}  # of a case at the same time
 STEPS = 16  # of a case in one turn
-BEFORE = 2  # times as many that are not measured come first: until memory has grown as far as it will
+BEFORE = 4  # times as many that are not measured come first: until memory has grown as far as it will
 A_CHUNK = 4  # steps, as in a training with such batches
 
 
@@ -274,6 +274,7 @@ def main(arguments: list[str] | None = None) -> int:
                 if name in alone:
                     alone[name].append(sent_alone(turns[name][-1]))
     about = {**settings, "data": options.data, "turns": options.turns, "cases (ranks, slices)": CASES}
+    about |= {"steps": steps, "steps before": BEFORE * steps}
     measure.store(measure.result("distributed training on CPUs", about, summary(turns, alone)), options.out)
     return 0
 
