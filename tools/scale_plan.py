@@ -84,7 +84,7 @@ class Plan:
             "rows and gradients": self._travel(self.of_rows),
             "gradients of relations": self._travel(self.of_relations),
             "triples": self._travel(self.of_triples),
-            "starting messages": 3 * others * MESSAGE.value,
+            "starting messages": (3 if self.sparse else 2) * others * MESSAGE.value,  # rows, early rows, gradients
             # Every rank draws the negatives of all, 8 bytes each, written and read.
             "drawing": 16 * NEGATIVES * BATCH * self.gpus / HBM.value,
         }

@@ -6,9 +6,8 @@ Every rank has some rows of the entities with their optimizer state, and all rel
        that the step before does not move have travelled while that one was computed,
     2. the slice's loss and gradients are those of :mod:`murp.engines.step` on these rows, by autograd or by a fused
        kernel (:mod:`murp.engines.slices`); a row that occurs often has one gradient,
-    3. the gradients of relations and shared tables go to every rank, those of rows back to the owners,
-    4. gradients are added up slice by slice, in their order, and the rows move; relations and shared tables come last,
-       so that their message travels while the rows move.
+    3. one message to each rank has the gradients of its rows, and those of relations and shared tables, which all get,
+    4. gradients are added up slice by slice, in their order, and rows, relations and shared tables move.
 
 Nothing else of a batch is combined, so only the place of the rows depends on the number of ranks. On the CPU, PyTorch
 rounds the end of a tensor differently from its middle. So rows are updated in whole blocks, padded at the end.
@@ -105,11 +104,9 @@ class ShardedEngine:
         fetched = self._fetched(step, early)
         ahead = None if following is None or following.early is None else self._send(following.early)
         found = [self._gradients(one, rows, (*seed, one.number)) for one, rows in zip(step.own, fetched, strict=True)]
-        common = self._spread(step, [values for _, values in found])
-        entities = self._returned(step, [rows for rows, _ in found])
-        of_rows = entities.new_zeros(len(step.rows), self.width["entity"]).index_add_(0, step.place, entities)
+        of_rows, common = self._exchanged(step, found)
         self._move_entities(step, of_rows, lr)
-        return self._move_common(step, common.wait(), lr), ahead
+        return self._move_common(step, common, lr), ahead
 
     def _send(self, message: Message) -> OnTheWay:
         """Start sending this rank's rows to the ranks that need them."""
@@ -133,8 +130,9 @@ class ShardedEngine:
         slices = len(step.own)
         return [parts] if slices == 1 else [joined(pieces_[i::slices]) for i in range(slices)]
 
-    def _gradients(self, one: Slice, rows: Tensor, seed: tuple[int, int, int]) -> tuple[Tensor, Tensor]:
-        """The gradients of the entities' rows (n, width), and of relations and shared tables with the loss (m)."""
+    def _gradients(self, one: Slice, rows: Tensor, seed: tuple[int, int, int]) -> tuple[list[Tensor], Tensor]:
+        """The gradients of the entities' rows (n, …), table by table, and of relations and shared tables with the loss
+        (m)."""
         model = self.seen.model
         relations = {name: self._flat(name).index_select(0, one.relations) for name in self.columns["relation"]}
         shared = {name: self._flat(name) for name in self.columns["shared"]}
@@ -147,13 +145,12 @@ class ShardedEngine:
             value, found = self._differentiated(one, flat, seed)
         else:
             value, found = self.fused(model, one.positives, one.drawn.objects, one.weight)
-        dense = {
-            of: side_by_side({name: found[name].reshape(flat[name].shape) for name in columns})
-            for of, columns in self.columns.items()
-            if columns
+        of = {
+            which: {name: found[name].reshape(flat[name].shape) for name in columns}
+            for which, columns in self.columns.items()
         }
-        common = [dense[of].flatten() for of in ("relation", "shared") if of in dense]
-        return dense["entity"], torch.cat([*common, value.view(1)])
+        common = [side_by_side(of[which]).flatten() for which in ("relation", "shared") if of[which]]
+        return list(of["entity"].values()), torch.cat([*common, value.view(1)])
 
     def _differentiated(self, one: Slice, flat: Rows, seed: tuple[int, int, int]) -> tuple[Tensor, Rows]:
         """By autograd: the loss, and the gradients (n, m) of every table."""
@@ -165,30 +162,38 @@ class ShardedEngine:
             value, touched = row_gradients(self.seen, one.positives, one.drawn, loss=loss)
         return value, {name: whole_gradient(flat[name], parts) for name, parts in touched.items()}
 
-    def _spread(self, step: Step, found: list[Tensor]) -> OnTheWay:
-        """Send to all ranks, for each slice: the gradients of relations and of shared tables, and the loss."""
-        own = torch.cat([self._nothing(), *found])
-        incoming = by_rank(self._lengths(step), step.slices_of)
-        return self.ranks.begin(own.repeat(self.ranks.size), [len(own)] * self.ranks.size, incoming)
-
     def _lengths(self, step: Step) -> list[int]:
-        """The length of that message, for each slice."""
+        """How many numbers each slice has for every rank: of relations and of shared tables, and the loss."""
         return [self.width["relation"] * n + self.width["shared"] + 1 for n in step.relation_counts]
 
-    def _returned(self, step: Step, found: list[Tensor]) -> Tensor:
-        """The gradients (n, width) of this rank's rows, slice after slice."""
-        width = self.width["entity"]
-        if len(found) == 1:  # it lies as it is sent, rank after rank
-            given = found[0]
-        else:
-            parts = [torch.split(rows, one.asked) for one, rows in zip(step.own, found, strict=True)]
-            given = torch.cat([self._nothing().view(0, width), *itertools.chain(*zip(*parts, strict=True))])
-        outgoing = [width * sum(one.asked[rank] for one in step.own) for rank in range(self.ranks.size)]
-        incoming = [width * n for n in by_rank(step.counts, step.slices_of)]
-        return self.ranks.exchange(given.flatten(), outgoing, incoming).view(-1, width)
-
-    def _nothing(self) -> Tensor:
-        return torch.zeros(0, dtype=self.model.dtype, device=self.model.device)
+    def _exchanged(self, step: Step, found: list[tuple[list[Tensor], Tensor]]) -> tuple[Tensor, Tensor]:
+        """Send the gradients of this rank's slices. Returns those of its rows (m, width), added up slice after slice,
+        and what all slices have for every rank, slice after slice."""
+        size, width = self.ranks.size, self.width["entity"]
+        nothing = torch.zeros(0, dtype=self.model.dtype, device=self.model.device)
+        common = torch.cat([nothing, *(values for _, values in found)])
+        outgoing = [len(common) + width * sum(one.asked[rank] for one in step.own) for rank in range(size)]
+        message = common.new_empty(sum(outgoing))
+        parts = [
+            [torch.split(table, one.asked) for table in tables]
+            for one, (tables, _) in zip(step.own, found, strict=True)
+        ]
+        begin = 0
+        for rank in range(size):
+            message[begin : begin + len(common)] = common
+            begin += len(common)
+            for tables in parts:
+                rows = [table[rank] for table in tables]
+                end = begin + width * len(rows[0])
+                torch.cat(rows, 1, out=message[begin:end].view(-1, width))
+                begin = end
+        everyone, own = (by_rank(counts, step.slices_of) for counts in (self._lengths(step), step.counts))
+        incoming = [first + width * n for first, n in zip(everyone, own, strict=True)]
+        received = torch.split(self.ranks.exchange(message, outgoing, incoming), incoming)
+        total = message.new_zeros(len(step.rows), width)
+        for part, first, place in zip(received, everyone, torch.split(step.place, own), strict=True):
+            total.index_add_(0, place, part[first:].view(-1, width))
+        return total, torch.cat([part[:first] for part, first in zip(received, everyone, strict=True)])
 
     def _move_entities(self, step: Step, gradient: Tensor, lr: float) -> None:
         roles = {"subject": SUBJECT, "object": OBJECT}
