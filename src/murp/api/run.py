@@ -117,8 +117,8 @@ class Run(Folder):
     ) -> Figure:
         """A picture as a matplotlib figure, which a notebook shows.
 
-        ``kind``: "disk" (all entities, or with ``head`` and ``relation`` a question's answers), "spheres", "question",
-        "convergence", "norms", "relations" or "reliability". ``others``: more runs beside this one. ``centre``: the
+        ``kind``: one of `murp plot --help`; "disk" shows all entities, or with ``head`` and ``relation`` a question's
+        answers. ``others``: more runs beside this one. ``centre``: the
         entity in the centre. ``edges``: a relation whose facts are drawn. ``colour`` of the points: "norm", "depth" or
         "relation". ``out``: also write this file (.png, .svg, .pdf); ``force`` overwrites it.
         """
@@ -142,8 +142,7 @@ class Run(Folder):
     ) -> Path:
         """Write vectors with names, geometry, relations and biases. Returns the new file or folder.
 
-        ``to``: "npz", "parquet", "word2vec", "safetensors", "tensorboard" or "hub-folder"; None: by the ending of
-        ``out``. ``coordinates`` as in :meth:`embeddings`.
+        ``to``: one of `murp export --help`; None: by the ending of ``out``. ``coordinates`` as in :meth:`embeddings`.
         """
         from murp.exchange.export import export, format_of
 
