@@ -60,7 +60,7 @@ def test_a_step_is_the_step_of_full_precision_rounded(
     if whole:
         monkeypatch.setattr(engine_step, "MANY", 1)
     config = Config(**settings, dim=4, table_dtype=table_dtype)
-    monkeypatch.setattr(config.parts["optimizer"], "move", lambda *_: False)  # a loop that rounds sums otherwise
+    monkeypatch.setattr(config.parts["optimizer"], "move", lambda *_, **__: False)  # a loop that rounds sums otherwise
     half = spread_out(config, entities)
     full = deepcopy(half).in_full()
     sampled = config.part("objective").sampled

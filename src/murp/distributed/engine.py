@@ -229,13 +229,17 @@ class ShardedEngine:
         return loss
 
     def _move(self, table: Table, where: Tensor, gradient: Tensor, lr: float) -> None:
-        """The optimizer's step on the rows ``where``, each named once."""
+        """The optimizer's step on the rows ``where``, each named once: by its compiled loop, or by PyTorch."""
         count = len(where)
+        values = self._flat(table.name)
+        names = names_of(self.task, table)
+        if self.model.device.type == "cpu":
+            own = {short: self.state[name] for short, name in names.items()}
+            if self.task.optimizer.move(table.geometry, values, gradient, own, lr, where=where):
+                return
         if table.of == "entity":  # how many rows there are depends on how many ranks there are
             places = filled(torch.arange(count, device=where.device), -(-count // WHOLE) * WHOLE)
             where, gradient = where[places], gradient[places]
-        values = self._flat(table.name)
-        names = names_of(self.task, table)
         state: Rows = {short: self.state[name].index_select(0, where) for short, name in names.items()}
         rows = values.index_select(0, where)
         moved = self.task.optimizer.step(table.geometry, rows, gradient.contiguous(), state, lr)

@@ -101,6 +101,10 @@ class Updater:
         claim[where] = torch.arange(len(where), dtype=claim.dtype, device=where.device)
         owner = claim.index_select(0, where).long()  # sums by 32-bit indices take four times as long on the CPU
         summed = torch.zeros_like(gradient).index_add_(0, owner, gradient)
+        if self.blocked:
+            first = owner == torch.arange(len(owner))
+            if self._moved_by_loop(table.name, values, summed, lr, where=where, marks=first):
+                return
         state = {short: self.state[name].index_select(0, where) for short, name in self.names[table.name].items()}
         moved = self._step(table.name, values.index_select(0, where), summed, state, lr)
         # Every occurrence of a row writes its owner's value: the same bits, whatever the order.
@@ -112,9 +116,7 @@ class Updater:
         self, name: str, values: Tensor, gradient: Tensor, marks: Tensor | None, lr: float | Tensor
     ) -> None:
         """By the optimizer's compiled loop, or :meth:`_move` on some rows at a time, which stay in the cache."""
-        whole = self._state(name, slice(None))
-        alike = values.dtype == gradient.dtype
-        if alike and self.task.optimizer.move(self._geometry(name), values, gradient, marks, whole, float(lr)):
+        if self._moved_by_loop(name, values, gradient, lr, marks=None if marks is None else marks[:, 0]):
             return
         length = max(1, A_BLOCK // values.shape[1])
         blocks = iter([slice(start, start + length) for start in range(0, len(values), length)])
@@ -126,6 +128,13 @@ class Updater:
                 self._move(name, values[block], gradient[block], rows, self._state(name, block), lr)
 
         threads.share_torch(move, min(threads.count(), -(-len(values) // length)))
+
+    def _moved_by_loop(
+        self, name: str, values: Tensor, gradient: Tensor, lr: float | Tensor, **which: Tensor | None
+    ) -> bool:
+        """Whether the optimizer has a compiled loop for a table, which then has moved the rows."""
+        optimizer, geometry, whole = self.task.optimizer, self._geometry(name), self._state(name, slice(None))
+        return values.dtype == gradient.dtype and optimizer.move(geometry, values, gradient, whole, float(lr), **which)
 
     def _state(self, name: str, rows: slice) -> State:
         return {short: self.state[long][rows] for short, long in self.names[name].items()}

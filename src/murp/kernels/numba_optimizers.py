@@ -14,11 +14,12 @@ from torch import Tensor
 
 from murp import threads
 from murp.compiling import announce, kernel
-from murp.kernels.intrinsics import elementwise, take
+from murp.kernels.intrinsics import combine, elementwise, prefetch, product, sums, take
 
 announce(__name__, "the training step")
 
 SOME = 64  # rows that a thread takes at a time
+_AHEAD = 8  # rows before its turn, a row anywhere in a table is asked of memory
 
 
 def marked(rows: int, read: list[Tensor]) -> Tensor:
@@ -57,55 +58,97 @@ def _adagrad_formula(part: Any, elements: list[Any], numbers: list[Any]) -> list
 
 _adam_row = elementwise(_adam_formula)
 _adagrad_row = elementwise(_adagrad_formula)
+_square_of_row = sums(product(0, 0))
 
 
 @kernel
-def _adam(counters: Any, x: Any, mean: Any, square: Any, steps: Any, g: Any, touched: Any, settings: Any) -> None:
+def _adam(
+    counters: Any, x: Any, mean: Any, square: Any, steps: Any, g: Any, where: Any, marks: Any, settings: Any
+) -> None:
     lr, beta1, beta2, eps = settings
     kind = x.dtype.type
     log1, log2 = math.log(beta1) if beta1 > 0 else -math.inf, math.log(beta2) if beta2 > 0 else -math.inf
     start = take(counters, 0, SOME)
-    while start < len(x):
-        for i in range(start, min(start + SOME, len(x))):
-            if len(touched) == 0 or touched[i]:
+    while start < len(g):
+        for k in range(start, min(start + SOME, len(g))):
+            i = k if len(where) == 0 else where[k]
+            if k + _AHEAD < len(where):
+                for table in (x, mean, square, steps):
+                    prefetch(table, where[k + _AHEAD])
+            if len(marks) == 0 or marks[k]:
                 steps[i, 0] += kind(1.0)
                 t = float(steps[i, 0])
                 rate = lr / math.expm1(t * log1)  # below 0, as the step is against the gradient
                 inverse = -1.0 / math.expm1(t * log2)
                 numbers = (kind(1.0 - beta1), kind(1.0 - beta2), kind(inverse), kind(eps), kind(rate))
-                _adam_row((x[i], mean[i], square[i], g[i]), numbers)
+                _adam_row((x[i], mean[i], square[i], g[k]), numbers)
         start = take(counters, 0, SOME)
 
 
 @kernel
-def _adagrad(counters: Any, x: Any, total: Any, g: Any, touched: Any, settings: Any) -> None:
+def _adagrad(counters: Any, x: Any, total: Any, g: Any, where: Any, marks: Any, settings: Any) -> None:
     lr, eps = settings
     kind = x.dtype.type
     start = take(counters, 0, SOME)
-    while start < len(x):
-        for i in range(start, min(start + SOME, len(x))):
-            if len(touched) == 0 or touched[i]:
-                _adagrad_row((x[i], total[i], g[i]), (kind(eps), kind(-lr)))
+    while start < len(g):
+        for k in range(start, min(start + SOME, len(g))):
+            i = k if len(where) == 0 else where[k]
+            if k + _AHEAD < len(where):
+                for table in (x, total):
+                    prefetch(table, where[k + _AHEAD])
+            if len(marks) == 0 or marks[k]:
+                _adagrad_row((x[i], total[i], g[k]), (kind(eps), kind(-lr)))
+        start = take(counters, 0, SOME)
+
+
+@kernel
+def _row_adagrad(counters: Any, x: Any, total: Any, g: Any, where: Any, marks: Any, settings: Any) -> None:
+    """s ← s + |g|²/d,  x ← x + r g / (√s + ε)."""
+    lr, eps = settings
+    kind = x.dtype.type
+    start = take(counters, 0, SOME)
+    while start < len(g):
+        for k in range(start, min(start + SOME, len(g))):
+            i = k if len(where) == 0 else where[k]
+            if k + _AHEAD < len(where):
+                for table in (x, total):
+                    prefetch(table, where[k + _AHEAD])
+            if len(marks) == 0 or marks[k]:
+                total[i, 0] += _square_of_row((g[k],))[0] / kind(x.shape[1])
+                rate = kind(-lr) / (math.sqrt(total[i, 0]) + kind(eps))
+                combine((x[i], g[k]), (kind(1.0), rate))
         start = take(counters, 0, SOME)
 
 
 def adam(
-    x: Tensor, state: dict[str, Tensor], gradient: Tensor, touched: Tensor | None, *, lr: float, beta1: float,
-    beta2: float, eps: float,
-) -> None:  # fmt: skip
-    """A step of Adam on rows (n, m) and their state in place; ``touched`` (n, 1), None: all. See Adam's docstring."""
-    own = (x, state["mean"], state["square"], state["steps"], gradient)
-    _share(_adam, own, touched, (lr, beta1, beta2, eps))
+    x: Tensor, state: dict[str, Tensor], gradient: Tensor, where: Tensor | None, marks: Tensor | None, settings: Any
+) -> None:
+    """A step of Adam with η, β₁, β₂ and ε on rows (n, d) and their state in place: see its docstring, and
+    :meth:`murp.optimizers.Optimizer.move`."""
+    _share(_adam, (x, state["mean"], state["square"], state["steps"]), gradient, where, marks, settings)
 
 
 def adagrad(
-    x: Tensor, state: dict[str, Tensor], gradient: Tensor, touched: Tensor | None, *, lr: float, eps: float
+    x: Tensor, state: dict[str, Tensor], gradient: Tensor, where: Tensor | None, marks: Tensor | None, settings: Any
 ) -> None:
-    """A step of Adagrad on rows (n, m) and their sums in place."""
-    _share(_adagrad, (x, state["sum"], gradient), touched, (lr, eps))
+    """A step of Adagrad with η and ε on rows (n, d) and their sums in place."""
+    _share(_adagrad, (x, state["sum"]), gradient, where, marks, settings)
 
 
-def _share(loop: Any, tensors: tuple[Tensor, ...], touched: Tensor | None, settings: tuple[float, ...]) -> None:
-    rows = [tensor.detach().numpy() for tensor in (*tensors[:-1], tensors[-1].contiguous())]
-    marks = (rows[0][:0, 0] if touched is None else touched.flatten()) != 0
-    threads.share(loop, *rows, marks if touched is None else marks.numpy(), settings, work=4 * tensors[0].numel())
+def row_adagrad(
+    x: Tensor, state: dict[str, Tensor], gradient: Tensor, where: Tensor | None, marks: Tensor | None, settings: Any
+) -> None:
+    """A step of row-wise Adagrad with η and ε on rows (n, d) and their sums (n, 1) in place."""
+    _share(_row_adagrad, (x, state["sum"]), gradient, where, marks, settings)
+
+
+def _share(
+    loop: Any, tables: tuple[Tensor, ...], gradient: Tensor, where: Tensor | None, marks: Tensor | None, settings: Any
+) -> None:
+    given = [
+        gradient.contiguous(),
+        torch.empty(0, dtype=torch.int64) if where is None else where.contiguous(),
+        torch.empty(0, dtype=torch.bool) if marks is None else marks.contiguous(),
+    ]
+    arrays = [tensor.detach().numpy() for tensor in (*tables, *given)]
+    threads.share(loop, *arrays, settings, work=4 * gradient.numel())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from torch import Tensor
 
@@ -39,11 +40,23 @@ class Adagrad(Optimizer):
         return geometry.step(x, gradient / (state["sum"].sqrt() + self.eps), lr)
 
     def move(
-        self, geometry: Geometry, x: Tensor, gradient: Tensor, touched: Tensor | None, state: State, lr: float
+        self,
+        geometry: Geometry,
+        x: Tensor,
+        gradient: Tensor,
+        state: State,
+        lr: float,
+        *,
+        where: Tensor | None = None,
+        marks: Tensor | None = None,
     ) -> bool:
-        if not geometry.is_flat or self.clip or state["sum"].shape != x.shape:
+        if not geometry.is_flat or self.clip:
             return False
+        self.loop()(x, state, gradient, where, marks, (lr, self.eps))
+        return True
+
+    def loop(self) -> Callable[..., None]:
+        """The compiled loop, imported when it is used."""
         from murp.kernels import numba_optimizers
 
-        numba_optimizers.adagrad(x, state, gradient, touched, lr=lr, eps=self.eps)
-        return True
+        return numba_optimizers.adagrad

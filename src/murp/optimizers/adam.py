@@ -50,13 +50,21 @@ class Adam(Optimizer):
         return moved
 
     def move(
-        self, geometry: Geometry, x: Tensor, gradient: Tensor, touched: Tensor | None, state: State, lr: float
+        self,
+        geometry: Geometry,
+        x: Tensor,
+        gradient: Tensor,
+        state: State,
+        lr: float,
+        *,
+        where: Tensor | None = None,
+        marks: Tensor | None = None,
     ) -> bool:
         if not geometry.is_flat or self.clip:
             return False
         from murp.kernels import numba_optimizers
 
-        numba_optimizers.adam(x, state, gradient, touched, lr=lr, beta1=self.beta1, beta2=self.beta2, eps=self.eps)
+        numba_optimizers.adam(x, state, gradient, where, marks, (lr, self.beta1, self.beta2, self.eps))
         return True
 
 

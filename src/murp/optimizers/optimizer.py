@@ -50,11 +50,20 @@ class Optimizer(Part):
         """
 
     def move(
-        self, geometry: Geometry, x: Tensor, gradient: Tensor, touched: Tensor | None, state: State, lr: float
+        self,
+        geometry: Geometry,
+        x: Tensor,
+        gradient: Tensor,
+        state: State,
+        lr: float,
+        *,
+        where: Tensor | None = None,
+        marks: Tensor | None = None,
     ) -> bool:
         """The same as :meth:`step` with a compiled loop, on the CPU and in place. Returns whether there is such a loop.
 
-        Only rows that are ``touched`` (n, 1) change; None: all.
+        ``gradient`` (m, d) is of the rows ``where`` (m) of x; None: of all, in their order. Only those change that have
+        ``marks`` (m), each row once; None: all.
         """
         return False
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from torch import Tensor
 
 from murp.geometry import Geometry
@@ -24,3 +26,8 @@ class RowAdagrad(Adagrad):
     def squares(self, geometry: Geometry, x: Tensor, gradient: Tensor) -> Tensor:
         g = geometry.riemannian_gradient(x, gradient)
         return geometry.inner(x, g, g) / x.shape[-1]
+
+    def loop(self) -> Callable[..., None]:
+        from murp.kernels import numba_optimizers
+
+        return numba_optimizers.row_adagrad
