@@ -17,8 +17,8 @@ from murp.provenance import ROOT
 
 Results = dict[str, Mapping[str, Any]]
 GUIDES = "guides"  # a file with a result for each guide
-# Folders with more results of the same names: from processors of other makers, and times of the field's rows.
-OTHERS = ("intel", "times", "times-gpu")
+# Folders with more results of the same names: from other processors, and times of the field's rows.
+OTHERS = ("amd", "intel", "times", "times-gpu")
 
 
 def every(folder: Path) -> Results:

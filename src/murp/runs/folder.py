@@ -261,12 +261,16 @@ def environment(device: torch.device) -> dict[str, Any]:
     }
 
 
-def processor() -> str:
-    """The name of the CPU, as the system tells it."""
+def processor(file: Path = Path("/proc/cpuinfo")) -> str:
+    """The name of the CPU, as the system tells it; a virtual machine's may not say which one it is, then with its
+    numbers: ``AMD EPYC (family 26, model 2)``."""
     try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        pass
+        lines = []
+    fields = [line.partition(":")[::2] for line in lines]
+    told = {name.strip(): value.strip() for name, value in reversed(fields)}  # the first processor's
+    if name := told.get("model name"):
+        unsaid = not any(letter.isdecimal() for letter in name) and {"cpu family", "model"} <= told.keys()
+        return f"{name} (family {told['cpu family']}, model {told['model']})" if unsaid else name
     return platform.processor() or platform.machine()
