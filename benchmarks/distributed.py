@@ -16,7 +16,8 @@ the wall time means nothing. The part of it that the system works is told apart:
 the sender into the kernel and from there to the receiver. Bytes are counted when tensors are given to
 torch.distributed, computed from the batches (distinct remote rows × row bytes × 2 plus their numbers), and measured at
 the loopback device, which sees the traffic of all processes of the machine. As many bytes are also sent through plain
-sockets, with nothing else (benchmarks/loopback.py): ranks on one machine cannot work less for that.
+sockets, with nothing else (benchmarks/loopback.py): ranks on one machine cannot work less for that. The work of a rank
+is also told apart by what it is for (``PARTS``).
 
 Triples are exchanged at the beginning of an epoch, and counted apart: 12 bytes for each that another rank has, which is
 (W - 1)/W of them all.
@@ -36,6 +37,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -81,11 +83,42 @@ COPIES = {"1 beside 1": 2}  # of a case at the same time
 STEPS = 16  # of a case in one turn
 BEFORE = 4  # times as many that are not measured come first: until memory has grown as far as it will
 A_CHUNK = 4  # steps, as in a training with such batches
+# What the main thread of a rank works for, and the methods of its engine; all other threads are gloo's.
+PARTS: dict[str, tuple[str, ...]] = {
+    "gradients of slices": ("_gradients",),
+    "moving entities": ("_move_entities",),
+    "moving relations": ("_move_common",),
+    "messages, on the main thread": ("_fetched", "_exchanged"),
+}
+OTHERS, REST = "gloo's threads", "planning, and the rest"
 
 
 def graph_of(data: str) -> KnowledgeGraph:
     """The toy graph, or a dataset by name."""
     return measure.toy_graph() if data == "toy" else KnowledgeGraph.load(data)
+
+
+class Parts:
+    """Seconds of processor time for each part of the work of a rank, between two calls of :meth:`now`."""
+
+    def __init__(self, engine: Any) -> None:
+        self.spent: Counter[str] = Counter()
+        for part, methods in PARTS.items():
+            for name in methods:
+                setattr(engine, name, self._timed(part, getattr(engine, name)))
+
+    def _timed(self, part: str, method: Any) -> Any:
+        def timed(*given: Any) -> Any:
+            began = time.thread_time()
+            found = method(*given)
+            self.spent[part] += time.thread_time() - began
+            return found
+
+        return timed
+
+    def now(self) -> Counter[str]:
+        main, whole = time.thread_time(), time.process_time()
+        return Counter({**self.spent, OTHERS: whole - main, REST: main - sum(self.spent.values())})
 
 
 def case(data: str, settings: dict[str, Any], slices: int, steps: int) -> dict[str, Any]:
@@ -99,6 +132,7 @@ def case(data: str, settings: dict[str, Any], slices: int, steps: int) -> dict[s
     triples = graph.with_reciprocals(graph.train)
     task.negatives.prepare(torch.from_numpy(triples), graph.num_entities, model.num_relations)
     engine: Any = ShardedEngine(task, ranks, slices, config.engine) if slices else TorchEngine(task)
+    parts = Parts(engine) if slices else None
     options: dict[str, Any] = {
         "batch_size": config.batch_size, "negatives": config.negatives, "seed": 0, "device": torch.device("cpu"),
         "steps_a_chunk": A_CHUNK,
@@ -113,9 +147,11 @@ def case(data: str, settings: dict[str, Any], slices: int, steps: int) -> dict[s
     losses = [engine.run([chunk], [config.lr]).item() for chunk in warm]
     ranks.agreed(True)  # all begin together
     sent, loopback, wall, work = ranks.sent, _loopback(), time.perf_counter(), time.process_time()
-    system = _system()
+    system, before_parts = _system(), parts.now() if parts else Counter()
     losses += [engine.run([chunk], [config.lr]).item() for chunk in measured]
     work, wall, system = time.process_time() - work, time.perf_counter() - wall, _system() - system
+    by_part = parts.now() if parts else Counter()
+    by_part.subtract(before_parts)
     sent = ranks.sent - sent
     ranks.agreed(True)
     counting = Counting(ranks, model) if slices else None
@@ -127,6 +163,7 @@ def case(data: str, settings: dict[str, Any], slices: int, steps: int) -> dict[s
         "seconds": wall,
         "work": work,
         "system": system,
+        "parts": dict(by_part),
         "losses": losses,
         "mrr": report.mrr,
         "sent": sent,
@@ -213,6 +250,11 @@ def summary(turns: dict[str, list[list[dict[str, Any]]]], alone: dict[str, list[
             "bytes_of_triples_an_epoch": sum(one["triples"] for one in found[0]),
             "bytes_of_triples_an_epoch_computed": sum(one["triples computed"] for one in found[0]),
         }
+        if parts := found[0][0]["parts"]:
+            most = [max(turn, key=lambda one: one["work"])["parts"] for turn in found]
+            figures[name]["work_a_step_of_a_rank_by_part"] = {
+                part: measure.spread([one[part] / steps for one in most]) for part in parts
+            }
         if name in alone:
             figures[name]["work_a_step_of_a_rank_to_send_alone"] = measure.spread(alone[name])
     one, four = figures["1"]["work_a_step_of_a_rank"], figures["4"]["work_a_step_of_a_rank"]

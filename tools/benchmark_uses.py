@@ -443,11 +443,13 @@ def ranks_of(stored: Result | None) -> list[str]:
         {case: figures[case][of]["median"] for case in ("1", "4")}
         for of in ("work_a_step_of_a_rank", "system_work_a_step_of_a_rank")
     )
+    alone = figures["4"]["work_a_step_of_a_rank_to_send_alone"]["median"]
     note += (
         f" One of 4 ranks works {time(own['4'])}, and a quarter of one process's work is {time(own['1'] / 4)}. Of the "
-        f"{time(own['4'] - own['1'] / 4)} between them the system takes {time(system['4'] - system['1'] / 4)}, to copy "
-        "messages. The rest is what every rank does itself (it plans, and it updates the relations), and the same "
-        "operations, which take longer while other processes use the same caches and memory."
+        f"{time(own['4'] - own['1'] / 4)} between them the system takes {time(system['4'] - system['1'] / 4)}. Only to "
+        f"send as many bytes through plain sockets, a rank works {time(alone)}. The second table shows where the rest "
+        "is: what every rank does itself, and the same operations, which take longer while other processes use the "
+        "same cores, caches and memory."
     )
     if not shared:
         note += (
@@ -455,4 +457,20 @@ def ranks_of(stored: Result | None) -> list[str]:
             "whole table in every step."
         )
     head = ["", "a step", "work of a rank", "of this the system", "bytes a step", "bytes computed"]
-    return [note, table(head, rows), machine(stored)]
+    one, four = (figures[case]["work_a_step_of_a_rank_by_part"] for case in ("1", "4"))
+    by_part = [
+        [
+            part,
+            time(quarter := one[part]["median"] / 4),
+            time(four[part]["median"]),
+            more(four[part]["median"] - quarter),
+        ]
+        for part in one
+    ]
+    of_parts = ["work for", "a quarter of one process", "one of 4 ranks", "more"]
+    return [note, table(head, rows), table(of_parts, by_part), machine(stored)]
+
+
+def more(seconds: float) -> str:
+    """A difference of times, with its sign."""
+    return f"−{time(-seconds)}" if seconds < 0 else time(seconds)
