@@ -88,7 +88,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "gradients of slices": ("_gradients",),
     "moving entities": ("_move_entities",),
     "moving relations": ("_move_common",),
-    "messages, on the main thread": ("_fetched", "_exchanged"),
+    "messages, on the main thread": ("_send", "_fetched", "_exchanged"),
 }
 OTHERS, REST = "gloo's threads", "planning, and the rest"
 
@@ -99,20 +99,25 @@ def graph_of(data: str) -> KnowledgeGraph:
 
 
 class Parts:
-    """Seconds of processor time for each part of the work of a rank, between two calls of :meth:`now`."""
+    """Seconds of processor time for each part of the work of a rank, since it was made."""
 
     def __init__(self, engine: Any) -> None:
         self.spent: Counter[str] = Counter()
+        self.inside = False  # a part of which the time is taken as a whole
         for part, methods in PARTS.items():
             for name in methods:
                 setattr(engine, name, self._timed(part, getattr(engine, name)))
 
     def _timed(self, part: str, method: Any) -> Any:
         def timed(*given: Any) -> Any:
-            began = time.thread_time()
-            found = method(*given)
-            self.spent[part] += time.thread_time() - began
-            return found
+            if self.inside:
+                return method(*given)
+            self.inside, began = True, time.thread_time()
+            try:
+                return method(*given)
+            finally:
+                self.spent[part] += time.thread_time() - began
+                self.inside = False
 
         return timed
 
@@ -163,7 +168,7 @@ def case(data: str, settings: dict[str, Any], slices: int, steps: int) -> dict[s
         "seconds": wall,
         "work": work,
         "system": system,
-        "parts": dict(by_part),
+        "parts": {part: max(0.0, spent) for part, spent in by_part.items()},
         "losses": losses,
         "mrr": report.mrr,
         "sent": sent,
@@ -224,8 +229,8 @@ def started(name: str, options: Any, settings: dict[str, Any], steps: int, folde
 
 
 def sent_alone(found: list[dict[str, Any]]) -> float:
-    """Seconds that a rank works, at most, to send the bytes of a step through plain sockets: rows there, gradients
-    back."""
+    """Seconds that a rank works to send the bytes of a step through plain sockets, rows there and gradients back; of
+    the rank that works most."""
     size, steps = len(found), found[0]["steps"]
     length = round(sum(one["sent"] for one in found) / steps / (2 * size * (size - 1)))
     return max(work_of_sending(size, length, 2 * steps)) / steps

@@ -31,12 +31,15 @@ def work_of_sending(ranks: int, length: int, times: int) -> list[float]:
     try:
         for process in processes:
             process.start()
+        # A process that dies closes the last copies of its ends, and the others notice.
+        for closed in (*itertools.chain(*ends), *(pipe for _, pipe in pipes)):
+            closed.close()
         return [pipe.recv() for pipe, _ in pipes]
     finally:
         for process in processes:
+            process.join(10)
+            process.terminate()
             process.join()
-        for end in itertools.chain(*ends):
-            end.close()
 
 
 def _connected() -> tuple[socket.socket, socket.socket]:
@@ -78,7 +81,10 @@ def _exchange(outgoing: dict[socket.socket, memoryview], incoming: dict[socket.s
                 if events & selectors.EVENT_WRITE:
                     unsent[peer] = unsent[peer][peer.send(unsent[peer]) :]
                 if events & selectors.EVENT_READ:
-                    missing[peer] = missing[peer][peer.recv_into(missing[peer]) :]
+                    count = peer.recv_into(missing[peer])
+                    if count == 0:
+                        raise ConnectionError("another process has ended")
+                    missing[peer] = missing[peer][count:]
                 wanted = (selectors.EVENT_WRITE if unsent[peer] else 0) | (selectors.EVENT_READ if missing[peer] else 0)
                 if not wanted:
                     selector.unregister(peer)

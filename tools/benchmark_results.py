@@ -28,7 +28,11 @@ def result(name: str) -> Result | None:
 def by_processor(name: str) -> dict[str, Result]:
     """One benchmark's results by the device that each comes from: where it is measured first, then the others."""
     found = [result(f"{place}/{name}") for place in (".", *origins.OTHERS)]
-    return {stored["machine"]["device"]: stored for stored in found if stored is not None}
+    by_name: dict[str, Result] = {}
+    for stored in found:
+        if stored is not None and by_name.setdefault(stored["machine"]["device"], stored) is not stored:
+            raise SystemExit(f"two results {name} come from {stored['machine']['device']}: only one can be shown.")
+    return by_name
 
 
 def results(pattern: str) -> Iterator[tuple[str, Result]]:

@@ -446,10 +446,9 @@ def ranks_of(stored: Result | None) -> list[str]:
     alone = figures["4"]["work_a_step_of_a_rank_to_send_alone"]["median"]
     note += (
         f" One of 4 ranks works {time(own['4'])}, and a quarter of one process's work is {time(own['1'] / 4)}. Of the "
-        f"{time(own['4'] - own['1'] / 4)} between them the system takes {time(system['4'] - system['1'] / 4)}. Only to "
-        f"send as many bytes through plain sockets, a rank works {time(alone)}. The second table shows where the rest "
-        "is: what every rank does itself, and the same operations, which take longer while other processes use the "
-        "same cores, caches and memory."
+        f"{more(own['4'] - own['1'] / 4)} between them the system takes {more(system['4'] - system['1'] / 4)}. Only to "
+        f"send as many bytes through plain sockets, a rank works {time(alone)}. The second table shows what all "
+        "of this work is for. The same operations take longer while other processes use the same cores, caches and memory."
     )
     if not shared:
         note += (
@@ -459,12 +458,7 @@ def ranks_of(stored: Result | None) -> list[str]:
     head = ["", "a step", "work of a rank", "of this the system", "bytes a step", "bytes computed"]
     one, four = (figures[case]["work_a_step_of_a_rank_by_part"] for case in ("1", "4"))
     by_part = [
-        [
-            part,
-            time(quarter := one[part]["median"] / 4),
-            time(four[part]["median"]),
-            more(four[part]["median"] - quarter),
-        ]
+        [part, more(quarter := one[part]["median"] / 4), more(of := four[part]["median"]), more(of - quarter)]
         for part in one
     ]
     of_parts = ["work for", "a quarter of one process", "one of 4 ranks", "more"]
@@ -472,5 +466,5 @@ def ranks_of(stored: Result | None) -> list[str]:
 
 
 def more(seconds: float) -> str:
-    """A difference of times, with its sign."""
+    """A time, or a difference of times: with a minus sign if it is below 0."""
     return f"−{time(-seconds)}" if seconds < 0 else time(seconds)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from examples import at_most
 from murp import threads
-from murp.geometry import Euclidean, PoincareBall
+from murp.geometry import Euclidean, Geometry, PoincareBall
 from murp.models.model import Table
 from murp.optimizers import Optimizer
 from murp.optimizers.adagrad import Adagrad
@@ -37,7 +37,8 @@ def moved(
             where = torch.arange(len(x)) if rows is None else rows.nonzero().squeeze(1)
             where = where.flip(0).repeat(2)
             first = torch.arange(len(where)) < len(where) // 2
-            assert optimizer.move(FLAT, x, gradient[where], state, 0.1, where=where, marks=first)
+            given = torch.where(first[:, None], gradient[where], torch.nan)
+            assert optimizer.move(FLAT, x, given, state, 0.1, where=where, marks=first)
             continue
         new = dict(state)
         stepped = optimizer.step(FLAT, x, gradient, new, 0.1)
@@ -77,16 +78,35 @@ def test_the_loop_makes_the_step_of_the_definition(
             assert torch.equal(values, by_numbers[name]), name  # a row's result depends only on the row
 
 
+@pytest.mark.parametrize("by", ["marks", "numbers"])
 @pytest.mark.parametrize("optimizer", [Adam(), Adagrad(), RowAdagrad()], ids=["adam", "adagrad", "row-adagrad"])
-def test_the_number_of_threads_changes_no_bit(optimizer: Optimizer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_threads_changes_no_bit(optimizer: Optimizer, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row is one thread's work."""
     x, gradients = drawn(1000, 9, 0, torch.float32)
     monkeypatch.setattr(threads, "_WORTH_A_THREAD", 1)
     found = []
     for number in (1, 3):
         monkeypatch.setattr(threads, "count", lambda number=number: number)
-        found.append(moved(optimizer, x, gradients, [None] * 3, "marks"))
+        found.append(moved(optimizer, x, gradients, [None] * 3, by))
     assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])
+
+
+class Halved(Adagrad):
+    """Half of the sums, and one for each row."""
+
+    def state_shapes(self, table: Table) -> dict[str, tuple[int, ...]]:
+        return {"sum": (1,)}
+
+    def squares(self, geometry: Geometry, x: Tensor, gradient: Tensor) -> Tensor:
+        return geometry.inner(x, gradient, gradient) / 2
+
+
+def test_a_subclass_does_not_inherit_the_loop() -> None:
+    """Its step may be another one."""
+    x, (gradient, *_) = drawn(4, 3, 0)
+    before = x.clone()
+    assert not Halved().move(FLAT, x, gradient, {"sum": torch.zeros(4, 1, dtype=x.dtype)}, 0.1)
+    assert torch.equal(x, before)
 
 
 def test_what_has_no_loop_says_so() -> None:

@@ -16,6 +16,7 @@ ONE = "processor\t: {}\nvendor_id\t: Maker\ncpu family\t: 26\nmodel\t\t: 2\nmode
     [
         ("AMD EPYC 9654 96-Core Processor", "AMD EPYC 9654 96-Core Processor"),
         ("AMD EPYC", "AMD EPYC (family 26, model 2)"),
+        ("Intel(R) Xeon(R) CPU @ 2.20GHz", "Intel(R) Xeon(R) CPU @ 2.20GHz (family 26, model 2)"),
         ("Intel(R) Xeon(R) Processor", "Intel(R) Xeon(R) Processor (family 26, model 2)"),
     ],
 )

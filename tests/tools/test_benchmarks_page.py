@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -385,3 +386,36 @@ def test_fused_gradients_of_ranks_stand_beside_those_of_autograd(store: Callable
     assert "| batch 1024, ranks 1 |" in text
     assert "| 0.50 |" in text
     assert "1e-07 at most" in text
+
+
+def test_the_work_of_a_rank_is_told_part_by_part(store: Callable[..., None]) -> None:
+    def case(work: float, messages: float) -> dict[str, Any]:
+        spread = {"median": work, "least": work, "most": work, "repeats": 3}
+        names = ("seconds_a_step", "work_a_step_of_a_rank", "system_work_a_step_of_a_rank")
+        parts = {"gradients": spread, "messages": {**spread, "median": messages}}
+        sizes = dict.fromkeys(("bytes_a_step", "bytes_a_step_computed"), 1e6)
+        alone = {"work_a_step_of_a_rank_to_send_alone": spread}
+        return {**dict.fromkeys(names, spread), **sizes, **alone, "work_a_step_of_a_rank_by_part": parts}
+
+    compared = {
+        "losses and MRR of 1, 2 and 4 ranks bit for bit": True,
+        "work of a rank at 4, in quarters of one": 1.2,
+        "two ranks, in times of one process on two threads": 0.9,
+    }
+    settings = {"model": "murp", "dim": 40, "data": "WN18RR", "batch_size": 64, "negatives": 5}
+    store(
+        "distributed_cpu",
+        settings=settings,
+        figures={"1": case(0.08, 0.008), "4": case(0.03, 0.001), "compared": compared},
+    )
+    text = "\n".join(benchmark_uses.ranks())
+    assert "a quarter of one process's work is 20.0 ms. Of the 10.0 ms between them" in text
+    assert "| gradients | 20.0 ms | 30.0 ms | 10.0 ms |" in text
+    assert "| messages | 2.00 ms | 1.00 ms | −1.00 ms |" in text
+
+
+def test_two_results_of_one_processor_are_not_mixed_up(store: Callable[..., None]) -> None:
+    for name in ("cpu_evaluation", "amd/cpu_evaluation"):
+        store(name, settings={}, figures={"times_faster": 400.0})
+    with pytest.raises(SystemExit, match="two results cpu_evaluation come from"):
+        benchmarks_page.page()

@@ -10,7 +10,8 @@ Every rank has some rows of the entities with their optimizer state, and all rel
     4. gradients are added up slice by slice, in their order, and rows, relations and shared tables move.
 
 Nothing else of a batch is combined, so only the place of the rows depends on the number of ranks. On the CPU, PyTorch
-rounds the end of a tensor differently from its middle. So rows are updated in whole blocks, padded at the end.
+rounds the end of a tensor differently from its middle. So rows are updated in whole blocks, padded at the end, unless
+the optimizer has a compiled loop, which rounds every row alike.
 """
 
 from __future__ import annotations
@@ -166,43 +167,50 @@ class ShardedEngine:
         """How many numbers each slice has for every rank: of relations and of shared tables, and the loss."""
         return [self.width["relation"] * n + self.width["shared"] + 1 for n in step.relation_counts]
 
-    def _exchanged(self, step: Step, found: list[tuple[list[Tensor], Tensor]]) -> tuple[Tensor, Tensor]:
-        """Send the gradients of this rank's slices. Returns those of its rows (m, width), added up slice after slice,
-        and what all slices have for every rank, slice after slice."""
-        size, width = self.ranks.size, self.width["entity"]
+    def _exchanged(self, step: Step, found: list[tuple[list[Tensor], Tensor]]) -> tuple[Rows, Tensor]:
+        """Send the gradients of this rank's slices. Returns those of its rows (m, …) of each table, added up slice by
+        slice, and what all slices have for every rank, slice after slice.
+
+        The number of operations does not depend on the number of ranks: one joins all parts, and one cuts them.
+        """
+        size, columns = self.ranks.size, self.columns["entity"]
         nothing = torch.zeros(0, dtype=self.model.dtype, device=self.model.device)
         common = torch.cat([nothing, *(values for _, values in found)])
-        outgoing = [len(common) + width * sum(one.asked[rank] for one in step.own) for rank in range(size)]
-        message = common.new_empty(sum(outgoing))
-        parts = [
-            [torch.split(table, one.asked) for table in tables]
-            for one, (tables, _) in zip(step.own, found, strict=True)
+        outgoing = [
+            len(common) + self.width["entity"] * sum(one.asked[rank] for one in step.own) for rank in range(size)
         ]
-        begin = 0
-        for rank in range(size):
-            message[begin : begin + len(common)] = common
-            begin += len(common)
-            for tables in parts:
-                rows = [table[rank] for table in tables]
-                end = begin + width * len(rows[0])
-                torch.cat(rows, 1, out=message[begin:end].view(-1, width))
-                begin = end
+        parts = [
+            torch.split(table, one.asked) for one, (tables, _) in zip(step.own, found, strict=True) for table in tables
+        ]
+        message = torch.cat([part for rank in range(size) for part in (common, *(of[rank].flatten() for of in parts))])
         everyone, own = (by_rank(counts, step.slices_of) for counts in (self._lengths(step), step.counts))
-        incoming = [first + width * n for first, n in zip(everyone, own, strict=True)]
-        received = torch.split(self.ranks.exchange(message, outgoing, incoming), incoming)
-        total = message.new_zeros(len(step.rows), width)
-        for part, first, place in zip(received, everyone, torch.split(step.place, own), strict=True):
-            total.index_add_(0, place, part[first:].view(-1, width))
-        return total, torch.cat([part[:first] for part, first in zip(received, everyone, strict=True)])
+        incoming = [first + self.width["entity"] * n for first, n in zip(everyone, own, strict=True)]
+        received = self.ranks.exchange(message, outgoing, incoming)
+        lengths, slices = [], iter(step.counts)
+        for first, count in zip(everyone, step.slices_of, strict=True):
+            lengths.append(first)
+            lengths += [width * rows for rows in itertools.islice(slices, count) for width in columns.values()]
+        cut = iter(torch.split(received, lengths))
+        for_all, of_rows = [], []
+        for count in step.slices_of:
+            for_all.append(next(cut))
+            of_rows += [tuple(itertools.islice(cut, len(columns))) for _ in range(count)]
+        totals = {}
+        for (name, width), pieces_ in zip(columns.items(), zip(*of_rows, strict=True), strict=True):
+            total = totals[name] = received.new_zeros(len(step.rows), width)
+            # A GPU rather copies than starts an operation for every slice.
+            places = [step.place] if total.is_cuda else torch.split(step.place, step.counts)
+            for place, piece in zip(places, [torch.cat(pieces_)] if total.is_cuda else pieces_, strict=True):
+                total.index_add_(0, place, piece.view(-1, width))
+        return totals, torch.cat(for_all)
 
-    def _move_entities(self, step: Step, gradient: Tensor, lr: float) -> None:
+    def _move_entities(self, step: Step, gradients: Rows, lr: float) -> None:
         roles = {"subject": SUBJECT, "object": OBJECT}
-        parts = apart(gradient, self.columns["entity"])
         for table in self.model.tables:
             if table.of != "entity" or not table.trained:
                 continue
             read = (step.roles & sum(roles[role] for role in table.roles if role in roles)) > 0
-            where, own = step.rows, parts[table.name]
+            where, own = step.rows, gradients[table.name]
             if not bool(read.all()):
                 where, own = where[read], own[read]
             if len(where):

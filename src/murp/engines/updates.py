@@ -29,7 +29,8 @@ class Updater:
     Repeated rows are merged without sorting: every occurrence writes its position into
     ``claim[row]``, one of them stays, and all occurrences add their gradient at that position.
     Every shape is fixed by the batch, so that the step can be captured in a CUDA graph. The optimizer
-    steps every occurrence, and what it made of the one that holds the sum becomes row and state.
+    steps every occurrence, and what it made of the one that holds the sum becomes row and state;
+    a compiled loop steps only that one.
     """
 
     task: Task

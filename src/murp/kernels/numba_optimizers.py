@@ -19,7 +19,7 @@ from murp.kernels.intrinsics import combine, elementwise, prefetch, product, sum
 announce(__name__, "the training step")
 
 SOME = 64  # rows that a thread takes at a time
-_AHEAD = 8  # rows before its turn, a row anywhere in a table is asked of memory
+_AHEAD = 8  # so many rows ahead, memory is asked for a row that may lie anywhere in a table
 
 
 def marked(rows: int, read: list[Tensor]) -> Tensor:

@@ -39,24 +39,7 @@ class Adagrad(Optimizer):
         # The Riemannian gradient is linear in the Euclidean one, which may as well be divided first.
         return geometry.step(x, gradient / (state["sum"].sqrt() + self.eps), lr)
 
-    def move(
-        self,
-        geometry: Geometry,
-        x: Tensor,
-        gradient: Tensor,
-        state: State,
-        lr: float,
-        *,
-        where: Tensor | None = None,
-        marks: Tensor | None = None,
-    ) -> bool:
-        if not geometry.is_flat or self.clip:
-            return False
-        self.loop()(x, state, gradient, where, marks, (lr, self.eps))
-        return True
-
-    def loop(self) -> Callable[..., None]:
-        """The compiled loop, imported when it is used."""
+    def loop(self) -> tuple[Callable[..., None], tuple[float, ...]]:
         from murp.kernels import numba_optimizers
 
-        return numba_optimizers.adagrad
+        return numba_optimizers.adagrad, (self.eps,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -49,23 +50,10 @@ class Adam(Optimizer):
         state.update(mean=carried, square=square, steps=steps)
         return moved
 
-    def move(
-        self,
-        geometry: Geometry,
-        x: Tensor,
-        gradient: Tensor,
-        state: State,
-        lr: float,
-        *,
-        where: Tensor | None = None,
-        marks: Tensor | None = None,
-    ) -> bool:
-        if not geometry.is_flat or self.clip:
-            return False
+    def loop(self) -> tuple[Callable[..., None], tuple[float, ...]]:
         from murp.kernels import numba_optimizers
 
-        numba_optimizers.adam(x, state, gradient, where, marks, (lr, self.beta1, self.beta2, self.eps))
-        return True
+        return numba_optimizers.adam, (self.beta1, self.beta2, self.eps)
 
 
 def _correction(beta: float, steps: Tensor) -> Tensor:

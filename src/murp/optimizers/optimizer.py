@@ -7,6 +7,7 @@ step does not depend on the number of entities.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 
 from torch import Tensor
 
@@ -49,6 +50,14 @@ class Optimizer(Part):
         Matrices and single numbers are given as rows too.
         """
 
+    def loop(self) -> tuple[Callable[..., None], tuple[float, ...]] | None:
+        """A compiled loop on the CPU that makes the same step in flat space without clipping, and its settings after
+        the learning rate; see :meth:`move`. Imported only here. None: there is none.
+
+        A subclass does not inherit it, since it may have another step.
+        """
+        return None
+
     def move(
         self,
         geometry: Geometry,
@@ -63,9 +72,14 @@ class Optimizer(Part):
         """The same as :meth:`step` with a compiled loop, on the CPU and in place. Returns whether there is such a loop.
 
         ``gradient`` (m, d) is of the rows ``where`` (m) of x; None: of all, in their order. Only those change that have
-        ``marks`` (m), each row once; None: all.
+        ``marks`` (m); None: all. A row may be named twice if only one of the two has a mark.
         """
-        return False
+        found = self.loop() if "loop" in vars(type(self)) and geometry.is_flat and not self.clip else None
+        if found is None:
+            return False
+        loop, settings = found
+        loop(x, state, gradient, where, marks, (lr, *settings))
+        return True
 
     def clipped(self, geometry: Geometry, x: Tensor, gradient: Tensor) -> Tensor:
         """Euclidean gradients (n, d), shortened if the Riemannian gradients at x are longer than ``clip``."""

@@ -27,7 +27,7 @@ class RowAdagrad(Adagrad):
         g = geometry.riemannian_gradient(x, gradient)
         return geometry.inner(x, g, g) / x.shape[-1]
 
-    def loop(self) -> Callable[..., None]:
+    def loop(self) -> tuple[Callable[..., None], tuple[float, ...]]:
         from murp.kernels import numba_optimizers
 
-        return numba_optimizers.row_adagrad
+        return numba_optimizers.row_adagrad, (self.eps,)

@@ -271,6 +271,8 @@ def processor(file: Path = Path("/proc/cpuinfo")) -> str:
     fields = [line.partition(":")[::2] for line in lines]
     told = {name.strip(): value.strip() for name, value in reversed(fields)}  # the first processor's
     if name := told.get("model name"):
-        unsaid = not any(letter.isdecimal() for letter in name) and {"cpu family", "model"} <= told.keys()
+        unsaid = (
+            not any(letter.isdecimal() for letter in name.partition("@")[0]) and {"cpu family", "model"} <= told.keys()
+        )
         return f"{name} (family {told['cpu family']}, model {told['model']})" if unsaid else name
     return platform.processor() or platform.machine()
