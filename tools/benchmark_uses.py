@@ -448,7 +448,7 @@ def ranks_of(stored: Result | None) -> list[str]:
         f" One of 4 ranks works {time(own['4'])}, and a quarter of one process's work is {time(own['1'] / 4)}. Of the "
         f"{more(own['4'] - own['1'] / 4)} between them the system takes {more(system['4'] - system['1'] / 4)}. Only to "
         f"send as many bytes through plain sockets, a rank works {time(alone)}. The second table shows what all "
-        "of this work is for. The same operations take longer while other processes use the same cores, caches and memory."
+        "of this work is for. The same operations take longer while others use the same cores, caches and memory."
     )
     if not shared:
         note += (
