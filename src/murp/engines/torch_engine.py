@@ -157,9 +157,12 @@ class TorchEngine:
         return total
 
     def _steady(self, batch: int, drawn: Drawn | None) -> int:
-        """Threads for a step in which sums go over the batch: a function of its size, so that resuming is exact."""
-        candidates = self.model.num_entities if drawn is None else 1 + drawn.objects.shape[-1]
-        numbers = batch * (candidates * self.model.dim + self.shared)
+        """Threads for a step in which sums go over the batch: a function of its size, so that resuming is exact.
+
+        Scores of all entities have threads of their own (:mod:`murp.kernels.all_entities`), so only rows count there.
+        """
+        rows = batch + self.model.num_entities if drawn is None else batch * (1 + drawn.objects.shape[-1])
+        numbers = rows * self.model.dim + batch * self.shared
         return min(threads.count(), 1 + numbers // WORTH_A_THREAD)
 
     def _replayed(self, positives: Tensor, drawn: Drawn | None, labels: Labels | None, lr: float) -> Tensor:
