@@ -87,8 +87,10 @@ def _adam(
 
 @kernel
 def _adagrad(counters: Any, x: Any, total: Any, g: Any, where: Any, marks: Any, settings: Any) -> None:
+    """By element, or by row where a row has one sum: s ← s + |g|²/d,  x ← x + r g / (√s + ε)."""
     lr, eps = settings
     kind = x.dtype.type
+    by_row = total.shape[1] < x.shape[1]
     start = take(counters, 0, SOME)
     while start < len(g):
         for k in range(start, min(start + SOME, len(g))):
@@ -96,27 +98,13 @@ def _adagrad(counters: Any, x: Any, total: Any, g: Any, where: Any, marks: Any, 
             if k + _AHEAD < len(where):
                 for table in (x, total):
                     prefetch(table, where[k + _AHEAD])
-            if len(marks) == 0 or marks[k]:
-                _adagrad_row((x[i], total[i], g[k]), (kind(eps), kind(-lr)))
-        start = take(counters, 0, SOME)
-
-
-@kernel
-def _row_adagrad(counters: Any, x: Any, total: Any, g: Any, where: Any, marks: Any, settings: Any) -> None:
-    """s ← s + |g|²/d,  x ← x + r g / (√s + ε)."""
-    lr, eps = settings
-    kind = x.dtype.type
-    start = take(counters, 0, SOME)
-    while start < len(g):
-        for k in range(start, min(start + SOME, len(g))):
-            i = k if len(where) == 0 else where[k]
-            if k + _AHEAD < len(where):
-                for table in (x, total):
-                    prefetch(table, where[k + _AHEAD])
-            if len(marks) == 0 or marks[k]:
+            if len(marks) > 0 and not marks[k]:
+                continue
+            if by_row:
                 total[i, 0] += _square_of_row((g[k],))[0] / kind(x.shape[1])
-                rate = kind(-lr) / (math.sqrt(total[i, 0]) + kind(eps))
-                combine((x[i], g[k]), (kind(1.0), rate))
+                combine((x[i], g[k]), (kind(1.0), kind(-lr) / (math.sqrt(total[i, 0]) + kind(eps))))
+            else:
+                _adagrad_row((x[i], total[i], g[k]), (kind(eps), kind(-lr)))
         start = take(counters, 0, SOME)
 
 
@@ -131,15 +119,8 @@ def adam(
 def adagrad(
     x: Tensor, state: dict[str, Tensor], gradient: Tensor, where: Tensor | None, marks: Tensor | None, settings: Any
 ) -> None:
-    """A step of Adagrad with η and ε on rows (n, d) and their sums in place."""
+    """A step of Adagrad with η and ε on rows (n, d) and their sums in place: (n, d), or (n, 1) by row."""
     _share(_adagrad, (x, state["sum"]), gradient, where, marks, settings)
-
-
-def row_adagrad(
-    x: Tensor, state: dict[str, Tensor], gradient: Tensor, where: Tensor | None, marks: Tensor | None, settings: Any
-) -> None:
-    """A step of row-wise Adagrad with η and ε on rows (n, d) and their sums (n, 1) in place."""
-    _share(_row_adagrad, (x, state["sum"]), gradient, where, marks, settings)
 
 
 def _share(

@@ -30,4 +30,4 @@ class RowAdagrad(Adagrad):
     def loop(self) -> tuple[Callable[..., None], tuple[float, ...]]:
         from murp.kernels import numba_optimizers
 
-        return numba_optimizers.row_adagrad, (self.eps,)
+        return numba_optimizers.adagrad, (self.eps,)
