@@ -110,6 +110,7 @@ MODULES: dict[str, list[str]] = {
     "kernels/numba_gathered": _GATHERED,
     "kernels/all_entities": ["tests/kernels/test_all_entities.py"],
     "kernels/numba_all_entities": ["tests/kernels/test_all_entities.py"],
+    "kernels/numba_distinct": ["tests/kernels/test_distinct.py"],
     "kernels/numba_optimizers": _OPTIMIZERS,
     **dict.fromkeys(
         (

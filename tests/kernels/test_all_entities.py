@@ -30,12 +30,11 @@ quiet = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
 def plain(kind: str, q: Tensor, v: Tensor, a: Tensor | None = None, c: Tensor | None = None) -> Tensor:
-    scores = q @ v.T
-    if a is not None:
-        scores = scores + a[:, None]
-    if c is not None:
-        scores = scores + c
-    return of_scores(kind, scores)
+    return of_scores(kind, scores_of(q, v, a, c))
+
+
+def scores_of(q: Tensor, v: Tensor, a: Tensor | None = None, c: Tensor | None = None) -> Tensor:
+    return q @ v.T + (0 if a is None else a[:, None]) + (0 if c is None else c)
 
 
 def of_scores(kind: str, scores: Tensor) -> Tensor:
@@ -101,9 +100,7 @@ def test_a_weighted_mean_and_its_gradients_are_those_of_the_definition(
     shares = (10.0 ** torch.linspace(-4, 0, shape[0], dtype=torch.float64)).to(path)
     shares = shares / shares.sum()
     exact: Any = tuple(None if part is None else part.detach().double().requires_grad_() for part in given)
-    q, v, a, c = exact
-    scores = q @ v.T + (0 if a is None else a[:, None]) + (0 if c is None else c)
-    expected = scores.logsumexp(1) @ shares
+    expected = scores_of(*exact).logsumexp(1) @ shares
     value = mean_log_sum_exp(*given, shares.to(dtype))
     near = 1e-12 if dtype == torch.float64 else 2e-4
     torch.testing.assert_close(value.double(), expected, rtol=near, atol=near)
@@ -121,6 +118,54 @@ def test_any_shape(kind: str, size: int, number: int, dim: int, seed: int) -> No
     torch.testing.assert_close(value, expected, rtol=1e-12, atol=1e-12)
     for found, wanted in zip(gradients(value, given), gradients(expected, given), strict=True):
         torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
+
+
+@settings(max_examples=at_most(40), deadline=None)
+@given(
+    chosen=st.lists(st.integers(0, 9), min_size=1, max_size=60),
+    scalars=st.integers(0, 3),
+    weighted=st.booleans(),
+    seed=st.integers(0, 2**31),
+)
+def test_queries_that_are_there_several_times(chosen: list[int], scalars: int, weighted: bool, seed: int) -> None:
+    """Some of equal queries have the share 0, and some all of them."""
+    q, v, a, c = parts(10, 70, 12, seed=seed, scalars=scalars)
+    places = torch.tensor(chosen)
+    with torch.no_grad():
+        q[9], q[8] = q[0], -q[0]
+    given: Parts = (q.detach()[places].requires_grad_(), v, None if a is None else a.detach()[places], c)
+    if given[2] is not None:
+        given[2].requires_grad_()
+    shares = None
+    each = torch.full((len(places),), 1 / len(places), dtype=torch.float64)
+    if weighted:
+        shares = each = torch.rand(len(places), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        each[::3], each[places == 1] = 0, 0
+    expected = scores_of(*given).logsumexp(1) @ each
+    value = mean_log_sum_exp(*given, shares)
+    torch.testing.assert_close(value, expected, rtol=1e-12, atol=1e-12)
+    for found, wanted in zip(gradients(value, given), gradients(expected, given), strict=True):
+        torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
+
+
+def test_equal_queries_are_scored_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query with another number of its own is another one: its weights may have another shift."""
+    scored = []
+    fill = numba_all_entities._Found.fill
+
+    def counted(self: Any, kind: int, columns: Any, scale: Any) -> None:
+        scored.append((len(self.side.vectors), len(columns.vectors)))
+        fill(self, kind, columns, scale)
+
+    monkeypatch.setattr(numba_all_entities._Found, "fill", counted)
+    q, v, _, _ = parts(3, 50, 4)
+    again = q.detach()[[0, 1, 0, 2, 0, 1]]
+    numba_all_entities.reduced(True, again, v.detach(), None, None, None, True)
+    assert scored == [(3, 50), (50, 3)]
+    scored.clear()
+    own = torch.tensor([0.0, 1.0, 0.0, 2.0, 3.0, 1.0], dtype=torch.float64)
+    numba_all_entities.reduced(True, again, v.detach(), own, None, None, True)
+    assert scored == [(4, 50), (50, 4)]
 
 
 @quiet

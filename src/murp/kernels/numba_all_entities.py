@@ -12,6 +12,9 @@ tile is done again. That is rare, where to look for the largest score of a tile 
 Both gradients take two passes, each of which computes the scores: to keep the weights of some queries in the cache that
 the cores share was a little faster on one processor with few entities, and slower with more.
 
+A batch may ask a question (s, r) several times, once for each of its answers. Equal queries have the same softmax. It
+is then computed once (:func:`murp.kernels.numba_distinct.distinct_rows`).
+
 No sum is shared by two threads, and every operation is one that IEEE 754 defines to the bit. So the gradients have the
 same bits on any number of threads, and on every processor but for the logarithm of a row's sum, which is PyTorch's.
 """
@@ -29,6 +32,7 @@ from torch import Tensor
 from murp import threads
 from murp.compiling import announce, kernel
 from murp.kernels.intrinsics import take
+from murp.kernels.numba_distinct import distinct_rows
 from murp.kernels.numba_products import PAIR, PANEL_BYTES, PITCH, POINTS, mix, pack
 from murp.kernels.numba_tiles import (
     KNOWN,
@@ -57,28 +61,48 @@ def reduced(
 
     ``shares`` (B) make a weighted mean of a softmax's logarithms.
     """
+    if softmax:
+        return _log_sum_exp(q, v, a, c, shares, gradients)
     size, number = len(q), len(v)
     queries, entities = _Side(q, a), _Side(v, c)
     first, second = _Found(queries, gradients), _Found(entities, gradients)
-    scale = q.new_full((size,), 1 / (size if softmax else size * number)) if shares is None else shares
-    if softmax and a is not None:  # a row's own number changes nothing of its weights, unless it is none
-        scale = scale + (a - a)
-    first.fill(SEEK if softmax else SOFTPLUS, entities, scale)
-    if softmax:
-        log = first.largest + first.total.log()
-        own = log if a is None else log + a
-        value = own.mean() if shares is None else own @ shares
-    else:
-        value = first.total.sum() / (size * number)
+    scale = q.new_full((max(size, number),), 1 / (size * number))
+    first.fill(SOFTPLUS, entities, scale[:size])
+    value = first.total.sum() / (size * number)
     if not gradients:
         return (value,)
-    if softmax:  # weights exp(φ - shift) are made again, and each query has the factor that makes them its own
-        factors = scale / first.total  # of points as the first pass had them, so that scores have the same bits
-        second.fill(KNOWN, _Side(q * factors[:, None], -first.largest, q * _LOG2E, factors), None)
-    else:
-        second.fill(SIGMOID, queries, scale[:1].expand(number))
-    of_rows = scale * (first.total / first.total) if softmax else first.weights  # NaN of a row without candidates
-    return value, first.gradient, second.gradient, of_rows, second.weights
+    second.fill(SIGMOID, queries, scale[:number])
+    return value, first.gradient, second.gradient, first.weights, second.weights
+
+
+def _log_sum_exp(
+    q: Tensor, v: Tensor, a: Tensor | None, c: Tensor | None, shares: Tensor | None, gradients: bool
+) -> tuple[Tensor, ...]:
+    """As :func:`reduced`, of a softmax. Equal queries are computed once, with the sum of their shares."""
+    each = q.new_full((len(q),), 1 / len(q)) if shares is None else shares
+    chosen, place = distinct_rows(q, a)
+    scale = each
+    if repeated := len(chosen) < len(q):
+        q, a = q[chosen], None if a is None else a[chosen]
+        scale = each.new_zeros(len(chosen)).index_add_(0, place, each)
+    entities = _Side(v, c)
+    first, second = _Found(_Side(q, a), gradients), _Found(entities, gradients)
+    ones = q.new_ones(len(q))
+    if a is not None:  # a row's own number changes nothing of its weights, unless it is none
+        ones = ones + (a - a)
+    first.fill(SEEK, entities, ones)
+    log = first.largest + first.total.log()
+    value = (log if a is None else log + a) @ scale
+    if not gradients:
+        return (value,)
+    # Weights exp(φ - shift) are made again, and each query has the factor that makes them its own; of points as the
+    # first pass had them, so that scores have the same bits.
+    factors = scale * ones / first.total
+    second.fill(KNOWN, _Side(q * factors[:, None], -first.largest, q * _LOG2E, factors), None)
+    of_q, of_a = first.gradient, ones * (first.total / first.total)  # NaN of a row without candidates
+    if repeated:
+        of_q, of_a = of_q[place], of_a[place]
+    return value, of_q * each[:, None], second.gradient, of_a * each, second.weights
 
 
 class _Side:
@@ -92,8 +116,8 @@ class _Side:
         self.own, self.factors = (vectors.new_zeros(len(vectors)) if a is None else a for a in (own, factors))
 
     def columns(self, unit: float) -> tuple[Any, ...]:
-        """Panels of whole tiles, the vectors of the last two, each column's number · unit, -∞ beyond the last, and its
-        factor.
+        """Panels, in whole pairs, the vectors of the last two tiles, each column's number · unit, -∞ beyond the last,
+        and its factor.
 
         Vectors are read in whole lanes, beyond the end of the last one: so the last tiles are copied, with room there.
         """
@@ -103,7 +127,7 @@ class _Side:
         pair = PAIR * lanes
         width = min(PITCH, -(-count // pair) * pair)
         number = -(-count // width)
-        panels = np.empty((number * width // lanes, dim, lanes), rows.dtype)
+        panels = np.empty((-(-count // pair) * PAIR, dim, lanes), rows.dtype)
         panels[count // lanes :] = 0
         threads.share(pack, self.points.numpy(), panels, work=rows.size)
         copied = min(2, number) * width
@@ -175,8 +199,8 @@ def _passed(
     groups, tile, result, lanes = points[thread], tiles[thread], sums[thread], kept[thread]
     shifts, seen, settled = numbers[thread, 0], numbers[thread, 1], numbers[thread, 2, :, 0]
     part, mixed = lanes[-1], result[-1]  # of one tile
-    abreast = len(panels) // len(beside)
     width, wide = beside.shape[1], panels.shape[2]
+    abreast = width // wide
     zero = x.dtype.type(0)
     while True:
         block = take(counters, 0, 1)
@@ -193,9 +217,10 @@ def _passed(
         result[:] = zero
         lanes[:] = zero
         for t in range(len(beside)):
-            first, end = t * abreast, (t + 1) * abreast
+            first, end = t * abreast, min((t + 1) * abreast, len(panels))
             at = (t - len(beside)) * width  # from the end
-            rows = vectors[t * width : (t + 1) * width] if t + 2 < len(beside) else last[at + len(last) :][:width]
+            rows = vectors[t * width :] if t + 2 < len(beside) else last[at + len(last) :]
+            rows = rows[: (end - first) * wide]
             for g in range(-(-number // POINTS)):
                 if kind == SEEK:
                     empty(part)
