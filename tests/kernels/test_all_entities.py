@@ -307,10 +307,11 @@ def test_a_gradient_is_a_tensor_of_its_own() -> None:
     seed=st.integers(0, 2**31),
 )
 def test_scores_that_rise_and_fall_from_tile_to_tile(levels: list[float], dtype: torch.dtype, seed: int) -> None:
-    """The shift of a softmax follows them; a tile of the CPU's kernel has 256 entities."""
+    """The shift of a softmax follows them; each level lasts for a tile of the CPU's kernel."""
     assume(max(levels) > -math.inf)
-    q, v, a, _ = parts(9, 256 * len(levels) - 100, 7, dtype=dtype, seed=seed)
-    c = torch.tensor(levels, dtype=dtype).repeat_interleave(256)[: len(v)].requires_grad_()
+    tile = numba_all_entities._TILE
+    q, v, a, _ = parts(9, tile * len(levels) - 50, 7, dtype=dtype, seed=seed)
+    c = torch.tensor(levels, dtype=dtype).repeat_interleave(tile)[: len(v)].requires_grad_()
     given: Any = (q, v, a, c)
     exact: Any = tuple(part.detach().double().requires_grad_() for part in given)
     value, expected = MEANS["log_sum_exp"](*given), plain("log_sum_exp", *exact)

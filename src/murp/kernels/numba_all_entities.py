@@ -1,9 +1,10 @@
 """All-entity objectives on the CPU: see :mod:`murp.kernels.all_entities`.
 
 One kernel does a pass over the scores of some rows, queries or entities, and all columns of the other kind. A thread
-takes a block of rows and walks over tiles of columns. A group of rows meets a tile at a time: its scores become weights
-while they are in registers (:func:`murp.kernels.numba_tiles.weigh`), and the weights, which stay in the innermost
-cache, are multiplied with the tile's vectors (:func:`murp.kernels.numba_products.mix`).
+takes a block of rows and walks over tiles of columns. A group of rows, one in each lane of the vectors, meets a tile at
+a time: its scores become weights while they are in registers (:func:`murp.kernels.numba_tiles.weigh`), and the weights,
+which stay in the innermost cache, are multiplied with the tile's vectors (:func:`murp.kernels.numba_products.mix`).
+Columns are read one number at a time, so that every lane has work whatever d is, and a tile is read once for a group.
 
 A softmax needs a shift near each row's largest score, which is known only at the end. A row begins with 0, and its
 shift changes if a tile has a score that is far above it: then what was found before is multiplied accordingly, and the
@@ -15,13 +16,12 @@ the cores share was a little faster on one processor with few entities, and slow
 A batch may ask a question (s, r) several times, once for each of its answers. Equal queries have the same softmax. It
 is then computed once (:func:`murp.kernels.numba_distinct.distinct_rows`).
 
-No sum is shared by two threads, and every operation is one that IEEE 754 defines to the bit. So the gradients have the
+A lane has a row of its own, and every operation is one that IEEE 754 defines to the bit. So the gradients have the
 same bits on any number of threads, and on every processor but for the logarithm of a row's sum, which is PyTorch's.
 """
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from typing import Any
 
@@ -33,24 +33,13 @@ from murp import threads
 from murp.compiling import announce, kernel
 from murp.kernels.intrinsics import take
 from murp.kernels.numba_distinct import distinct_rows
-from murp.kernels.numba_products import PAIR, PANEL_BYTES, PITCH, POINTS, mix, pack
-from murp.kernels.numba_tiles import (
-    KNOWN,
-    SEEK,
-    SIGMOID,
-    SOFTPLUS,
-    add,
-    any_above,
-    empty,
-    powers,
-    total_of,
-    weigh,
-)
+from murp.kernels.numba_products import PAIR, PANEL_BYTES, mix
+from murp.kernels.numba_tiles import KNOWN, LOG2E, SEEK, SIGMOID, SOFTPLUS, powers, weigh
 
 announce(__name__, "the scores of all entities")
 
-_BLOCK = 64  # rows that meet a tile before the next one: they stay in a core's own cache
-_LOG2E = 1 / math.log(2)
+_BLOCK = 128  # rows that meet a tile before the next one: they stay in a core's own cache
+_TILE = 128  # columns: with a group of rows and its weights they stay in the innermost cache
 _FAR = 40.0  # powers of 2 that a row's largest weight may be away from 1: far from the largest and the least number
 
 
@@ -95,10 +84,8 @@ def _log_sum_exp(
     value = (log if a is None else log + a) @ scale
     if not gradients:
         return (value,)
-    # Weights exp(φ - shift) are made again, and each query has the factor that makes them its own; of points as the
-    # first pass had them, so that scores have the same bits.
-    factors = scale * ones / first.total
-    second.fill(KNOWN, _Side(q * factors[:, None], -first.largest, q * _LOG2E, factors), None)
+    # Weights exp(φ - shift) are made again, and each query has the factor that makes them its own.
+    second.fill(KNOWN, _Side(q, -first.largest, scale * ones / first.total), None)
     of_q, of_a = first.gradient, ones * (first.total / first.total)  # NaN of a row without candidates
     if repeated:
         of_q, of_a = of_q[place], of_a[place]
@@ -106,38 +93,11 @@ def _log_sum_exp(
 
 
 class _Side:
-    """Vectors (R, d) and a number for each, as rows and as columns; scores may be of other ``points`` (R, d)."""
+    """Vectors (R, d), a number for each, and a factor for its weights, as rows and as columns."""
 
-    def __init__(
-        self, vectors: Tensor, own: Tensor | None, points: Tensor | None = None, factors: Tensor | None = None
-    ) -> None:
+    def __init__(self, vectors: Tensor, own: Tensor | None, factors: Tensor | None = None) -> None:
         self.vectors = vectors
-        self.points = vectors if points is None else points
         self.own, self.factors = (vectors.new_zeros(len(vectors)) if a is None else a for a in (own, factors))
-
-    def columns(self, unit: float) -> tuple[Any, ...]:
-        """Panels, in whole pairs, the vectors of the last two tiles, each column's number · unit, -∞ beyond the last,
-        and its factor.
-
-        Vectors are read in whole lanes, beyond the end of the last one: so the last tiles are copied, with room there.
-        """
-        rows = self.vectors.numpy()
-        lanes = PANEL_BYTES // rows.itemsize
-        count, dim = rows.shape
-        pair = PAIR * lanes
-        width = min(PITCH, -(-count // pair) * pair)
-        number = -(-count // width)
-        panels = np.empty((-(-count // pair) * PAIR, dim, lanes), rows.dtype)
-        panels[count // lanes :] = 0
-        threads.share(pack, self.points.numpy(), panels, work=rows.size)
-        copied = min(2, number) * width
-        last = np.zeros(copied * dim + lanes, rows.dtype)[: copied * dim].reshape(copied, dim)
-        last[: count - number * width + copied] = rows[number * width - copied :]
-        beside = np.full((number, width), -np.inf, rows.dtype)
-        beside.reshape(-1)[:count] = self.own.numpy() * rows.dtype.type(unit)
-        factors = np.zeros((number, width), rows.dtype)
-        factors.reshape(-1)[:count] = self.factors.numpy()
-        return panels, last, beside, factors
 
 
 class _Found:
@@ -152,125 +112,129 @@ class _Found:
     def fill(self, kind: int, columns: _Side, scale: Tensor | None) -> None:
         """The sums, and the gradients of the sum over rows with the weights ``scale`` (R); None: all are 1."""
         rows = self.side.vectors
-        unit = _LOG2E if kind in (SEEK, KNOWN) else 1.0  # exponentials are powers of 2
-        panels, last, beside, factors = columns.columns(unit)
-        number, dtype = threads.count(), panels.dtype
-        starts = _starts(len(rows), number)
-        groups = -(-int(np.diff(starts).max()) // POINTS)
-        _, dim, lanes = panels.shape
-        points = np.zeros((number, groups, dim, POINTS), dtype)
-        tiles = np.zeros((number, POINTS, PITCH), dtype)
-        sums = np.zeros((number, groups + 1, POINTS, -(-dim // lanes) * lanes), dtype)
-        kept = np.zeros((number, groups + 1, 2, POINTS, lanes), dtype)
-        numbers = np.zeros((number, 3, groups, POINTS), dtype)
+        unit = LOG2E if kind in (SEEK, KNOWN) else 1.0
+        number, dtype = threads.count(), rows.numpy().dtype
+        lanes, dim = PANEL_BYTES // dtype.itemsize, rows.shape[1]
+        starts = _starts(len(rows), number, PAIR * lanes)
+        groups = -(-int(np.diff(starts).max()) // (PAIR * lanes))
+        panels, tiles, sums, kept, numbers = (
+            rows.new_zeros(number, *shape).numpy()  # PyTorch's memory begins with a line of the cache, as vectors do
+            for shape in (
+                (groups, PAIR, dim, lanes), (_TILE, PAIR * lanes), (groups, dim, PAIR * lanes),
+                (groups + 1, 2, PAIR * lanes), (2, groups, PAIR * lanes),
+            )
+        )  # fmt: skip
         scale = rows.new_ones(len(rows)) if scale is None else scale
         work = rows.numel() * len(columns.vectors) * (2 if self.gradients else 1)
         threads.share(
-            _passed, kind, self.gradients, starts, dtype.type(unit), dtype.type(unit if kind == SEEK else 1),
-            rows.numpy(), self.side.own.numpy(), scale.contiguous().numpy(), panels, columns.vectors.numpy(), last,
-            beside, factors, points, tiles, sums, kept, numbers, self.largest.numpy(), self.total.numpy(),
-            self.weights.numpy(), self.gradient.numpy(), work=work,
+            _passed, kind, self.gradients, starts, dtype.type(unit), rows.numpy(), self.side.own.numpy(),
+            scale.contiguous().numpy(), columns.vectors.numpy(), (columns.own * unit).numpy(), columns.factors.numpy(),
+            panels, tiles, sums, kept, numbers, self.largest.numpy(), self.total.numpy(), self.weights.numpy(),
+            self.gradient.numpy(), work=work,
         )  # fmt: skip
 
 
 @cache
-def _starts(rows: int, threads: int) -> Any:
+def _starts(rows: int, threads: int, group: int) -> Any:
     """Where blocks of rows begin, and the number of rows. The last blocks are small: no thread waits long for another.
 
-    Their sizes change no bit: rows are computed in the same groups.
+    Their sizes change no bit: what is found of a row does not depend on the others.
     """
     starts = [0]
     while starts[-1] < rows:
-        size = min(_BLOCK, (rows - starts[-1]) // (2 * threads)) // POINTS * POINTS
-        starts.append(min(rows, starts[-1] + max(size, POINTS)))
+        size = min(_BLOCK, (rows - starts[-1]) // (2 * threads)) // group * group
+        starts.append(min(rows, starts[-1] + max(size, group)))
     return np.array(starts)
 
 
 @kernel
 def _passed(
-    counters: Any, kind: int, gradients: bool, starts: Any, unit: Any, of_points: Any, x: Any, own: Any, scale: Any,
-    panels: Any, vectors: Any, last: Any, beside: Any, factors: Any, points: Any, tiles: Any, sums: Any, kept: Any,
-    numbers: Any, largest: Any, total: Any, weights: Any, gradient: Any,
+    counters: Any, kind: int, gradients: bool, starts: Any, unit: Any, x: Any, own: Any, scale: Any, vectors: Any,
+    beside: Any, factors: Any, panels: Any, tiles: Any, sums: Any, kept: Any, numbers: Any, largest: Any, total: Any,
+    weights: Any, gradient: Any,
 ) -> None:  # fmt: skip
     """Take blocks of rows until none is left; counters[0] is the next, counters[1] the next thread's room."""
     thread = take(counters, 1, 1)
     if thread >= len(tiles):  # more threads than when they were made: the others do the work
         return
-    groups, tile, result, lanes = points[thread], tiles[thread], sums[thread], kept[thread]
-    shifts, seen, settled = numbers[thread, 0], numbers[thread, 1], numbers[thread, 2, :, 0]
-    part, mixed = lanes[-1], result[-1]  # of one tile
-    width, wide = beside.shape[1], panels.shape[2]
-    abreast = width // wide
+    groups, tile, result, found = panels[thread], tiles[thread], sums[thread], kept[thread]
+    shifts, seen = numbers[thread, 0], numbers[thread, 1]
+    part = found[-1]  # of one tile
+    wide = groups.shape[3]
+    group = groups.shape[1] * wide
     zero = x.dtype.type(0)
+    least = x.dtype.type(-np.inf if kind == SEEK else 0)  # of largest scores, or of sums
     while True:
         block = take(counters, 0, 1)
         if block >= len(starts) - 1:
             return
         start = starts[block]
         number = starts[block + 1] - start
+        shifts[:] = zero
         for b in range(number):
+            g, lane = b // group, b % group
+            panel, at = groups[g, lane // wide], lane % wide
             for j in range(x.shape[1]):
-                groups[b // POINTS, j, b % POINTS] = x[start + b, j] * of_points
-            shifts[b // POINTS, b % POINTS] = zero if kind == SEEK else own[start + b] * unit
+                panel[j, at] = x[start + b, j]
+            if kind != SEEK:
+                shifts[g, lane] = own[start + b] * unit
         seen[:] = zero
-        settled[:] = zero
         result[:] = zero
-        lanes[:] = zero
-        for t in range(len(beside)):
-            first, end = t * abreast, min((t + 1) * abreast, len(panels))
-            at = (t - len(beside)) * width  # from the end
-            rows = vectors[t * width :] if t + 2 < len(beside) else last[at + len(last) :]
-            rows = rows[: (end - first) * wide]
-            for g in range(-(-number // POINTS)):
-                if kind == SEEK:
-                    empty(part)
-                    weigh(kind, groups[g], panels, first, end, beside[t], factors[t], shifts[g], tile, part)
-                    if settled[g] == zero or any_above(part[1], x.dtype.type(_FAR)):
-                        if _shifted(part, shifts[g], seen[g], lanes[g, 0], result[g]):
-                            empty(part)
-                            weigh(kind, groups[g], panels, first, end, beside[t], factors[t], shifts[g], tile, part)
-                        settled[g] = x.dtype.type(1)
-                        for one in seen[g]:
-                            settled[g] = min(settled[g], one)
-                    add(lanes[g, 0], part[0])
-                else:
-                    weigh(kind, groups[g], panels, first, end, beside[t], factors[t], shifts[g], tile, lanes[g])
+        found[:] = zero
+        for t in range(0, len(vectors), _TILE):
+            end = min(t + _TILE, len(vectors))
+            for g in range(-(-number // group)):
+                part[0], part[1] = zero, least
+                weigh(kind, vectors[t:end], groups[g], beside[t:end], factors[t:end], shifts[g], tile, part)
+                if kind == SEEK and _moved(part[1], shifts[g], seen[g], found[g, 0], result[g]):
+                    part[0], part[1] = zero, least
+                    weigh(kind, vectors[t:end], groups[g], beside[t:end], factors[t:end], shifts[g], tile, part)
+                for i in range(1 if kind == SEEK else 2):
+                    for lane in range(group):
+                        found[g, i, lane] += part[i, lane]
                 if gradients:
-                    mix(tile, rows, wide, mixed)
-                    add(result[g], mixed)
+                    mix(vectors[t:end], tile[: end - t], result[g])
         for b in range(number):
-            g, p = b // POINTS, b % POINTS
-            of_weights, second = total_of(lanes[g, 0, p]), total_of(lanes[g, 1, p])
-            largest[start + b] = -shifts[g, p] / unit
+            g, lane = b // group, b % group
+            of_weights, second = found[g, 0, lane], found[g, 1, lane]
+            largest[start + b] = -shifts[g, lane] / unit
             total[start + b] = of_weights if kind == SEEK else second
             weights[start + b] = of_weights * scale[start + b]
             factor = scale[start + b] / of_weights if kind == SEEK else scale[start + b]
+            row = result[g]
             for j in range(gradient.shape[1]):
-                gradient[start + b, j] = result[g, p, j] * factor
+                gradient[start + b, j] = row[j, lane] * factor
 
 
 @kernel
-def _shifted(part: Any, shift: Any, seen: Any, lanes: Any, result: Any) -> bool:
-    """Change the shifts of rows whose largest score is far from 0 with it; whether one has changed.
+def _moved(largest: Any, shifts: Any, seen: Any, total: Any, result: Any) -> bool:
+    """Change the shifts of rows whose largest score of a tile is far from 0 with it; whether one has changed.
 
     What was found before is multiplied accordingly. ``seen`` is 1 for rows that have had a score above -∞.
     """
     changed = False
-    factors = part[0, 0]  # not needed any more if one has changed
-    for b in range(POINTS):
-        top = part[1, b, 0]
-        for score in part[1, b]:
-            top = max(top, score)
-        if top == -np.inf:
-            continue
-        if top > _FAR or (seen[b] == 0 and top < -_FAR):
-            changed = True
-            factors[0] = -top if seen[b] == 1 else -np.inf  # what was found before is 0 if nothing was seen
-            powers(factors)
-            for lane in range(lanes.shape[1]):
-                lanes[b, lane] *= factors[0]
-            for j in range(result.shape[1]):
-                result[b, j] *= factors[0]
-            shift[b] -= top
-        seen[b] = 1
-    return changed
+    for lane in range(len(largest)):
+        changed |= _is_far(largest[lane], seen[lane])
+    factors = largest  # of what was found before, as powers of 2; -∞ if nothing was
+    for lane in range(len(largest)):
+        top, before = largest[lane], seen[lane]
+        if top != -np.inf:
+            seen[lane] = 1
+        if changed:
+            far = _is_far(top, before)
+            shifts[lane] -= top if far else 0
+            factors[lane] = (-top if before == 1 else -np.inf) if far else 0
+    if not changed:
+        return False
+    powers(factors)
+    for lane in range(len(factors)):
+        total[lane] *= factors[lane]
+    for j in range(len(result)):
+        for lane in range(len(factors)):
+            result[j, lane] *= factors[lane]
+    return True
+
+
+@kernel
+def _is_far(top: Any, seen: Any) -> Any:
+    return top > _FAR or (seen == 0 and -np.inf < top < -_FAR)

@@ -7,7 +7,6 @@ Rows are turned into panels of one vector's width, lane l for row l. A block of 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,6 @@ from murp.kernels.intrinsics import Vectors, fma, take
 
 PANEL_BYTES = 64
 _PANELS = 16  # a tile: with the points' rows it stays in a core's own cache
-PITCH = 256  # of rows of weights
 _I64 = ir.IntType(64)
 
 
@@ -65,40 +63,41 @@ def squared_norms(rows: Tensor, out: Tensor) -> None:
 class Registers:
     """Writes the products of so many points with vectors of d numbers side by side, whose sums stay in registers.
 
-    These are panels (panels, d, W), or rows (d, m) of which W numbers are one. ``shares`` has a number for each panel:
-    its first W / share lanes are wanted. The numbers of a point lie ``along`` from each other and points lie ``apart``,
-    by default as far as the rows of their array. Known distances need no registers.
+    These are panels (panels, d, W), or rows (d, m) of which W numbers are one. Points are the rows of their array
+    (points, d), or its columns (d, points) if they are ``turned``.
     """
 
-    def __init__(self, points: int, shares: Sequence[int], along: int = 1, apart: int | None = None) -> None:
-        self.points, self.shares, self.along, self.apart = points, shares, along, apart
+    def __init__(self, points: int, panels: int, turned: bool = False) -> None:
+        self.points, self.panels, self.turned = points, panels, turned
 
     def sums(self, context: Any, builder: Any, types_of: Any, arguments: Any) -> list[list[Any]]:
         """Where the sum of each point and panel is kept; the first two arguments are the points and the vectors."""
         x, panel = types_of[:2]
         width = PANEL_BYTES // (x.dtype.bitwidth // 8)
-        kinds = [Vectors(context, builder, x.dtype, width // share) for share in self.shares]
+        kind = Vectors(context, builder, x.dtype, width)
         pointed, vectors = (
-            context.make_array(kind)(context, builder, a) for kind, a in zip((x, panel), arguments[:2], strict=True)
+            context.make_array(of)(context, builder, a) for of, a in zip((x, panel), arguments[:2], strict=True)
         )
         dim = cgutils.unpack_tuple(builder, vectors.shape, panel.ndim)[panel.ndim - 2]
-        between = stride(builder, pointed, x, 0) if self.apart is None else _I64(self.apart)
+        rows = stride(builder, pointed, x, 0)
+        along, apart = (rows, _I64(1)) if self.turned else (_I64(1), rows)
         of_panels = stride(builder, vectors, panel, 0) if panel.ndim == 3 else _I64(width)
         down = stride(builder, vectors, panel, panel.ndim - 2)
-        totals = [[cgutils.alloca_once_value(builder, kind.zero()) for kind in kinds] for _ in range(self.points)]
+        totals = [
+            [cgutils.alloca_once_value(builder, kind.zero()) for _ in range(self.panels)] for _ in range(self.points)
+        ]
 
         def add(at: Any) -> None:
             """The products of one coordinate."""
-            here, there = builder.mul(at, down), builder.mul(at, _I64(self.along))
+            here, there = builder.mul(at, down), builder.mul(at, along)
             loaded = [
-                kind.load(vectors.data, builder.add(builder.mul(_I64(p), of_panels), here))
-                for p, kind in enumerate(kinds)
+                kind.load(vectors.data, builder.add(builder.mul(_I64(p), of_panels), here)) for p in range(self.panels)
             ]
             for b in range(self.points):
-                place = builder.gep(pointed.data, [builder.add(there, builder.mul(_I64(b), between))])
-                coordinate = builder.load(place)
-                for kind, total, vector in zip(kinds, totals[b], loaded, strict=True):
-                    builder.store(kind.fma(kind.spread(coordinate), vector, builder.load(total)), total)
+                place = builder.gep(pointed.data, [builder.add(there, builder.mul(_I64(b), apart))])
+                coordinate = kind.spread(builder.load(place))
+                for total, vector in zip(totals[b], loaded, strict=True):
+                    builder.store(kind.fma(coordinate, vector, builder.load(total)), total)
 
         # Two at a time: where the compiler chooses, it keeps numbers of the second for so long that sums must wait.
         whole = builder.and_(dim, _I64(-2))
@@ -115,9 +114,9 @@ def stride(builder: Any, array: Any, kind: Any, axis: int) -> Any:
     return builder.sdiv(cgutils.unpack_tuple(builder, array.strides, kind.ndim)[axis], _I64(kind.dtype.bitwidth // 8))
 
 
-def _blocks(points: int, shares: Sequence[int], along: int = 1, apart: int | None = None) -> Any:
-    """The intrinsic that puts the sums of :class:`Registers` into an array."""
-    registers = Registers(points, shares, along, apart)
+def _blocks(points: int, panels: int, turned: bool = False, added: bool = False) -> Any:
+    """The intrinsic that puts the sums of :class:`Registers` into an array, or adds them to it."""
+    registers = Registers(points, panels, turned)
 
     @intrinsic
     def block(typingctx: Any, x: Any, panel: Any, out: Any) -> Any:
@@ -126,16 +125,15 @@ def _blocks(points: int, shares: Sequence[int], along: int = 1, apart: int | Non
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             result = context.make_array(out)(context, builder, arguments[2])
             of_rows = stride(builder, result, out, 0)
-            width = PANEL_BYTES // (x.dtype.bitwidth // 8)
-
-            def place(b: int, p: int) -> Any:
-                return builder.add(builder.mul(_I64(b), of_rows), _I64(p * width))
-
+            kind = Vectors(context, builder, x.dtype, PANEL_BYTES // (x.dtype.bitwidth // 8))
             totals = registers.sums(context, builder, signature.args, arguments)
             for b in range(points):
-                for p, share in enumerate(shares):
-                    kind = Vectors(context, builder, x.dtype, width // share)
-                    kind.store(builder.load(totals[b][p]), result.data, place(b, p))
+                for p in range(panels):
+                    place = builder.add(builder.mul(_I64(b), of_rows), _I64(p * kind.lanes))
+                    value = builder.load(totals[b][p])
+                    if added:
+                        value = builder.fadd(kind.load(result.data, place), value)
+                    kind.store(value, result.data, place)
             return context.get_dummy_value()
 
         return types.void(x, panel, out), codegen
@@ -143,10 +141,8 @@ def _blocks(points: int, shares: Sequence[int], along: int = 1, apart: int | Non
     return block
 
 
-_several, _single, _one = (_blocks(points, (1,) * panels) for points, panels in ((POINTS, 1), (1, _ABREAST), (1, 1)))
-_mix_pair, _mix_one, _mix_pair_and_half, _mix_half = (
-    _blocks(POINTS, shares, 1, PITCH) for shares in ((1,) * PAIR, (1,), (1, 1, 2), (2,))
-)
+_several, _single, _one = (_blocks(points, panels) for points, panels in ((POINTS, 1), (1, _ABREAST), (1, 1)))
+_mix_several, _mix_four, _mix_one = (_blocks(number, PAIR, turned=True, added=True) for number in (POINTS, 4, 1))
 
 
 @kernel
@@ -167,23 +163,17 @@ def multiply(points: Any, first: int, last: int, panels: Any, start: int, stop: 
 
 
 @kernel
-def mix(weights: Any, rows: Any, width: int, found: Any) -> None:
-    """Σ_k w_k v_k into the first d columns of ``found``: weights (POINTS, PITCH), rows (K, d), found (POINTS, …).
-
-    Other columns of its panels get numbers of no use. Of the last row up to W - 1 numbers are read beyond its end.
-    """
-    dim = rows.shape[1]
-    whole = (dim + width // 2 - 1) // width * width  # columns of panels of which more than half is wanted
-    beside = 2 * width if whole < dim and PAIR == 2 and whole >= 2 * width else 0  # multiplied with the half panel
-    pairs = (whole - beside) // (PAIR * width) * (PAIR * width)
-    for p in range(0, pairs, PAIR * width):
-        _mix_pair(weights, rows[:, p:], found[:, p:])
-    for p in range(pairs, whole - beside, width):
-        _mix_one(weights, rows[:, p:], found[:, p:])
-    if beside > 0:
-        _mix_pair_and_half(weights, rows[:, whole - beside :], found[:, whole - beside :])
-    elif whole < dim:
-        _mix_half(weights, rows[:, whole:], found[:, whole:])
+def mix(vectors: Any, weights: Any, found: Any) -> None:
+    """Add Σ_k w_k v_k to ``found`` (d, PAIR · W): vectors (K, d), weights (K, PAIR · W), a lane for each result."""
+    dim = vectors.shape[1]
+    several = dim - dim % POINTS
+    four = dim - (dim - several) % 4
+    for j in range(0, several, POINTS):
+        _mix_several(vectors[:, j:], weights, found[j:])
+    for j in range(several, four, 4):
+        _mix_four(vectors[:, j:], weights, found[j:])
+    for j in range(four, dim):
+        _mix_one(vectors[:, j:], weights, found[j:])
 
 
 @kernel

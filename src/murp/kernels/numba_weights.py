@@ -36,9 +36,8 @@ class Mathematics(Vectors):
         single = dtype.bitwidth == 32
         self.integers = ir.VectorType(ir.IntType(dtype.bitwidth), self.lanes)
         self.mantissa, self.bias = (23, 127) if single else (52, 1023)
-        # ln 2 in two parts; n times the first is exact. Below the least power 2ⁿ has no bits of its own.
+        # ln 2 in two parts; n times the first is exact.
         self.ln2 = (0.693359375, -2.12194440e-4) if single else (6.93147180369123816490e-01, 1.9082149292705877e-10)
-        self.least = -125.0 if single else -1021.0
         self.of_exp = _EXP if single else tuple(1 / math.factorial(k) for k in range(14))
         self.of_log = 7 if single else 17
 
@@ -53,36 +52,40 @@ class Mathematics(Vectors):
         return self.builder.select(self.is_less(a, b), b, a)
 
     def exp(self, x: Any) -> Any:
-        """2ⁿ exp(r) of x ≤ 88 with x = n log 2 + r and |r| ≤ log(2)/2; 0 below -86, NaN of NaN (float64: 709, -707)."""
+        """2ⁿ exp(r) of x ≤ 88 with x = n log 2 + r and |r| ≤ log(2)/2; 0 below -87, NaN of NaN (float64: 709, -708)."""
+        x = self.larger(x, self.every(self.least * math.log(2)))
         rounded = self.fma(x, self.every(1 / math.log(2)), self._magic)
         n = self.builder.fsub(rounded, self._magic)
         r = self.fma(n, self.every(-self.ln2[0]), x)
-        return self._power(x, rounded, self.fma(n, self.every(-self.ln2[1]), r), 1.0)
+        return self._power(rounded, self.fma(n, self.every(-self.ln2[1]), r), 1.0)
 
     def exp2(self, x: Any) -> Any:
-        """2ⁿ 2ʳ of x ≤ 127 with x = n + r and |r| ≤ 1/2; 0 below -125, NaN of NaN (float64: 1023, -1021)."""
+        """2ⁿ 2ʳ of x ≤ 127 with x = n + r and |r| ≤ 1/2; 0 below -125.5, NaN of NaN (float64: 1023, -1021.5)."""
+        x = self.larger(x, self.every(self.least))
         rounded = self.builder.fadd(x, self._magic)
         r = self.builder.fsub(x, self.builder.fsub(rounded, self._magic))
-        return self._power(x, rounded, r, math.log(2))
+        return self._power(rounded, r, math.log(2))
+
+    @property
+    def least(self) -> float:
+        """The n of which 2ⁿ is taken for 0: the bits of :meth:`_power` are then all 0."""
+        return 1.0 - self.bias
 
     @property
     def _magic(self) -> Any:
-        """Added to it, a number leaves the nearest whole number in the last bits."""
-        return self.every(1.5 * 2.0**self.mantissa)
+        """Added to it, a number leaves the nearest whole number in the last bits, counted from the least."""
+        return self.every(1.5 * 2.0**self.mantissa - self.least)
 
-    def _power(self, x: Any, rounded: Any, r: Any, unit: float) -> Any:
-        """2ⁿ exp(unit · r), with n in the last bits of ``rounded``; 0 where x is too small."""
+    def _power(self, rounded: Any, r: Any, unit: float) -> Any:
+        """2ⁿ exp(unit · r), with n in the last bits of ``rounded``."""
         build = self.builder
-        series = self.every(self.of_exp[-1] * unit ** (len(self.of_exp) - 1))
+        # 2ⁿ⁻¹ has these bits as its exponent; the series has the other factor of 2. No product is below all powers.
+        series = self.every(2 * self.of_exp[-1] * unit ** (len(self.of_exp) - 1))
         for k in range(len(self.of_exp) - 2, -1, -1):
-            series = self.fma(series, r, self.every(self.of_exp[k] * unit**k))
-        mantissa, one = (
-            ir.Constant(self.integers, [number] * self.lanes) for number in (self.mantissa, self.bias << self.mantissa)
-        )
-        power = build.add(build.shl(build.bitcast(rounded, self.integers), mantissa), one)
-        found = build.fmul(series, build.bitcast(power, self.type))
-        enough = build.fcmp_unordered(">=", x, self.every(self.least * math.log(2) / unit))
-        return build.select(enough, found, self.zero())
+            series = self.fma(series, r, self.every(2 * self.of_exp[k] * unit**k))
+        mantissa = ir.Constant(self.integers, [self.mantissa] * self.lanes)
+        power = build.shl(build.bitcast(rounded, self.integers), mantissa)
+        return build.fmul(series, build.bitcast(power, self.type))
 
     def log_of_one_and(self, t: Any) -> Any:
         """log(1 + t) = 2 artanh(t / (2 + t)) of t between 0 and 1, by the series of artanh."""
