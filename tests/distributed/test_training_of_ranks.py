@@ -17,7 +17,7 @@ from together import together
 import murp
 from murp import models
 from murp.config import Config
-from murp.distributed import join
+from murp.distributed import ShardedEngine, join
 from murp.distributed.plan import cut, own_slices
 from murp.distributed.shares import Share, initialise
 from murp.errors import ConfigError
@@ -82,6 +82,15 @@ def test_it_is_the_training_of_the_engine_torch_up_to_the_order_of_additions(
         torch.testing.assert_close(cut_up[name], values, rtol=1e-3, atol=1e-4)
 
 
+def test_gradients_of_all_slices_are_added_one_by_one_or_at_once(
+    small_tree: KnowledgeGraph, calm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once as on a GPU; a CPU adds in the same order then."""
+    monkeypatch.setattr(ShardedEngine, "adds_at_once", True)
+    trained(small_tree, tmp_path / "run", {**SETTINGS, "slices": 4, "epochs": 4})
+    assert outcome(tmp_path / "run") == outcome(calm)
+
+
 def test_a_rank_that_dies_is_started_again_and_nothing_is_lost(
     small_tree: KnowledgeGraph, calm: Path, tmp_path: Path
 ) -> None:
@@ -95,8 +104,6 @@ def dying(graph: KnowledgeGraph, out: Path, died: Path) -> None:
     """Train; the second rank is killed in the third epoch, once."""
 
     if os.environ["RANK"] == "1" and not died.exists():
-        from murp.distributed.engine import ShardedEngine
-
         steps, whole = [0], ShardedEngine.step
 
         def step(self: ShardedEngine, *given: Any) -> Any:

@@ -67,6 +67,11 @@ class ShardedEngine:
         """The optimizer's tables; for entities only the rows of this rank."""
         return [self.state]
 
+    @property
+    def adds_at_once(self) -> bool:
+        """Whether one operation adds the gradients of all slices: a GPU rather copies than starts one for each."""
+        return self.model.device.type == "cuda"
+
     def run(self, chunks: Sequence[Chunk], rates: Sequence[float]) -> Tensor:
         """See :meth:`murp.engines.engine.Engine.run`; every rank gets its part of one chunk and returns the same
         losses."""
@@ -198,9 +203,8 @@ class ShardedEngine:
         totals = {}
         for (name, width), pieces_ in zip(columns.items(), zip(*of_rows, strict=True), strict=True):
             total = totals[name] = received.new_zeros(len(step.rows), width)
-            # A GPU rather copies than starts an operation for every slice.
-            places = [step.place] if total.is_cuda else torch.split(step.place, step.counts)
-            for place, piece in zip(places, [torch.cat(pieces_)] if total.is_cuda else pieces_, strict=True):
+            places = [step.place] if self.adds_at_once else torch.split(step.place, step.counts)
+            for place, piece in zip(places, [torch.cat(pieces_)] if self.adds_at_once else pieces_, strict=True):
                 total.index_add_(0, place, piece.view(-1, width))
         return totals, torch.cat(for_all)
 
