@@ -111,7 +111,7 @@ def filled(case: Case, device: torch.device) -> MultiRelational:
         part.copy_(torch.randn(part.shape, generator=draw, device=device).mul_(SCALE))
     small = torch.Generator().manual_seed(0)
     for table in model.tables:
-        if table.name == model.point:
+        if table.name == "entity":
             model.parameters[table.name] = points
         elif table.of == "entity":
             model.parameters[table.name] = torch.zeros(case.entities, device=device)

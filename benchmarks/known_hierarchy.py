@@ -49,7 +49,7 @@ def relatives(model: Model, graph: KnowledgeGraph, drawn: int, seed: int = 0) ->
         distances[level] = np.full(drawn, np.nan)
         distances[level][there] = _distances(model, place[some[there]], place[kin[there]])
         level += 1
-    norms = torch.linalg.vector_norm(model.parameters[model.point], dim=-1)
+    norms = torch.linalg.vector_norm(model.parameters["entity"], dim=-1)
     above, below = (norms[torch.from_numpy(place[of]).to(norms.device)] for of in (_up(some, 1), some))
     levels = np.concatenate([np.full(there.sum(), level) for level, there in kept.items()])
     far = max(distances)
@@ -113,7 +113,7 @@ def _up(some: Numbers, levels: int) -> Numbers:
 
 @torch.no_grad()
 def _distances(model: Model, one: Numbers, other: Numbers) -> NDArray[np.float64]:
-    points = model.parameters[model.point]
+    points = model.parameters["entity"]
     pairs = (points[torch.from_numpy(of).to(points.device)].double() for of in (one, other))
     found: NDArray[np.float64] = model.geometry.distance(*pairs).cpu().numpy()
     return found

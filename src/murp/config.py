@@ -123,7 +123,8 @@ class Config(Part):
                 if values[name] != usual:
                     raise ConfigError(f"{values.get('model', Config.model)} has no setting {name}. Leave it out.")
                 values = {other: value for other, value in values.items() if other != name}
-        refuse_unknown(values, known)
+        names = {kind: [str(values.get(kind, getattr(Config, kind)))] for kind in parts}
+        refuse_unknown(values, known, lambda name: registry.whose(name, names, name))
         chosen = {name: one.checked(values.get(name, one.default)) for name, one in known.items()}
         self.known: dict[str, Setting]
         self.__dict__.update({"known": known, "parts": parts, **chosen})

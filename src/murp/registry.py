@@ -5,6 +5,9 @@ its class, ``--model my_package.my_module:MyModel``, or by the name of an entry 
 
     [project.entry-points."murp.models"]
     mine = "my_package.my_module:MyModel"
+
+The groups are murp.models, murp.objectives, murp.corruptions (negatives), murp.optimizers and murp.regularizers: the
+name of the setting, and an s.
 """
 
 from __future__ import annotations
@@ -14,12 +17,12 @@ import importlib
 import importlib.metadata
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from murp.errors import ConfigError
-from murp.settings import Part, current
+from murp.errors import ConfigError, MurpError
+from murp.settings import Part, Setting, current
 
 MODELS = {
     "murp": "murp.models.multirelational:MuRP",
@@ -89,6 +92,13 @@ KINDS = {
     "optimizer": OPTIMIZERS,
     "regularizer": REGULARIZERS,
 }
+BASES = {
+    "model": "murp.models.model:Model",
+    "objective": "murp.objectives.objective:Objective",
+    "corruption": "murp.negatives.negatives:Negatives",
+    "optimizer": "murp.optimizers.optimizer:Optimizer",
+    "regularizer": "murp.regularizers.regularizer:Regularizer",
+}
 GROUPS = {kind: f"murp.{kind}s" for kind in KINDS}
 
 
@@ -113,6 +123,30 @@ def find(kind: str, name: str) -> type[Any]:
 def models_that(can: Callable[[Any], bool]) -> str:
     """The names of this package's models for which ``can`` is true, for error messages."""
     return ", ".join(name for name in MODELS if can(find("model", name))) or "none of this package"
+
+
+def whose(setting: str, chosen: Mapping[str, Sequence[str]], shown: str) -> str:
+    """A sentence on which parts have a setting that none of the ``chosen`` ones has; or nothing.
+
+    ``chosen`` has the names of each kind; ``shown`` is what the user calls the setting.
+    """
+    for kind in KINDS:
+        having = [one for one in names(kind) if setting in _settings_of(kind, one)]
+        if having and kind in chosen:
+            return f"{shown} is a setting of {kind} {', '.join(having)}, and not of {' or '.join(chosen[kind])}."
+        if having:
+            draw = [one for one in names("objective") if find("objective", one).sampled]
+            return f"{shown} is a setting of objectives that draw false triples: {', '.join(draw)}."
+    return ""
+
+
+def _settings_of(kind: str, name: str) -> Mapping[str, Setting]:
+    """Those of a part; none where it is another package's and cannot be imported."""
+    try:
+        found: Mapping[str, Setting] = find(kind, name).settings
+    except MurpError:
+        return {}
+    return found
 
 
 def _entry_point(kind: str, name: str) -> str | None:
@@ -146,8 +180,10 @@ def _imported(kind: str, place: str) -> type[Any]:
             f"{kind} {place} cannot be imported: {error}. Name a class as package.module:Class, and put its folder on "
             "Python's path: `PYTHONPATH=. murp …`."
         ) from error
-    if not (isinstance(found, type) and issubclass(found, Part)):
-        raise ConfigError(f"{kind} {place} is no class of that kind: derive it from the base class (see the guide).")
+    module, _, base = BASES[kind].partition(":")
+    derived_from: type[Part] = getattr(importlib.import_module(module), base)
+    if not (isinstance(found, type) and issubclass(found, derived_from)):
+        raise ConfigError(f"{kind} {place} is no class of that kind: derive it from {module}.{base} (see the guide).")
     if missing := sorted(found.__abstractmethods__):
         raise ConfigError(f"{kind} {place} does not define {', '.join(missing)}: write it as its base class explains.")
     return found

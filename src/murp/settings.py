@@ -16,7 +16,7 @@ import difflib
 import math
 import operator
 from abc import ABC
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -174,10 +174,14 @@ def whole_number(name: str, value: Any, *, least: int = 1) -> int:
     return number
 
 
-def refuse_unknown(names: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    """Raise if a name is not a setting, and suggest the closest one."""
+def refuse_unknown(
+    names: Mapping[str, Any], known: Mapping[str, Any], whose: Callable[[str], str] = lambda name: ""
+) -> None:
+    """Raise if a name is not a setting, and say ``whose`` it is, or suggest the closest one."""
     for name in names:
         if name not in known:
+            if found := whose(name):
+                raise ConfigError(found)
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"Did you mean {close[0]!r}?" if close else f"Known settings: {', '.join(sorted(known))}."
             raise ConfigError(f"unknown setting {name!r}. {hint}")

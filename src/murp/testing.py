@@ -129,7 +129,7 @@ def check_shapes(subject: Subject) -> None:
     model = subject.new()
     names = [table.name for table in model.tables]
     expect(len(set(names)) == len(names), f"two tables have one name: {names}")
-    expect(model.point in names, f"no table is called {model.point!r}, whose rows are the candidates' points")
+    expect("entity" in names, "no table is called 'entity', whose rows are the candidates' points")
     for table in model.tables:
         found, expected = tuple(model.parameters[table.name].shape), (model.rows_of(table), *table.shape)
         expect(found == expected, f"table {table.name} has the shape {found}, not {expected}")
@@ -170,8 +170,8 @@ def check_one_score_by_every_path(subject: Subject) -> None:
         near("linear and score_objects", found if c is None else found + c, every)
     if type(model).converse is not Model.converse:
         true = {name: values[:, 1] for name, values in o.items()}
-        one = (s[model.point] * model.converse(true, r)).sum(-1)
-        near("⟨s, converse⟩ and ⟨query, object⟩", one, (query.vectors[0] * true[model.point]).sum(-1))
+        one = (s["entity"] * model.converse(true, r)).sum(-1)
+        near("⟨s, converse⟩ and ⟨query, object⟩", one, (query.vectors[0] * true["entity"]).sum(-1))
 
 
 @torch.no_grad()
@@ -242,9 +242,9 @@ def check_gradients(subject: Subject) -> None:
 
 
 def _at_zero(model: Model) -> Model:
-    values = model.parameters[model.point]
+    values = model.parameters["entity"]
     geometry = model.geometry
-    model.parameters[model.point] = geometry.origin(values.shape[-1], values.dtype).expand_as(values).clone()
+    model.parameters["entity"] = geometry.origin(values.shape[-1], values.dtype).expand_as(values).clone()
     return model
 
 

@@ -143,7 +143,7 @@ def test_a_known_tree_is_found_again_where_it_is() -> None:
     model = models.murp(entities, 2, 40)
     model.initialise(0)
     by_chance = known_hierarchy.relatives(model, graph, 400)
-    model.parameters[model.point] = torch.from_numpy(points).float() * 0.3
+    model.parameters["entity"] = torch.from_numpy(points).float() * 0.3
     found = known_hierarchy.relatives(model, graph, 400)
     nearer = "share_with_a_sibling_nearer_than_the_farthest_kin"
     assert found[nearer] > 0.9 > 0.7 > by_chance[nearer] > 0.3

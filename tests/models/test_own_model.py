@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -92,7 +93,8 @@ def test_a_package_that_is_installed_meanwhile_is_found(folder: Path) -> None:
 
 def test_what_cannot_be_a_model_is_refused_with_what_to_do(folder: Path) -> None:
     for name, words in (
-        ("own_models_of_a_test:NoModel", "is no class of that kind: derive it from the base class"),
+        ("own_models_of_a_test:NoModel", "is no class of that kind: derive it from murp.models.model.Model"),
+        ("murp.optimizers.adam:Adam", "is no class of that kind: derive it from murp.models.model.Model"),
         ("own_models_of_a_test:Nobody", "cannot be imported.*PYTHONPATH=. murp"),
         ("no_such_module:Mine", "cannot be imported.*PYTHONPATH=. murp"),
         ("min", "is not known. Did you mean mine?"),
@@ -102,6 +104,23 @@ def test_what_cannot_be_a_model_is_refused_with_what_to_do(folder: Path) -> None
     ):
         with pytest.raises(ConfigError, match=words):
             Config(model=name)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (
+            {"objective": "one-vs-all", "negatives": 50},
+            "negatives is a setting of objectives that draw false triples: ",
+        ),
+        ({"regularizer_weight": 0.1}, "regularizer_weight is a setting of regularizer l2, n3, dura"),
+        ({"beta1": 0.5}, "beta1 is a setting of optimizer adam, and not of sgd."),
+        ({"beta3": 0.5}, "unknown setting 'beta3'"),
+    ],
+)
+def test_a_setting_of_another_part_is_refused_with_whose_it_is(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        Config(**settings)
 
 
 def test_a_run_whose_model_cannot_be_found_says_how_to_find_it(

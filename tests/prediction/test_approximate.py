@@ -44,9 +44,9 @@ def clustered(name: str, entities: int = ENTITIES, dim: int = 8, **settings: obj
             if table.shape == ():
                 values[:] = centre + 0.02 * torch.randn(entities, generator=draw)
             else:
-                flat = model.vector({table.name: centre}) if table.name == model.point else centre
+                flat = model.vector({table.name: centre}) if table.name == "entity" else centre
                 flat = flat + 0.015 * torch.randn(flat.shape, generator=draw)
-                values[:] = approximate._point(model, flat) if table.name == model.point else flat
+                values[:] = approximate._point(model, flat) if table.name == "entity" else flat
     return model
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import torch
 from murp import Config, engines, registry
 from murp.engines import Chunk, Task
 from murp.errors import ConfigError
-from murp.models import Model, MuRE, MuRP
+from murp.geometry import Geometry, Hyperboloid, PoincareBall, Product, Sphere
+from murp.models import Model, MuRE, MuRP, Table
 from runs_of_parts import assert_resumes_bit_for_bit, assert_same_bits, train
 from small_models import Products
 from trees import tree
@@ -37,6 +39,28 @@ def test_coordinates_are_dropped_in_training_alone(build: type[Model]) -> None:
         assert float(gone.double().mean()) == pytest.approx(0.25, abs=0.01)
         vectors, kept = model.vector({"entity": found}), model.vector(many)
         torch.testing.assert_close(vectors[~gone], kept[~gone] / 0.75, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("space", [Hyperboloid(), Sphere(), Product(((Hyperboloid(), 4), (PoincareBall(), 3)))])
+def test_in_a_curved_space_a_point_stays_a_point(space: Geometry) -> None:
+    """Coordinates of log₀(x) are dropped, in a space that has no coordinates of its own to set to 0."""
+
+    class InSpace(Products):
+        def declare(self) -> tuple[Table, ...]:
+            entity, *others = super().declare()
+            return (dataclasses.replace(entity, geometry=space), *others)
+
+    model = InSpace(30, 4, 7, dtype=torch.float64, entity_dropout=0.25).initialise(0, 0.2)
+    model.training = True
+    torch.manual_seed(0)
+    many = {**model.rows("object"), "entity": model.rows("object")["entity"].repeat(400, 1)}
+    found = model.read(many)
+    assert bool(space.contains(found["entity"]).all())
+    vectors, kept = model.vector(found), model.vector(many)
+    free = kept != 0  # in the direction of the origin a tangent vector has 0
+    gone = free & (vectors.abs() < 1e-12)
+    assert float(gone.double().sum() / free.double().sum()) == pytest.approx(0.25, abs=0.01)
+    torch.testing.assert_close(vectors[~gone], kept[~gone] / 0.75, rtol=1e-6, atol=1e-9)
 
 
 def test_the_numbers_of_a_query_are_those_of_the_dropped_vector() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from pathlib import Path
@@ -13,6 +14,7 @@ import murp
 from murp import models
 from murp.config import Config
 from murp.errors import ConfigError
+from murp.geometry import PoincareBall
 from murp.graph import KnowledgeGraph
 from murp.training.grid import _groups
 from murp.training.start import new_model
@@ -43,6 +45,23 @@ def test_points_outside_the_ball_are_refused_with_a_scale_that_is_not(
     assert advice is not None
     advised = Config(initial_scale=float(advice[1]), **settings)  # type: ignore[arg-type]
     assert not new_model(advised, small_tree).broken()
+
+
+class RelationsInABall(models.MuRE):
+    """Entities in flat space, and translations in a ball."""
+
+    def declare(self) -> tuple[models.Table, ...]:
+        ball = PoincareBall(4.0)
+        return tuple(
+            dataclasses.replace(table, geometry=ball) if table.name == "translation" else table
+            for table in super().declare()
+        )
+
+
+def test_the_ball_may_be_that_of_another_table(small_tree: KnowledgeGraph) -> None:
+    settings = {"model": f"{__name__}:RelationsInABall", "dim": 3, "device": "cpu"}
+    with pytest.raises(ConfigError, match=r"outside the ball of radius 0.5: choose \S+ or less"):
+        new_model(Config(initial_scale=5.0, **settings), small_tree)
 
 
 def test_flat_space_has_no_outside(small_tree: KnowledgeGraph) -> None:

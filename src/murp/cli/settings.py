@@ -38,7 +38,7 @@ def add_settings(command: argparse.ArgumentParser, words: Sequence[str], *, seve
                 _add(command.add_argument_group(f"settings of {kind} {name}"), own, several)
     command.set_defaults(known=taken)
     if isinstance(command, Parser):
-        command.elsewhere = lambda option: whose(option, parts)
+        command.elsewhere = lambda option: _whose(option, parts)
 
 
 def given_settings(options: argparse.Namespace) -> dict[str, Any]:
@@ -81,26 +81,10 @@ def chosen(words: Sequence[str]) -> dict[str, list[str]]:
     return found
 
 
-def whose(option: str, parts: Mapping[str, Sequence[str]]) -> str:
-    """A sentence on what has the setting that ``option`` names, which the chosen ``parts`` have not; or nothing."""
-    name = option.removeprefix("--").replace("-", "_")
-    for kind in registry.KINDS:
-        having = [one for one in registry.names(kind) if name in _settings_of(kind, one)]
-        if having and kind in parts:
-            return f". {option} is a setting of {kind} {', '.join(having)}, and not of {' or '.join(parts[kind])}."
-        if having:
-            draw = [one for one in registry.names("objective") if registry.find("objective", one).sampled]
-            return f". {option} is a setting of objectives that draw false triples: {', '.join(draw)}."
-    return ""
-
-
-def _settings_of(kind: str, name: str) -> Mapping[str, Setting]:
-    """Those of a part; none where it is another package's and cannot be imported."""
-    try:
-        found: Mapping[str, Setting] = registry.find(kind, name).settings
-    except MurpError:
-        return {}
-    return found
+def _whose(option: str, parts: Mapping[str, Sequence[str]]) -> str:
+    """What is added to the message that an option is not known."""
+    found = registry.whose(option.removeprefix("--").replace("-", "_"), parts, option)
+    return f". {found}" if found else ""
 
 
 def _add(group: argparse._ArgumentGroup, settings: dict[str, Setting], several: bool) -> None:

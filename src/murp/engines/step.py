@@ -145,11 +145,11 @@ def _scores(model: Model, read: Gathered, relation: Rows, query: Query) -> Tenso
 def _scores_in_place(model: Model, objects: Read, query: Query) -> Tensor:
     """Scores (B, 1 + k) with rows that are read where they lie."""
     assert objects.where is not None
-    products, square = gathered.products(objects.rows[model.point], objects.where, query.vectors)
+    products, square = gathered.products(objects.rows["entity"], objects.where, query.vectors)
     theirs = {
         name: values.index_select(0, objects.where.flatten()).view(objects.where.shape)
         for name, values in objects.rows.items()
-        if name != model.point
+        if name != "entity"
     }
     ours = {name: values.unsqueeze(-1) for name, values in query.numbers.items()}
     return model.ending(products, ours, {"square": square, **theirs})

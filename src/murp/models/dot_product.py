@@ -20,7 +20,7 @@ class DotProduct(Model):
 
     def candidate(self, entity: Rows, shared: Rows) -> Candidate:
         """The point v, and its numbers where it has some; |v|² is not needed."""
-        point = entity[self.point]
+        point = entity["entity"]
         return Candidate((point,), {name: one for name, one in entity.items() if one.dim() == point.dim() - 1})
 
     def ending(self, products: tuple[Tensor, ...], query: Numbers, candidate: Numbers) -> Tensor:

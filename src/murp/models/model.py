@@ -151,7 +151,6 @@ class Model(Part):
     keeps_statistics: ClassVar[bool] = False  # whether training keeps statistics of queries (batch normalisation)
     reciprocals: ClassVar[bool] = True  # whether training asks each fact from its object's side too
     usual: ClassVar[Mapping[str, Any]] = {}
-    point: ClassVar[str] = "entity"  # the table whose rows are the candidates' vectors
 
     def __init__(
         self,
@@ -204,7 +203,7 @@ class Model(Part):
 
     def candidate(self, entity: Rows, shared: Rows) -> Candidate:
         """The candidates' part of a score, from rows (…, d): by default their point, |v|² and their numbers."""
-        point = entity[self.point]
+        point = entity["entity"]
         numbers = {name: values for name, values in entity.items() if values.dim() == point.dim() - 1}
         return Candidate((point,), {"square": squared_norm(point), **numbers})
 
@@ -250,13 +249,12 @@ class Model(Part):
 
     def vector(self, entity: Rows) -> Tensor:
         """Entities' points (…, d) as vectors: in a curved space as log₀(v), in the tangent space at the origin."""
-        point, space = entity[self.point], self.geometry
+        point, space = entity["entity"], self.geometry
         if space.is_flat:
             return point
         if isinstance(space, PoincareBall):
             return space.log0(point)
-        origin = space.origin(point.shape[-1], point.dtype).to(point.device)
-        return space.log(origin, point)
+        return space.log(self._origin(point), point)
 
     def dropped(self, x: Tensor) -> Tensor:
         """A query's vector x (B, d) in a training step: with dropout ``query_dropout`` (:meth:`thinned`).
@@ -269,25 +267,31 @@ class Model(Part):
         """Rows of entities in a training step: points with dropout ``entity_dropout`` (:meth:`thinned`)."""
         if not (self.training and self.entity_dropout):
             return entity
-        return {**entity, self.point: self.thinned(entity[self.point], self.entity_dropout)}
+        return {**entity, "entity": self.thinned(entity["entity"], self.entity_dropout)}
 
     def thinned(self, x: Tensor, share: float) -> Tensor:
         """exp₀(D log₀(x)): D sets a ``share`` p of coordinates to 0 and divides the others by 1 - p.
 
         Outside training, and if p = 0, it is x itself. In Euclidean space this is the usual dropout (Srivastava et al.
-        2014); in the ball the result is a point of the ball.
+        2014); in a curved space the result is a point of that space.
         """
         if not (self.training and share):
             return x
-        space = self.geometry
-        if not isinstance(space, PoincareBall):
-            return dropout(x, share)
-        return space.exp0(dropout(space.log0(x), share))
+        space, kept = self.geometry, dropout(self.vector({"entity": x}), share)
+        if space.is_flat:
+            return kept
+        if isinstance(space, PoincareBall):
+            return space.exp0(kept)
+        return space.exp(self._origin(x), kept)
+
+    def _origin(self, x: Tensor) -> Tensor:
+        """The origin (d) of the space of points x (…, d)."""
+        return self.geometry.origin(x.shape[-1], x.dtype).to(x.device)
 
     @property
     def geometry(self) -> Geometry:
         """The space of the entities' points."""
-        return next(table.geometry for table in self.tables if table.name == self.point)
+        return next(table.geometry for table in self.tables if table.name == "entity")
 
     def move_subject(self, points: Tensor, relation: Rows) -> Tensor:
         """Subjects (B, d) transformed by relations, rows (B, …), for pictures; by default the query's first vector.
@@ -296,7 +300,7 @@ class Model(Part):
         """
         own = points.to(self.dtype)
         subject = {t.name: own.new_zeros(len(own), *t.shape) for t in self.tables if "subject" in t.roles}
-        subject[self.point] = own
+        subject["entity"] = own
         moved = self.query(subject, relation, self.rows("shared")).vectors[0].to(points.dtype)
         return moved if moved.shape == points.shape else points
 
@@ -354,7 +358,7 @@ class Model(Part):
         self.parameters = {}
         for t in self.tables:
             rows, kind = self.rows_of(t), self.dtype_of(t)
-            into = room((rows, *t.shape), kind) if host and t.name == self.point else None
+            into = room((rows, *t.shape), kind) if host and t.name == "entity" else None
             if kind == self.dtype:
                 self.parameters[t.name] = t.draw(rows, kind, generator, scale, into)
                 continue
@@ -366,7 +370,7 @@ class Model(Part):
 
     def dtype_of(self, table: Table) -> torch.dtype:
         """The precision in which training stores a table."""
-        return self.point_dtype if table.name == self.point else self.dtype
+        return self.point_dtype if table.name == "entity" else self.dtype
 
     def in_full(self) -> Model:
         """The model with all tables in ``dtype``: itself, if it stores them so; other tables are shared, not copied."""
@@ -399,7 +403,7 @@ class Model(Part):
     def to(self, device: torch.device | str, *, host: bool = False) -> Model:
         """Move every table to ``device``; with ``host``, the entities' points to host memory that a GPU can access."""
         self.parameters = {
-            name: pinned(values) if host and name == self.point else values.to(device)
+            name: pinned(values) if host and name == "entity" else values.to(device)
             for name, values in self.parameters.items()
         }
         return self
@@ -411,13 +415,13 @@ class Model(Part):
     @property
     def device(self) -> torch.device:
         """The device that computes: where the tables are, except points in host memory."""
-        others = (values for name, values in self.parameters.items() if name != self.point)
+        others = (values for name, values in self.parameters.items() if name != "entity")
         return next(others, next(iter(self.parameters.values()))).device
 
     @property
     def on_host(self) -> bool:
         """Whether the entities' points are in host memory while it computes on a GPU."""
-        return self.parameters[self.point].device != self.device
+        return self.parameters["entity"].device != self.device
 
     def rows(self, role: Role, indices: Tensor | None = None) -> Rows:
         """The rows read in ``role``, at ``indices`` of any shape; the whole tables if that is None.

@@ -99,10 +99,10 @@ class Index:
 
     def nearest(self, model: Model, entity: int, k: int) -> tuple[Indices, Floats]:
         """The ``k`` nearest entities, itself left out, with their distances."""
-        points, itself = model.parameters[model.point], np.array([entity])
+        points, itself = model.parameters["entity"], np.array([entity])
 
         def closeness(rows: dict[str, Tensor]) -> Tensor:
-            return -by_row(lambda some: model.geometry.distance(points[entity], some), rows[model.point])
+            return -by_row(lambda some: model.geometry.distance(points[entity], some), rows["entity"])
 
         with torch.no_grad():
             if self.packed is None:
@@ -113,7 +113,7 @@ class Index:
             point = points[entity : entity + 1]
             question = asked(model, point, torch.zeros_like(point))
             found, _ = self._by_loops(question, model, MORE * k, itself, self.looks_near, biased=False)
-            distances = -closeness({model.point: points[torch.from_numpy(found)]}).double().numpy()
+            distances = -closeness({"entity": points[torch.from_numpy(found)]}).double().numpy()
             order = np.lexsort((found, distances))[:k]
             return found[order], distances[order]
 
@@ -211,7 +211,7 @@ def build(
 def vectors(model: Model, start: int, stop: int) -> NDArray[np.float32]:
     """Points start … stop - 1 as vectors: of a flat space as they are, others in the tangent space at the origin."""
     with torch.no_grad():
-        rows = {model.point: model.parameters[model.point][start:stop]}
+        rows = {"entity": model.parameters["entity"][start:stop]}
         found: NDArray[np.float32] = model.vector(rows).float().flatten(1).cpu().numpy()
     return np.ascontiguousarray(found)
 
@@ -258,11 +258,9 @@ def _centres(model: Model, tables: Mapping[str, Tensor], starts: NDArray[np.int6
         means = values.new_zeros(len(counts), *values.shape[1:])
         for start in range(0, len(values), BLOCK):
             rows = values[start : start + BLOCK]
-            means.index_add_(
-                0, cell[start : start + BLOCK], model.vector({name: rows}) if name == model.point else rows
-            )
+            means.index_add_(0, cell[start : start + BLOCK], model.vector({name: rows}) if name == "entity" else rows)
         means /= counts.view(-1, *(1,) * (values.dim() - 1))
-        found[name] = _point(model, means) if name == model.point else means
+        found[name] = _point(model, means) if name == "entity" else means
     return found
 
 
@@ -312,8 +310,8 @@ def _cells_of_neighbours(
     with torch.no_grad():
         for row, entity in enumerate(entities.tolist()):
             near = [other for other, _ in nearest_to(model, entity, BEST)]
-            point = model.parameters[model.point][entity]
-            distances = model.geometry.distance(point, index.centres[model.point])
+            point = model.parameters["entity"][entity]
+            distances = model.geometry.distance(point, index.centres["entity"])
             found[row] = _place_of(-distances)[cell[near]]
     return found
 

@@ -30,7 +30,7 @@ class Neighbour:
 @torch.no_grad()
 def distances_from(model: Model, entity: int) -> Tensor:
     """Of every entity (N), float64; equal entities are equally far."""
-    points = model.parameters[model.point]
+    points = model.parameters["entity"]
     return by_row(lambda rows: model.geometry.distance(points[entity], rows), points).double()
 
 

@@ -99,9 +99,9 @@ def create(
 
 def _as_stored(model: Model, config: Config) -> dict[str, Tensor]:
     """The tables of a model, with its points in the precision that the settings of the run say."""
-    point = next(table for table in model.tables if table.name == model.point)
-    values = rounded(model.parameters[model.point], point_dtype(config), point.geometry)
-    return {**model.parameters, model.point: values}
+    point = next(table for table in model.tables if table.name == "entity")
+    values = rounded(model.parameters["entity"], point_dtype(config), point.geometry)
+    return {**model.parameters, "entity": values}
 
 
 def refuse_existing(path: Path) -> None:

@@ -18,6 +18,7 @@ from murp.config import Config
 from murp.distributed.ranks import Ranks, join, launched, restarted
 from murp.distributed.shares import Share, initialise
 from murp.errors import ConfigError, MurpError, RunError, first_line
+from murp.geometry import PoincareBall
 from murp.graph import KnowledgeGraph
 from murp.graph.shape import shape
 from murp.graph.vocabulary import counted
@@ -330,17 +331,34 @@ def new_model(config: Config, graph: KnowledgeGraph, ranks: Ranks | None = None)
             f"no memory for the {numbers:,} parameters of {config.model} d={config.dim} on {graph.name}: choose a "
             f"smaller --dim{more} ({first_line(error)})."
         ) from error
-    if model.broken():
-        radius = model.geometry.c**-0.5  # type: ignore[attr-defined]
-        points = [model.parameters[table.name] for table in model.tables if table.initial == "normal"]
-        farthest = max(float(torch.linalg.vector_norm(values.double(), dim=-1).max()) for values in points)
-        raise ConfigError(
-            f"initial_scale = {config.initial_scale:g} draws points outside the ball of radius {radius:.3g}: choose "
-            f"{0.9 * config.initial_scale * radius / farthest:.1e} or less."
-        )
+    if broken := model.broken():
+        raise ConfigError(_outside(config, model, broken))
     if config.init_from:
         start_from(config, model, graph)
     return model
+
+
+def _outside(config: Config, model: Model, broken: list[str]) -> str:
+    """What to tell the user if initial values are not points of their space."""
+    balls = {
+        table.name: table.geometry
+        for table in model.tables
+        if table.initial == "normal" and isinstance(table.geometry, PoincareBall)
+    }
+    lengths = {
+        name: ball.c**0.5 * float(torch.linalg.vector_norm(model.parameters[name].double(), dim=-1).max())
+        for name, ball in balls.items()
+    }
+    farthest = max(lengths, key=lambda name: lengths[name], default=None)
+    if farthest is None or not lengths[farthest] >= 1:
+        return (
+            f"initial values of {config.model} are not points of their space, in {', '.join(broken)}: choose a smaller "
+            "--initial-scale, or declare these tables with other initial values."
+        )
+    return (
+        f"initial_scale = {config.initial_scale:g} draws points outside the ball of radius "
+        f"{balls[farthest].c ** -0.5:.3g}: choose {0.9 * config.initial_scale / lengths[farthest]:.1e} or less."
+    )
 
 
 def start_from(config: Config, model: Model, graph: KnowledgeGraph) -> None:
