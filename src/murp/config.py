@@ -20,6 +20,7 @@ from typing import Any, Self
 from murp import registry
 from murp.errors import ConfigError
 from murp.paths import not_a_file
+from murp.schedules import SCHEDULES
 from murp.settings import Part, Setting, Span, refuse_unknown, setting
 
 # Files of before, when every run had all settings, name these of MuRP and MuRE in every run.
@@ -101,7 +102,7 @@ class Config(Part):
         "constant",
         "learning rate by epoch: constant, falling to 0 (linear or cosine), or divided by 10 after three validations "
         "without a better MRR (plateau)",
-        choices=("constant", "linear", "cosine", "plateau"),
+        choices=tuple(SCHEDULES),
     )
     warmup: int = setting(0, "number of epochs at the beginning in which the learning rate rises to its value", least=0)
     validate_every: int = setting(
@@ -203,7 +204,7 @@ class Config(Part):
 
     def free(self) -> list[str]:
         """The settings that may change in a run that has begun; a learning rate that depends on epochs holds those."""
-        held = {"epochs"} if self.lr_schedule in ("linear", "cosine") else set()
+        held = {"epochs"} if SCHEDULES[self.lr_schedule].by_epochs else set()
         return [name for name, one in self.known.items() if one.free and name not in held]
 
     def to_toml(self) -> str:

@@ -16,6 +16,7 @@ import murp
 from murp import Config
 from murp.errors import ConfigError
 from murp.graph import KnowledgeGraph
+from murp.schedules import SCHEDULES
 from murp.training import Interrupted, loop
 from murp.training.schedule import learning_rate
 from murp.training.state import State
@@ -27,7 +28,7 @@ QUICK: dict[str, Any] = {
 
 
 @given(
-    schedule=st.sampled_from(["constant", "linear", "cosine", "plateau"]),
+    schedule=st.sampled_from(list(SCHEDULES)),
     epochs=st.integers(1, 300),
     warmup=st.integers(0, 40),
     reductions=st.integers(0, 5),

@@ -24,13 +24,14 @@ from murp.evaluation import KnownFacts, evaluate, known_answers
 from murp.runs import checkpoint, folder
 from murp.runs.lock import check_held
 from murp.runs.settings import bind
+from murp.schedules import PLATEAU
 from murp.threads import torch_alone
 from murp.training import tensorboard
 from murp.training.interrupt import Interrupt
 from murp.training.job import Job
 from murp.training.memory import memory_of_a_step
 from murp.training.progress import Silent
-from murp.training.schedule import PLATEAU, learning_rate
+from murp.training.schedule import learning_rate
 from murp.training.state import State
 
 # Seconds in which a second Ctrl-C is the first one again: a terminal sends it to every rank, and torchrun does too.
