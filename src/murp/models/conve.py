@@ -13,7 +13,7 @@ from murp.errors import ConfigError
 from murp.models.dot_product import DotProduct
 from murp.models.model import Query, Rows, Table
 from murp.models.normalisation import BatchNorm
-from murp.settings import Span, setting
+from murp.settings import Span, again, setting
 
 KERNEL = 3
 
@@ -31,9 +31,7 @@ class ConvE(DotProduct):
     channels: int = setting(32, "filters of the convolution", least=1)
     input_dropout: float = setting(0.2, "dropout rate of the inputs", least=0, below=1, search=Span(0, 0.5))
     picture_dropout: float = setting(0.2, "dropout rate of the feature maps", least=0, below=1, search=Span(0, 0.5))
-    query_dropout: float = setting(
-        0.3, "dropout rate of the query's coordinates", least=0, below=1, search=Span(0, 0.5)
-    )
+    query_dropout: float = again(0.3, search=Span(0, 0.5))
     keeps_statistics = True
     usual: ClassVar[Mapping[str, Any]] = {
         "objective": "k-vs-all",
@@ -69,7 +67,7 @@ class ConvE(DotProduct):
 
     @property
     def uses_chance(self) -> bool:
-        return self.entity_dropout > 0 or max(self.input_dropout, self.picture_dropout, self.query_dropout) > 0
+        return super().uses_chance or max(self.input_dropout, self.picture_dropout) > 0
 
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
         x = torch.cat([subject["entity"], relation["relation"]], -1).view(-1, 1, 2 * self.height, self.width)

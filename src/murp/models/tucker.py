@@ -12,7 +12,7 @@ from murp.kernels.matrices import applied
 from murp.models.dot_product import DotProduct
 from murp.models.model import Query, Rows, Table
 from murp.models.normalisation import BatchNorm
-from murp.settings import Span, setting
+from murp.settings import Span, again, setting
 
 
 class TuckER(DotProduct):
@@ -27,9 +27,7 @@ class TuckER(DotProduct):
     relation_dim: int = setting(0, "dimension of a relation; 0: the same as of an entity", least=0)
     input_dropout: float = setting(0.3, "dropout rate of the head's coordinates", least=0, below=1, search=Span(0, 0.5))
     matrix_dropout: float = setting(0.4, "dropout rate of the relation's matrix", least=0, below=1, search=Span(0, 0.5))
-    query_dropout: float = setting(
-        0.5, "dropout rate of the query's coordinates", least=0, below=1, search=Span(0, 0.6)
-    )
+    query_dropout: float = again(0.5, search=Span(0, 0.6))
     keeps_statistics = True
     usual: ClassVar[Mapping[str, Any]] = {
         "objective": "k-vs-all",
@@ -52,7 +50,7 @@ class TuckER(DotProduct):
 
     @property
     def uses_chance(self) -> bool:
-        return self.entity_dropout > 0 or max(self.input_dropout, self.matrix_dropout, self.query_dropout) > 0
+        return super().uses_chance or max(self.input_dropout, self.matrix_dropout) > 0
 
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
         s = dropout(self.before(self, subject["entity"], shared), self.input_dropout, self.training)
