@@ -23,24 +23,24 @@ from murp.paper.evidence import counted, decimals, signed
 
 UNCHECKED, TRAIN, ALL = "any entity", "checked against train", "checked against train, valid and test"
 EFFECTS = {
-    "subject out": "Taking the subject out of its ranking",
+    "subject out": "Taking the entity of the question out of its ranking",
     "unseen dropped": "Dropping the facts with entities that train does not have",
     "ties in favour": "Ranking ties in the model's favour",
     "ties against": "Ranking ties against the model",
-    "all in favour": "The subject out with those facts dropped and ties in the model's favour",
+    "all in favour": "The entity of the question out with those facts dropped and ties in the model's favour",
 }
-HEADS = {"all in favour": "out, dropped and in favour together"}
+HEADS = {"subject out": "question's entity out", "all in favour": "out, dropped and in favour together"}
 LEAST = 0.0005  # of a difference that shows in three digits
 
 INTRODUCTION = (
     "The same weights have different test metrics under different protocols. This page changes one choice of the "
     "protocol at a time, with the same weights or the same training. All values are filtered MRR on test. `standard` "
-    "is the protocol of this library: all entities are candidates, including the entity of the question (the subject); "
+    "is the protocol of this library: all entities are candidates, including the entity of the question; "
     "tied entities get their mean rank; no fact is dropped. `python tools/protocols_page.py` makes this page from "
     "`results/protocols_….json`, which `python benchmarks/protocols.py` writes."
 )
 OTHERS = (
-    ("the subject removed from its ranking", "the code of MuRP's authors [1], HyboNet [2], UltraE [3]"),
+    ("the entity of the question removed from its ranking", "the code of MuRP's authors [1], HyboNet [2], UltraE [3]"),
     ("negatives checked against train, valid and test", "HyboNet [2] with `--real_neg`, as in its script for "
      "WN18RR; UltraE [3] with the same option; LorentzKG [4] by default"),
     ("facts with unseen entities dropped", "PyKEEN 1.11 [5], which numbers only the entities of train"),
@@ -197,7 +197,7 @@ def leak(trainings: list[dict[str, Any]]) -> Iterator[str]:
         "entities that are not answers in train, only the answers of the test set are never used as negatives. This "
         "library does not allow that; the benchmark script adds these facts itself. The values are MRR under "
         "`standard`. The effect of the leak is the third value minus the second, under `standard` and with the "
-        "subject out."
+        "entity of the question out."
     )
     rows, said = [], []
     for training in trainings:
@@ -208,7 +208,9 @@ def leak(trainings: list[dict[str, Any]]) -> Iterator[str]:
         rows.append([training["name"], training["data"], str(seeds), *figures, *map(signed, worth)])
         said.append(worth_in_words(name, kinds))
         said.append(gained(name, kinds))
-    yield table(["training", "graph", "seeds", UNCHECKED, TRAIN, ALL, "effect", "effect, subject out"], rows)
+    yield table(
+        ["training", "graph", "seeds", UNCHECKED, TRAIN, ALL, "effect", f"effect, {HEADS['subject out']}"], rows
+    )
     yield " ".join(said)
 
 
@@ -233,9 +235,9 @@ def gained(name: str, kinds: dict[str, Weights]) -> str:
     """The whole way from the honest value to the most that can be printed."""
     honest, most = kinds[TRAIN].mrr("standard"), kinds[ALL].mrr("all in favour")
     return (
-        f"With these negatives, the subject out, unseen facts dropped and ties in favour, {name} has an MRR of "
-        f"{decimals(most)}. With negatives checked only against train, and `standard`, it has {decimals(honest)}: a "
-        f"difference of {signed(most - honest)}."
+        f"With these negatives, the entity of the question out, unseen facts dropped and ties in favour, {name} has an "
+        f"MRR of {decimals(most)}. With negatives checked only against train, and `standard`, it has "
+        f"{decimals(honest)}: a difference of {signed(most - honest)}."
     )
 
 

@@ -1,4 +1,4 @@
-"""Negatives with another subject and another object."""
+"""Negatives with another head and another tail."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class BothSides(Negatives):
     """(s', r, o') with s' and o' uniform over all entities: only the relation is kept.
 
     Chami, Wolf, Juan, Sala, Ravi, Ré: Low-dimensional hyperbolic knowledge graph embeddings, ACL 2020 (their code).
-    Each negative has its own query, which costs more than replacing only the object.
+    Each negative has its own query, which costs more than replacing only the tail.
     """
 
     def draw(self, positives: Tensor, generator: torch.Generator | None) -> Drawn:

@@ -1,4 +1,4 @@
-"""Negatives whose object has the right type for the relation."""
+"""Negatives whose tail has the right type for the relation."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ LARGE = 2**62  # of it a remainder by a number of entities is uniform up to 2⁻
 
 
 class ByRelation(Negatives):
-    """The object is replaced with one that the relation has in the training facts, drawn uniformly.
+    """The tail is replaced with one that the relation has in the training facts, drawn uniformly.
 
-    So a city is replaced with another city, not with a person. If a relation has fewer than two objects, any entity is
+    So a city is replaced with another city, not with a person. If a relation has fewer than two tails, any entity is
     drawn.
 
     Krompaß, Baier, Tresp: Type-constrained representation learning in knowledge graphs, ISWC 2015.

@@ -11,7 +11,7 @@ AGAIN = 4  # times that a training fact is drawn again
 
 
 class Checked(Negatives):
-    """The object is replaced with any entity; if that makes a *training* fact, it is drawn again, up to four times.
+    """The tail is replaced with any entity; if that makes a *training* fact, it is drawn again, up to four times.
 
     If a question's answers are a share p of all entities, a share p⁵ of its negatives is still true. Facts of valid and
     test must not be used here: they would leak into training.

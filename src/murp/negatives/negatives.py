@@ -31,7 +31,7 @@ class Drawn:
 
 
 class Negatives(Part):
-    """Replaces the object of a true triple (s, r, o); heads are predicted with reciprocal relations."""
+    """Replaces the tail of a true triple (s, r, o); heads are predicted with reciprocal relations."""
 
     negatives: int = setting(50, "false triples for each true one", least=1, search=Span(10, 250, log=True))
 

@@ -9,7 +9,7 @@ from murp.negatives.negatives import Drawn, Negatives
 
 
 class Shared(Negatives):
-    """k negative objects, uniform over all entities, shared by all true triples of a batch.
+    """k false tails, uniform over all entities, shared by all true triples of a batch.
 
     A batch needs k rows instead of B·k, and its scores are one matrix product, so many more negatives cost the same.
     """

@@ -9,7 +9,7 @@ from murp.negatives.negatives import Drawn, Negatives
 
 
 class Uniform(Negatives):
-    """The object is replaced with any entity, drawn uniformly; by chance the triple may be true, as in the paper."""
+    """The tail is replaced with any entity, drawn uniformly; by chance the triple may be true, as in the paper."""
 
     def draw(self, positives: Tensor, generator: torch.Generator | None) -> Drawn:
         return Drawn(self.uniform((*positives.shape[:-1], self.negatives), positives.device, generator))

@@ -1,4 +1,4 @@
-"""Negatives for one hierarchy: entities without a training fact with the subject."""
+"""Negatives for one hierarchy: entities without a training fact with the head."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from murp.negatives.negatives import Drawn, Negatives
 
 
 class Unrelated(Negatives):
-    """The object is replaced with an entity to which no *training* fact leads from the subject, by any relation.
+    """The tail is replaced with an entity to which no *training* fact leads from the head, by any relation.
 
-    The subject itself counts as related. Related entities are drawn again, up to four times: if they are a share p of
+    The head itself counts as related. Related entities are drawn again, up to four times: if they are a share p of
     all entities, a share p⁵ of the negatives is still related.
 
     Nickel, Kiela: Poincaré Embeddings for Learning Hierarchical Representations, NeurIPS 2017, equation 5.
@@ -44,12 +44,12 @@ class Unrelated(Negatives):
 
 
 class Relatives(Unrelated):
-    """The object is replaced with a relative of the subject, or with any entity, half of each; the facts are a closure.
+    """The tail is replaced with a relative of the head, or with any entity, half of each; the facts are a closure.
 
-    For a relative, draw an ancestor of the subject (or itself), then a descendant of it; in half of the cases, replace
-    that with one of its ancestors. A ranking easily confuses these nodes with the right ones: they are near the subject
+    For a relative, draw an ancestor of the head (or itself), then a descendant of it; in half of the cases, replace
+    that with one of its ancestors. A ranking easily confuses these nodes with the right ones: they are near the head
     in the hierarchy, and half of them are high in it. High nodes are few, and near to all. Entities related to the
-    subject are drawn again, as in :class:`Unrelated`, but up to 24 times, since they are drawn often here.
+    head are drawn again, as in :class:`Unrelated`, but up to 24 times, since they are drawn often here.
     """
 
     again = 24
