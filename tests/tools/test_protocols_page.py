@@ -79,7 +79,10 @@ def test_what_changes_nothing_is_said_to_change_nothing(store: Any) -> None:
 def test_what_changes_something_is_said_with_its_sign_and_range(store: Any) -> None:
     up, down = ranked(0.4, subject_out=0.01, ties_against=-0.02, facts=5), ranked(0.4, subject_out=-0.03)
     text = store(of_runs(up), of_runs(down), of_runs(ranked(0.35)))
-    assert "Taking the entity of the question out of its ranking changes MRR by -.030 to +.010 (3 sets of weights)." in text
+    assert (
+        "Taking the entity of the question out of its ranking changes MRR by -.030 to +.010 (3 sets of weights)."
+        in text
+    )
     assert "Ranking ties against the model changes MRR by -.020 to .000 (3 sets of weights)." in text
     assert "toy: 5 of 100 test facts (5.0%) have an entity that train does not have; 7 entities are then" in text
     assert "changes MRR by -.050 (one seed each, so the spread over seeds is not known)." in text
@@ -89,7 +92,10 @@ def test_what_changes_something_is_said_with_its_sign_and_range(store: Any) -> N
 def test_results_of_several_graphs_are_one_page(store: Any) -> None:
     store(*(of_runs(ranked(0.4, subject_out=0.01)) for _ in KINDS))
     text = store(*(of_runs(ranked(0.3, subject_out=0.02)) for _ in KINDS), name="other")
-    assert "Taking the entity of the question out of its ranking changes MRR by +.010 to +.020 (6 sets of weights)." in text
+    assert (
+        "Taking the entity of the question out of its ranking changes MRR by +.010 to +.020 (6 sets of weights)."
+        in text
+    )
     assert "| HyboNet | toy | 1 | .400 |" in text
     assert "| HyboNet | other | 1 | .300 |" in text
     assert "| commit not recorded | 2 | protocols_other, protocols_toy |" in text

@@ -64,7 +64,7 @@ class Answers:
     ) -> None:
         self.model, self.graph, self.types, self.index = model, graph, types, index
         self.known = KnownFacts.of(graph) if known is None else known
-        self.scores = Scores(model, ready=ready)
+        self.scores = Scores(model, ready=ready and model.num_entities <= MANY)
         self._without_loops = ~relations_with_loops(graph)
         self._is_without_loops: list[bool] = self._without_loops.tolist()
 

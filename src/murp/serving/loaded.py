@@ -15,7 +15,7 @@ from murp.prediction.search import score
 from murp.runs import Run
 from murp.shapes import Health
 from murp.web.encoding import to_json
-from murp.web.names import Index
+from murp.web.names import index_of
 from murp.web.predictions import listed
 
 BATCH = 16  # questions of one kind from which on they are answered together
@@ -31,7 +31,7 @@ class Loaded:
     def __init__(self, run: Run, *, types: bool = False) -> None:
         self.run = run
         self.graph = graph = run.graph
-        self.entities, self.relations = Index(graph.entities), Index(graph.relations)
+        self.entities, self.relations = index_of(graph.entities), index_of(graph.relations)
         self.known = KnownFacts.of(graph)
         self.calibration = run.calibration
         self.types = types

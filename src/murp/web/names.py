@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import overload
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from murp.graph import Vocabulary
 from murp.web.refusals import Refused
 
 SHOWN = 10  # of those that share a name
+MANY = 2**20  # names: of more, a server keeps no copies, and looks through all of them for each question
 
 
 class Index:
@@ -25,14 +27,14 @@ class Index:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        self.ids: list[str] = vocabulary.ids.to_pylist()
-        self.names: list[str] = _readable(vocabulary).to_pylist()
+        self.ids: Sequence[str] = vocabulary.ids.to_pylist()
+        self.names: Sequence[str] = _readable(vocabulary).to_pylist()
         self._index = {name: i for i, name in enumerate(self.names)}
-        self.shared: dict[str, list[int]] = {name: [] for name, count in Counter(self.names).items() if count > 1}
+        self._shared: dict[str, list[int]] = {name: [] for name, count in Counter(self.names).items() if count > 1}
         for index, name in enumerate(self.names):
-            if name in self.shared:
-                self.shared[name].append(index)
-        for name in self.shared:
+            if name in self._shared:
+                self._shared[name].append(index)
+        for name in self._shared:
             del self._index[name]
         self._index.update({id: i for i, id in enumerate(self.ids)})  # an id goes before a name
 
@@ -40,12 +42,59 @@ class Index:
         return len(self.ids)
 
     def known(self, text: str) -> int | None:
-        """Index of the only thing whose id or name is ``text``, None if there is none or it is ``shared``."""
+        """Index of the only thing whose id or name is ``text``, None if there is none or several share it."""
         return self._index.get(text)
+
+    def sharing(self, text: str) -> list[int]:
+        """Which things are called ``text``, if they are several."""
+        return self._shared.get(text, [])
 
     def reference(self, index: int) -> dict[str, str]:
         """How an answer speaks of it."""
         return {"id": self.ids[index], "name": self.names[index]}
+
+
+class LargeIndex(Index):
+    """The same without Python's own copies: ready at once, and ten million names take some hundredths of a second."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self._names = _readable(vocabulary)
+        self.ids, self.names = Column(vocabulary.ids), Column(self._names)
+
+    def known(self, text: str) -> int | None:
+        index = pc.index(self.vocabulary.ids, text).as_py()
+        if index < 0 and self.vocabulary.names is not None:
+            index = pc.index(self._names, text).as_py()
+            if index >= 0 and pc.index(self._names[index + 1 :], text).as_py() >= 0:
+                return None
+        return None if index < 0 else int(index)
+
+    def sharing(self, text: str) -> list[int]:
+        found: list[int] = np.flatnonzero(pc.equal(self._names, text).to_numpy(False)).tolist()
+        return found if len(found) > 1 else []
+
+
+class Column(Sequence[str]):
+    """Strings of Arrow, each made for Python when it is asked for."""
+
+    def __init__(self, values: pa.Array) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Column: ...
+    def __getitem__(self, index: int | slice) -> str | Column:
+        return Column(self.values[index]) if isinstance(index, slice) else str(self.values[int(index)].as_py())
+
+
+def index_of(vocabulary: Vocabulary) -> Index:
+    """A vocabulary to look names up in, of any size."""
+    return LargeIndex(vocabulary) if len(vocabulary) > MANY else Index(vocabulary)
 
 
 class Names(Index):
@@ -117,11 +166,11 @@ async def find(names: Index, text: str, advice: Mapping[str, str], where: str = 
     if index is not None:
         return index
     vocabulary = names.vocabulary
-    if text in names.shared:
+    if shared := names.sharing(text):
         try:
             return vocabulary.find(text)
         except UnknownNameError as error:
-            closest = [vocabulary.label(index) for index in names.shared[text][:SHOWN]]
+            closest = [vocabulary.label(index) for index in shared[:SHOWN]]
             raise Refused(404, f"{where}{error}", "Ask by one of the ids.", closest) from None
     closest = await SUGGESTIONS.closest(vocabulary, text)
     hint = f" Closest: {', '.join(closest)}." if closest else ""
