@@ -21,7 +21,7 @@ from torch import Tensor
 
 from murp.geometry import poincare
 from murp.geometry.poincare import squared_norm
-from murp.geometry.spaces import Curved, normal
+from murp.geometry.spaces import Embedded
 
 ON_IT = 64  # roundings that a point may lie off the hyperboloid
 
@@ -210,7 +210,7 @@ def to_tangent(x: Tensor, *, c: float) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Hyperboloid(Curved):
+class Hyperboloid(Embedded):
     """The points [x₀, x'] with ⟨x,x⟩ = -1/c and x₀ > 0: the space of the ball of curvature -c, and its distances."""
 
     c: float = 1.0
@@ -222,9 +222,6 @@ class Hyperboloid(Curved):
 
     def log(self, x: Tensor, y: Tensor) -> Tensor:
         return log(x, y, c=self.c)
-
-    def retract(self, x: Tensor, v: Tensor) -> Tensor:
-        return project(x + v, c=self.c)
 
     def transport(self, x: Tensor, y: Tensor, v: Tensor) -> Tensor:
         return transport(x, y, v, c=self.c)
@@ -252,15 +249,3 @@ class Hyperboloid(Curved):
 
     def squared_distance(self, x: Tensor, y: Tensor) -> Tensor:
         return squared_distance(x, y, c=self.c)
-
-    def step(self, x: Tensor, gradient: Tensor, lr: float | Tensor) -> Tensor:
-        return exp(x, -lr * self.riemannian_gradient(x, gradient), c=self.c)
-
-    def origin(self, dim: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        return project(torch.zeros(dim, dtype=dtype), c=self.c)
-
-    def random(
-        self, generator: torch.Generator, shape: tuple[int, ...], scale: float, dtype: torch.dtype = torch.float32
-    ) -> Tensor:
-        space = normal(generator, (*shape[:-1], shape[-1] - 1), scale, dtype)
-        return exp(self.origin(shape[-1], dtype), torch.nn.functional.pad(space, (1, 0)), c=self.c)

@@ -7,6 +7,7 @@ them as :class:`Geometry`. The last axis of a tensor is the vector axis.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import ClassVar, Protocol
 
 import torch
@@ -154,6 +155,32 @@ class Curved:
 
     def component_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return (*shape[:-1], 1)
+
+
+class Embedded(Curved, ABC):
+    """A curved space whose points [x₀, x'] have one coordinate more than it has dimensions; the origin has x' = 0."""
+
+    @abstractmethod
+    def exp(self, x: Tensor, v: Tensor) -> Tensor: ...
+    @abstractmethod
+    def project(self, x: Tensor) -> Tensor: ...
+    @abstractmethod
+    def riemannian_gradient(self, x: Tensor, gradient: Tensor) -> Tensor: ...
+
+    def retract(self, x: Tensor, v: Tensor) -> Tensor:
+        return self.project(x + v)
+
+    def step(self, x: Tensor, gradient: Tensor, lr: float | Tensor) -> Tensor:
+        return self.exp(x, -lr * self.riemannian_gradient(x, gradient))
+
+    def origin(self, dim: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        return self.project(torch.zeros(dim, dtype=dtype))
+
+    def random(
+        self, generator: torch.Generator, shape: tuple[int, ...], scale: float, dtype: torch.dtype = torch.float32
+    ) -> Tensor:
+        along = normal(generator, (*shape[:-1], shape[-1] - 1), scale, dtype)
+        return self.exp(self.origin(shape[-1], dtype), torch.nn.functional.pad(along, (1, 0)))
 
 
 def normal(generator: torch.Generator, shape: tuple[int, ...], scale: float, dtype: torch.dtype) -> Tensor:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from murp.geometry.poincare import Curvature, squared_norm
-from murp.geometry.spaces import Curved, normal
+from murp.geometry.spaces import Embedded
 
 ON_IT = 64  # roundings that a point may lie off the sphere
 KEPT = 16  # roundings within which project leaves a point alone
@@ -154,7 +154,7 @@ def squared_distance_to_tangent_from_products(h: Tensor, vv: Tensor, sv: Tensor,
 
 
 @dataclass(frozen=True)
-class Sphere(Curved):
+class Sphere(Embedded):
     """The sphere of radius 1/√c about 0, of curvature c."""
 
     c: float = 1.0
@@ -170,9 +170,6 @@ class Sphere(Curved):
 
     def log(self, x: Tensor, y: Tensor) -> Tensor:
         return log(x, y, c=self.c)
-
-    def retract(self, x: Tensor, v: Tensor) -> Tensor:
-        return project(x + v, c=self.c)
 
     def transport(self, x: Tensor, y: Tensor, v: Tensor) -> Tensor:
         return transport(x, y, v, c=self.c)
@@ -200,15 +197,3 @@ class Sphere(Curved):
 
     def squared_distance(self, x: Tensor, y: Tensor) -> Tensor:
         return squared_distance(x, y, c=self.c)
-
-    def step(self, x: Tensor, gradient: Tensor, lr: float | Tensor) -> Tensor:
-        return exp(x, -lr * self.riemannian_gradient(x, gradient), c=self.c)
-
-    def origin(self, dim: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        return project(torch.zeros(dim, dtype=dtype), c=self.c)
-
-    def random(
-        self, generator: torch.Generator, shape: tuple[int, ...], scale: float, dtype: torch.dtype = torch.float32
-    ) -> Tensor:
-        along = normal(generator, (*shape[:-1], shape[-1] - 1), scale, dtype)
-        return exp(self.origin(shape[-1], dtype), torch.nn.functional.pad(along, (1, 0)), c=self.c)
