@@ -12,7 +12,7 @@ from murp.errors import DataError
 from murp.explorer.collection import Collection
 from murp.explorer.columns import column, communities, read_columns
 from murp.explorer.columns import names as column_names
-from murp.explorer.facts import likely_of, stated_of, supports
+from murp.explorer.facts import known_facts_of, likely_of, supports
 from murp.graph import KnowledgeGraph
 from murp.runs import Run
 
@@ -46,9 +46,9 @@ def test_likely_facts_are_the_best_new_answers_of_the_entitys_relations(run: Run
     assert all(one["calibrated"] is None for one in found)
 
 
-def test_stated_facts_are_all_there_with_their_split(run: Run, collection: Collection) -> None:
+def test_known_facts_are_all_there_with_their_split(run: Run, collection: Collection) -> None:
     entity, told = 5, set()
-    for group in stated_of(collection, entity):
+    for group in known_facts_of(collection, entity):
         assert group["total"] == len(group["facts"])  # few enough to be shown
         for fact in group["facts"]:
             told.add((group["relation"]["id"], group["side"], fact["id"], fact["known"]))

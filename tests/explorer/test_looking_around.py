@@ -169,9 +169,11 @@ def test_the_tree_beside_the_disk_is_linked(page: Page, one: str) -> None:
 def test_the_card_states_facts_with_their_split_and_why(page: Page, one: str) -> None:
     visit(page, f"{one}#entity=n5&relation=parent")
     card = page.request.get(f"{one}api/entity?entity=n5").json()
-    stated = {fact["id"] for group in card["stated"] for fact in group["facts"]}
-    assert stated == {fact for fact in ("n2", "n11", "n12") if fact in stated}
-    assert page.locator(".stated .facts .name").count() == sum(len(group["facts"]) for group in card["stated"])
+    known = {fact["id"] for group in card["known_facts"] for fact in group["facts"]}
+    assert known == {fact for fact in ("n2", "n11", "n12") if fact in known}
+    assert page.locator(".known-facts .facts .name").count() == sum(
+        len(group["facts"]) for group in card["known_facts"]
+    )
     assert page.locator(".likely tbody tr").count() == len(card["likely"]) > 0
     assert page.locator(".path strong").evaluate("e => e.textContent") == card["name"]
     page.locator(".why").first.click()

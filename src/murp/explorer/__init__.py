@@ -6,7 +6,7 @@ answers.py     what each of them computes, plain functions
 collection.py  what is shown: an Exhibit is one run with its tables, a Collection a few of them on one graph
 filling.py     pictures that take up the disk
 tree.py        the hierarchy: a parent for each entity, and who matters
-facts.py       what is stated of an entity, what is likely, why
+facts.py       known facts of an entity, what is likely, why
 suggestions.py questions to begin with
 columns.py     what points are coloured and sized by
 differences.py where runs differ most

@@ -14,7 +14,7 @@ import murp
 from murp.evaluation import Report
 from murp.explorer import columns
 from murp.explorer.collection import MOST_NAMED, Collection, Exhibit
-from murp.explorer.facts import likely_of, stated_of, supports
+from murp.explorer.facts import known_facts_of, likely_of, supports
 from murp.explorer.filling import Fill
 from murp.explorer.snapshots import epochs_of
 from murp.explorer.suggestions import suggested
@@ -96,13 +96,13 @@ def entity(collection: Collection, run: int, index: int, k: int) -> Answer:
         "biases": {role: values[index] for role, values in exhibit.biases.items()},
         "neighbours": _nearest(collection, exhibit, index, k),
         "path": [collection.entities.reference(i) for i in exhibit.tree.path(index)],
-        "stated": stated_of(collection, index),
+        "known_facts": known_facts_of(collection, index),
         "likely": likely_of(collection, exhibit, index),
     }
 
 
 def why(collection: Collection, run: int, given: int, relation: int, answer: int, k: int, *, heads: bool) -> Answer:
-    """The stated facts nearest to an answer."""
+    """The known facts nearest to an answer."""
     exhibit = collection.exhibits[run - 1]
     row = relation + len(collection.relations) if heads else relation
     return {

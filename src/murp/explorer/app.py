@@ -118,7 +118,7 @@ def _add_questions(app: FastAPI, collection: Collection) -> None:
         given, r = await _query(collection, head, relation, tail)
         return as_json(answers.predict(collection, run, given, r, k, heads=tail is not None))
 
-    @app.get("/api/why", **_answers(schema.Why), summary="the stated facts nearest to an answer")
+    @app.get("/api/why", **_answers(schema.Why), summary="the known facts nearest to an answer")
     async def why(
         relation: Relation, answer: Name, head: Head = None, tail: Tail = None, k: Count = 5, run: Which = 1
     ) -> Response:

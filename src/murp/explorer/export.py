@@ -70,7 +70,7 @@ def one_file(markup: str, module: str, values: dict[str, Any]) -> str:
 
 
 def contents(collection: Collection) -> dict[str, Any]:
-    """What the exported page knows: names, glosses, norms, biases, one picture and the facts, stated and likely."""
+    """What the exported page knows: names, glosses, norms, biases, one picture and the facts, known and likely."""
     exhibit, shown = collection.exhibits[0], collection.shown[:MOST_NAMED]
     glosses = [collection.graph.entities.gloss(int(i)) for i in shown]
     return {

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from murp.explorer.collection import Collection, Exhibit
 from murp.graph import Indices, split_names
 
-STATED = 12  # shown of one relation; an entity may have thousands
+KNOWN_FACTS = 12  # shown of one relation; an entity may have thousands
 LIKELY = 5  # shown of an entity
 EACH = 3  # looked at of one relation
 
@@ -89,8 +89,8 @@ def likely_of(collection: Collection, exhibit: Exhibit, entity: int) -> list[dic
     ]
 
 
-def stated_of(collection: Collection, entity: int) -> list[dict[str, Any]]:
-    """The stated facts of one entity, relation by relation, each with the split that states it; trained ones first."""
+def known_facts_of(collection: Collection, entity: int) -> list[dict[str, Any]]:
+    """The known facts of one entity, relation by relation, each with its split; trained ones first."""
     known, relations = collection.known, len(collection.relations)
     starts, ends = known.ranges(np.full(2 * relations, entity), np.arange(2 * relations))
     groups = []
@@ -99,7 +99,7 @@ def stated_of(collection: Collection, entity: int) -> list[dict[str, Any]]:
             continue
         objects, splits = known.objects[start:end], known.splits[start:end]
         weight = collection.entities.weights[objects]
-        order = np.lexsort((-weight, splits))[:STATED]
+        order = np.lexsort((-weight, splits))[:KNOWN_FACTS]
         told = zip(objects[order].tolist(), split_names(splits[order]), strict=True)
         facts = [{**collection.entities.reference(other), "known": split} for other, split in told]
         groups.append({**_asked(collection, row), "total": end - start, "facts": facts})

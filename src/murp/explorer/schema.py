@@ -117,17 +117,17 @@ class Neighbours(Strict):
     neighbours: list[Neighbour]
 
 
-class Stated(Reference):
+class KnownFact(Reference):
     known: Split
 
 
-class StatedFacts(Strict):
+class KnownFactsOfRelation(Strict):
     """The facts of one relation; ``side`` is the place that the others take."""
 
     relation: Reference
     side: Side
     total: int
-    facts: list[Stated]
+    facts: list[KnownFact]
 
 
 class LikelyFact(Reference):
@@ -145,7 +145,7 @@ class Entity(Reference):
     biases: dict[Literal["head", "tail"], float]
     neighbours: list[Neighbour]
     path: list[Reference] = Field(description="to the top of the hierarchy, itself first")
-    stated: list[StatedFacts]
+    known_facts: list[KnownFactsOfRelation]
     likely: list[LikelyFact]
 
 
@@ -233,7 +233,7 @@ class Places(Strict):
 class Asked(Strict):
     """The given entity and its answers before and after the relation moves them; kinds: 2 · known + (p ≥ ½).
 
-    ``known`` is stated and likely, ``new`` likely and not stated, ``missed`` stated and not likely.
+    ``known`` is in the graph and likely, ``new`` likely and not in the graph, ``missed`` in the graph and not likely.
     """
 
     run: int

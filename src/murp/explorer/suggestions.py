@@ -11,7 +11,7 @@ from murp.explorer.collection import Collection
 
 SUGGESTED = 3
 LOOKED_AT = 60  # of the most important entities, by relation
-ANSWERS = (5, 60)  # stated answers of a question that is easy to grasp: at least, at most
+ANSWERS = (5, 60)  # known answers of a question that is easy to grasp: at least, at most
 
 
 def suggested(collection: Collection) -> list[dict[str, Any]]:
@@ -44,8 +44,8 @@ def find_questions(collection: Collection) -> list[dict[str, Any]]:
         own = candidates[rows[candidates] == row][:LOOKED_AT]
         best = exhibit.answers.best(subjects[own], rows[own], 10)
         likely = (best.scores > 0) & (best.entities >= 0)
-        new, stated = (likely & (best.splits < 0)).sum(1), (best.splits >= 0).sum(1)
-        worth = np.minimum(new, 3) * stated * collection.importance[subjects[own]]
+        new, known = (likely & (best.splits < 0)).sum(1), (best.splits >= 0).sum(1)
+        worth = np.minimum(new, 3) * known * collection.importance[subjects[own]]
         at = int(worth.argmax())
         found.append((int(own[at]), float(worth[at]), row % relations))
     chosen: dict[int, int] = {}

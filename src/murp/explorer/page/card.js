@@ -1,4 +1,4 @@
-// The card of the chosen entity: what is stated of it, what is likely, its way to the top, its neighbours.
+// The card of the chosen entity: its known facts, what is likely, its way to the top, its neighbours.
 
 import { $, count, element, figure, plural, table } from "./dom.js";
 import { named, unseen } from "./panels.js";
@@ -34,7 +34,7 @@ export function showCard(runs, cards, choose, ask) {
     ),
     ...cards.map((card, i) => (card.neighbours.length ? element("p", { class: "neighbours" }, ...neighbours(card, runs[i])) : "")),
     ...cards.map((card, i) => likely(card, several ? `, ${runs[i].title}` : "", choose, isCalibrated)),
-    stated(cards[0], choose, ask),
+    knownFacts(cards[0], choose, ask),
   );
 }
 
@@ -52,18 +52,18 @@ function likely(card, ofRun, choose, isCalibrated) {
 }
 
 // What the graph states, by relation, and which split does.
-function stated(card, choose, ask) {
-  if (!card.stated.length) return "";
-  const total = card.stated.reduce((sum, group) => sum + group.total, 0);
-  const groups = card.stated.map((group) => {
+function knownFacts(card, choose, ask) {
+  if (!card.known_facts.length) return "";
+  const total = card.known_facts.reduce((sum, group) => sum + group.total, 0);
+  const groups = card.known_facts.map((group) => {
     const question = { entity: card, relation: group.relation, direction: group.side };
     const asked = group.side === "tail" ? `(${card.name}, ${group.relation.name}, ?)` : `(?, ${group.relation.name}, ${card.name})`;
     const facts = named(group.facts, choose).map((button, i) =>
-      element("li", {}, button, group.facts[i].known === "train" ? "" : element("span", { class: "known", title: `stated in ${group.facts[i].known}` }, group.facts[i].known)));
+      element("li", {}, button, group.facts[i].known === "train" ? "" : element("span", { class: "known", title: `in ${group.facts[i].known}` }, group.facts[i].known)));
     const more = group.total > group.facts.length ? element("li", { class: "note" }, `and ${count(group.total - group.facts.length)} more`) : "";
     return element("li", {}, element("button", { type: "button", class: "name", title: "ask this question", onclick: () => ask(question) }, asked), ` ${count(group.total)}`, element("ul", { class: "facts" }, ...facts, more));
   });
-  return element("details", { class: "stated", open: true }, element("summary", {}, element("h3", {}, `Stated: ${plural(total, "fact")}`)), element("ul", {}, ...groups));
+  return element("details", { class: "known-facts", open: true }, element("summary", {}, element("h3", {}, `Known: ${plural(total, "fact")}`)), element("ul", {}, ...groups));
 }
 
 // What is shown before anything is chosen, with questions to begin with.

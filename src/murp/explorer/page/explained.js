@@ -12,8 +12,8 @@ const LAYOUT = [
 ];
 
 const TRAINING = {
-  poincare: [DISK, "Training begins with all entities in the middle and moves them until stated facts are nearer than others. General entities tend to stay near the middle, special ones move outwards."],
-  euclidean: ["This model lives in flat space, which is drawn into the disk too: far away is near the rim. Training moves entities until stated facts are nearer than others."],
+  poincare: [DISK, "Training begins with all entities in the middle and moves them until known facts are nearer than others. General entities tend to stay near the middle, special ones move outwards."],
+  euclidean: ["This model lives in flat space, which is drawn into the disk too: far away is near the rim. Training moves entities until known facts are nearer than others."],
 };
 
 export function explainPicture({ geometry }, isLayout, entities) {

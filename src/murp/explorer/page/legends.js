@@ -6,7 +6,7 @@ import { isModel } from "./near.js";
 import { shared } from "./shared.js";
 
 const KINDS = ["other", "new", "missed", "known"];
-const MEANING = "Known: stated and likely; new: likely and not stated, which may well be true; missed: stated and not likely. Likely: the model's own probability is at least ½.";
+const MEANING = "Known: in the graph and likely; new: likely and not in the graph, which may well be true; missed: in the graph and not likely. Likely: the model's own probability is at least ½.";
 
 // A colour of the legend; toggled(): its points are hidden or shown
 function entry(colour, text, hidden, toggled) {

@@ -22,7 +22,7 @@ function probabilityHeading(calibrated) {
   return element("span", { title: meaning }, "prob. ", element("small", {}, word));
 }
 
-// Below an answer the stated facts that lie nearest to it, or nothing again.
+// Below an answer the known facts that lie nearest to it, or nothing again.
 async function explain(button, prediction, run, hooks) {
   const row = button.closest("tr");
   if (row.nextElementSibling?.classList.contains("because")) {
@@ -53,7 +53,7 @@ export function showAnswers(runs, answers, hooks) {
       element("td", { class: "rank" }, String(p.rank)),
       element("td", {}, button),
       element("td", { class: "probability" }, element("meter", { min: 0, max: 1, value: probability, "aria-hidden": "true" }), figure(probability)),
-      element("td", {}, p.known ? element("span", { class: "known", title: `stated in ${p.known}` }, p.known) : element("span", { class: "new" }, "new")),
+      element("td", {}, p.known ? element("span", { class: "known", title: `in ${p.known}` }, p.known) : element("span", { class: "new" }, "new")),
       element("td", {}, element("button", { type: "button", class: "why", "aria-expanded": "false", onclick: (event) => explain(event.target, p, run, hooks) }, "why", element("span", { class: "unseen" }, ` ${p.name}`))),
     );
   };

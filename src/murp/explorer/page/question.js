@@ -1,5 +1,5 @@
 // The question view, the paper's figure 5: one entity and one relation, before and after it, in four colours.
-// Known: stated and likely; new: likely and not stated; missed: stated and not likely; other: neither.
+// Known: in the graph and likely; new: likely and not in the graph; missed: in the graph and not likely; other: neither.
 
 import { $ } from "./dom.js";
 import { questionLegend, questionNote } from "./legends.js";

@@ -48,7 +48,7 @@ async function write() {
   );
 }
 
-const factsOf = (card) => card.stated.reduce((sum, group) => sum + group.total, 0);
+const factsOf = (card) => card.known_facts.reduce((sum, group) => sum + group.total, 0);
 
 function saveSelected(chosen) {
   const { ids, names } = shared.entities;

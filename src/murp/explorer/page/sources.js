@@ -75,7 +75,7 @@ class Server {
 const SPLITS = ["train", "valid", "test"];
 const STATED = 12; // facts shown of one relation
 
-// An exported page knows one picture and no model: names, glosses, norms, biases, and facts, stated and likely.
+// An exported page knows one picture and no model: names, glosses, norms, biases, and facts, known and likely.
 class Stored {
   constructor(data) {
     this.data = data;
@@ -99,8 +99,8 @@ class Stored {
 
   reference = (i) => ({ id: this.data.entities.ids[i], name: this.data.entities.names[i] });
 
-  // The stated facts of point i, relation by relation.
-  stated(i) {
+  // The known facts of point i, relation by relation.
+  knownFacts(i) {
     const groups = [];
     for (const { relation, edges, splits } of this.facts) {
       for (const [side, own] of [["tail", 0], ["head", 1]]) {
@@ -138,7 +138,7 @@ class Stored {
     if (i === undefined) throw new Refusal(`There is no entity ${id} in this page.`, 404);
     const { names, glosses } = this.data.entities;
     const biases = Object.fromEntries(this.biases.map(([role, values]) => [role, values[i]]));
-    const facts = { stated: this.stated(i), likely: this.likelyOf(i), path: this.path(i) };
+    const facts = { known_facts: this.knownFacts(i), likely: this.likelyOf(i), path: this.path(i) };
     return { id, name: names[i], gloss: glosses[i], norm: this.norms[i], biases, neighbours: [], ...facts };
   }
 
