@@ -28,6 +28,7 @@ from murp.graph import large as package
 from murp.graph.columns import EACH_BY_TITLE, Columns
 from murp.graph.large import coding, dividing, numbering, pieces, progress
 from murp.graph.storage import verify
+from murp.graph.streams import open_output
 
 Reader = Callable[..., KnowledgeGraph]
 
@@ -528,6 +529,23 @@ def test_progress_tells_the_time_that_is_left(
     told = capsys.readouterr().err
     assert re.search(r"murp: reading: \d+ facts, \d+%, about \d+ s left", told)
     assert "murp: dividing: 130 facts, 100%" in told
+
+
+@pytest.mark.parametrize("packed", ["", ".gz", ".xz", ".zst"])
+def test_progress_of_packed_text_counts_packed_bytes(
+    packed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "PIECE", 1 << 16)
+    draw = random.Random(1)
+    path = tmp_path / f"facts.tsv{packed}"
+    lines = [f"n{draw.random()}\tr{draw.randrange(4)}\tn{draw.random()}\n" for _ in range(40_000)]
+    with open_output(path) as stream:
+        stream.write("".join(lines).encode())
+    done = [piece.done for piece in pieces.opened(path, EACH_BY_TITLE).pieces(0, 0)]
+    assert done == sorted(done)
+    assert done[-1] == 1
+    # Decompressors read ahead, by up to 64 KiB of this file of less than 1 MiB.
+    assert np.abs(np.array(done) - np.arange(1, len(done) + 1) / len(done)).max() < 0.2
 
 
 def test_what_is_asked_decides_the_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
