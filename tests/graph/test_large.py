@@ -23,7 +23,7 @@ import murp
 from murp import files
 from murp.cli.main import main
 from murp.errors import DataError
-from murp.graph import SPLITS, KnowledgeGraph, arrays, sources
+from murp.graph import SPLITS, KnowledgeGraph, arrays, cache, sources
 from murp.graph import large as package
 from murp.graph.columns import EACH_BY_TITLE, Columns
 from murp.graph.large import coding, dividing, numbering, pieces, progress
@@ -322,6 +322,46 @@ def test_two_readings_of_the_same_do_not_meet(order: package.order.Order, tmp_pa
         coding.code(order, tmp_path / "graph")
     held.close()
     coding.code(order, tmp_path / "graph")
+
+
+def test_a_late_process_waits_for_what_another_makes_and_removes_nothing(
+    tmp_path: Path, in_pieces: Reader, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cache, "LEAST_BYTES", 0)
+    monkeypatch.delenv("MURP_CACHE", raising=False)
+    path = written(tmp_path / "facts.tsv", facts(16))
+    first = in_pieces(path)
+    (entry,) = (tmp_path / "cache" / "murp" / cache.FOLDER).iterdir()
+    entry.rename(tmp_path / "made")
+    held = cache._held(entry.with_name(f".{entry.name}.lock"))
+    assert held is not None
+
+    def the_other_is_done(seconds: float) -> None:
+        (tmp_path / "made").rename(entry)
+        entry.with_name(f".{entry.name}.lock").unlink()
+        os.close(held)
+
+    monkeypatch.setattr(cache.time, "sleep", the_other_is_done)
+    monkeypatch.setattr(coding, "code", None)  # nothing is read again
+    same(in_pieces(path), first)
+    assert capsys.readouterr().err.count("another process is reading the same data") == 1
+    assert [left.name for left in entry.parent.iterdir()] == [entry.name]
+
+
+def test_a_lock_that_was_removed_meanwhile_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, locked = tmp_path / ".key.lock", cache.lock
+
+    def late(handle: int) -> None:
+        path.unlink()
+        locked(handle)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cache, "lock", late)
+        assert cache._held(path) is None
+    held = cache._held(path)
+    assert held is not None
+    assert cache._held(path) is None
+    os.close(held)
 
 
 def test_a_full_disk_keeps_what_was_read(order: package.order.Order, tmp_path: Path) -> None:
