@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -73,3 +75,37 @@ def test_what_needs_one_process_is_refused(
     assert main(words) == 1
     assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def reading(path: Path, place: Path) -> tuple[int, int]:
+    """Train on a file that is read in pieces, slowly; how often this rank has coded it, and the facts it found."""
+    from torch.distributed import distributed_c10d
+
+    from murp.graph import cache, large
+    from murp.graph.large import coding
+    from murp.training import sharded, start
+
+    os.environ["XDG_CACHE_HOME"] = str(place / "cache")
+    os.environ.pop("MURP_CACHE", None)
+    large.LARGE = cache.LEAST_BYTES = 0
+    # Ranks usually wait for each other for half an hour; here they wait for less than reading takes.
+    distributed_c10d._get_default_timeout = lambda backend: timedelta(seconds=4)
+    code, calls = coding.code, []
+
+    def slowly(*of: Any) -> Any:
+        calls.append(of)
+        time.sleep(6)
+        return code(*of)
+
+    coding.code = slowly
+    sharded.begin = lambda path, config, graph, *rest: len(graph.train)
+    found: Any = start.train(path, out=place / "run", device="cpu")
+    return len(calls), found
+
+
+def test_one_rank_of_a_machine_reads_a_large_file_and_the_others_wait(tmp_path: Path) -> None:
+    path = tmp_path / "facts.tsv"
+    path.write_text("".join(f"a{i % 20}\tr{i % 3}\ta{i * 7 % 20}\n" for i in range(200)))
+    found = together(reading, 2, path, tmp_path)
+    assert [calls for calls, _ in found] == [1, 0]
+    assert found[0][1] == found[1][1] > 50

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import io
+import json
 import os
 import random
 import re
@@ -18,13 +20,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import murp
+from murp import files
 from murp.cli.main import main
 from murp.errors import DataError
-from murp.graph import SPLITS, KnowledgeGraph, sources
+from murp.graph import SPLITS, KnowledgeGraph, arrays, cache, sources
 from murp.graph import large as package
 from murp.graph.columns import EACH_BY_TITLE, Columns
 from murp.graph.large import coding, dividing, numbering, pieces, progress
 from murp.graph.storage import verify
+from murp.graph.streams import open_output
 
 Reader = Callable[..., KnowledgeGraph]
 
@@ -320,6 +324,46 @@ def test_two_readings_of_the_same_do_not_meet(order: package.order.Order, tmp_pa
     coding.code(order, tmp_path / "graph")
 
 
+def test_a_late_process_waits_for_what_another_makes_and_removes_nothing(
+    tmp_path: Path, in_pieces: Reader, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cache, "LEAST_BYTES", 0)
+    monkeypatch.delenv("MURP_CACHE", raising=False)
+    path = written(tmp_path / "facts.tsv", facts(16))
+    first = in_pieces(path)
+    (entry,) = (tmp_path / "cache" / "murp" / cache.FOLDER).iterdir()
+    entry.rename(tmp_path / "made")
+    held = cache._held(entry.with_name(f".{entry.name}.lock"))
+    assert held is not None
+
+    def the_other_is_done(seconds: float) -> None:
+        (tmp_path / "made").rename(entry)
+        entry.with_name(f".{entry.name}.lock").unlink()
+        os.close(held)
+
+    monkeypatch.setattr(cache.time, "sleep", the_other_is_done)
+    monkeypatch.setattr(coding, "code", None)  # nothing is read again
+    same(in_pieces(path), first)
+    assert capsys.readouterr().err.count("another process is reading the same data") == 1
+    assert [left.name for left in entry.parent.iterdir()] == [entry.name]
+
+
+def test_a_lock_that_was_removed_meanwhile_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, locked = tmp_path / ".key.lock", cache.lock
+
+    def late(handle: int) -> None:
+        path.unlink()
+        locked(handle)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cache, "lock", late)
+        assert cache._held(path) is None
+    held = cache._held(path)
+    assert held is not None
+    assert cache._held(path) is None
+    os.close(held)
+
+
 def test_a_full_disk_keeps_what_was_read(order: package.order.Order, tmp_path: Path) -> None:
     def full(handle: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -333,6 +377,187 @@ def test_a_full_disk_keeps_what_was_read(order: package.order.Order, tmp_path: P
     assert KnowledgeGraph.load(tmp_path / "graph").num_entities > 10
 
 
+class _Full(io.BufferedWriter):
+    """A file on a full disk."""
+
+    def write(self, data: Any) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize(
+    ("file", "place"),
+    [
+        ("numbered0.bin", r"\.graph\.work"),
+        ("bucket0.bin", r"\.graph\.work"),
+        ("distinct.bin", r"\.graph\.work"),
+        ("train.npy", "graph"),
+        ("test.npy", "graph"),
+    ],
+)
+def test_a_disk_that_is_full_after_reading_keeps_what_was_read(
+    file: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path / "facts.tsv", facts(16))
+    opened = Path.open
+
+    def full(path: Path, mode: str = "r", *of: Any, **how: Any) -> IO[Any]:
+        is_full = path.name == file and mode == "wb"
+        return _Full(io.FileIO(path, "w")) if is_full else opened(path, mode, *of, **how)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", full)
+        with pytest.raises(
+            DataError, match=rf"/{place} cannot be written: No space left.*what was read so far is kept"
+        ):
+            sources.code_source(path, tmp_path / "graph")
+    assert not (tmp_path / "graph").exists()
+    kept = {left.name for left in (tmp_path / ".graph.work").iterdir()}
+    assert kept == {"state.json", "names1", *(f"facts{part}.bin" for part in range(3))}
+    monkeypatch.setattr(numbering.Names, "number", None)  # nothing is read again
+    found = sources.code_source(path, tmp_path / "graph")
+    np.testing.assert_array_equal(found.train, quietly(path).train)
+
+
+def test_a_graph_that_cannot_be_flushed_keeps_what_was_read(
+    order: package.order.Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some file systems find out only then that they are full."""
+
+    flushed = files.flush_folder
+
+    def full(folder: Path) -> None:
+        if folder.suffix == ".part":
+            raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+        flushed(folder)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "flush_folder", full)
+        with pytest.raises(DataError, match=r"/graph cannot be written: .*quota.*what was read so far is kept"):
+            coding.code(order, tmp_path / "graph")
+    assert (tmp_path / ".graph.work" / "state.json").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("rows", [1, 1 << 16])
+def test_few_numbers_and_many_are_missed_on_a_full_disk(rows: int) -> None:
+    with (
+        pytest.raises(OSError, match="No space left") as refused,
+        Path("/dev/full").open("wb") as file,
+    ):
+        arrays.write(file, np.zeros((rows, 3), np.int32))
+    assert refused.value.errno == errno.ENOSPC
+    with pytest.raises(OSError, match="No space left"):
+        arrays.save(Path("/dev/full"), np.zeros((rows, 3), np.int32))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (5, 3), (7,)])
+def test_an_array_is_stored_as_numpy_does(shape: tuple[int, ...], tmp_path: Path) -> None:
+    array = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
+    arrays.save(tmp_path / "ours.npy", array)
+    np.save(tmp_path / "theirs.npy", array)
+    assert (tmp_path / "ours.npy").read_bytes() == (tmp_path / "theirs.npy").read_bytes()
+
+
+@pytest.fixture
+def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], Path]:
+    """Read a file into ``graph``, and stop after some halts; the folder of the work."""
+
+    def read(path: Path) -> Path:
+        with monkeypatch.context() as patch:
+            numbered, calls = numbering.Names.number, iter(range(1, 10_000))
+            patch.setattr(coding, "HALT_EVERY", 0.0)
+
+            def number(self: numbering.Names, *of: Any) -> object:
+                if next(calls) == 16:
+                    raise _Stopped
+                return numbered(self, *of)
+
+            patch.setattr(numbering.Names, "number", number)
+            with pytest.raises(_Stopped):
+                sources.code_source(path, tmp_path / "graph")
+        return tmp_path / ".graph.work"
+
+    return read
+
+
+def _cut(file: Path) -> None:
+    os.truncate(file, file.stat().st_size - 3)
+
+
+@pytest.mark.parametrize(
+    "damage", [_cut, lambda file: os.truncate(file, 0), Path.unlink, lambda file: np.save(file, np.zeros(2, np.int64))]
+)
+@pytest.mark.parametrize("file", ["entity.names.npy", "entity.ends.npy", "relation.first.npy"])
+def test_names_that_a_power_cut_damaged_are_read_again(
+    file: str,
+    damage: Callable[[Path], None],
+    stopped: Callable[[Path], Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = written(tmp_path / "facts.tsv", facts(16))
+    (names,) = stopped(path).glob("names*")
+    damage(names / file)
+    found = sources.code_source(path, tmp_path / "graph")
+    assert re.search(rf"murp: {names} is damaged \(.+\): everything is read again", capsys.readouterr().err)
+    np.testing.assert_array_equal(found.train, quietly(path).train)
+
+
+def test_names_are_on_the_disk_before_the_state_says_so(
+    order: package.order.Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[str] = []
+    real = os.fsync
+
+    def noted(handle: int) -> None:
+        flushed.append(Path(os.readlink(f"/proc/self/fd/{handle}")).name)
+        real(handle)
+
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("this system does not tell the name of an open file")
+    monkeypatch.setattr(os, "fsync", noted)
+    coding.code(order, tmp_path / "graph")
+    state = next(i for i, name in enumerate(flushed) if name.startswith(".state.json"))
+    names = {f"{kind}.{part}.npy" for kind in ("entity", "relation") for part in ("names", "ends", "first")}
+    assert names | {"names1", "facts0.bin"} <= {*flushed[:state]}
+
+
+TITLED = [("alpha", "beta", "gamma"), *((f"n{i % 11}", f"r{i % 3}", f"n{(i * 7) % 11}") for i in range(150))]
+
+
+def test_a_header_that_nobody_knows_is_noticed_before_the_long_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the ordinary reader notices it."""
+    monkeypatch.setattr(pieces, "PIECE", 997)
+    monkeypatch.setattr(coding, "BLOCK", 70)
+    path = written(tmp_path / "facts.tsv", TITLED)
+    with pytest.raises(DataError, match="holds nothing that comes again, like a header: 'alpha', 'beta', 'gamma'"):
+        quietly(path)
+    monkeypatch.setattr(numbering.Names, "number", None)
+    with pytest.raises(DataError, match="holds nothing that comes again, like a header: 'alpha', 'beta', 'gamma'"):
+        sources.code_source(path, tmp_path / "graph")
+
+
+def test_a_row_after_a_stop_is_not_taken_for_a_header(
+    stopped: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading goes on with a row of which nothing comes again."""
+    monkeypatch.setattr(pieces, "PIECE", 997)
+    monkeypatch.setattr(coding, "BLOCK", 70)
+    rows = [(f"n{i % 11}", f"r{i % 3}", f"n{(i * 7) % 11}") for i in range(2000)]
+    path = written(tmp_path / "facts.tsv", rows)
+    work = stopped(path)
+    place = json.loads((work / "state.json").read_text())["place"]
+    text = path.read_bytes()
+    end = text.index(b"\n", place)
+    odd = b"odd\to\t".ljust(end - place, b"d")
+    before = path.stat()
+    path.write_bytes(text[:place] + odd + text[end:])
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    sources.code_source(path, tmp_path / "graph")
+
+
 def test_progress_tells_the_time_that_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -344,6 +569,23 @@ def test_progress_tells_the_time_that_is_left(
     told = capsys.readouterr().err
     assert re.search(r"murp: reading: \d+ facts, \d+%, about \d+ s left", told)
     assert "murp: dividing: 130 facts, 100%" in told
+
+
+@pytest.mark.parametrize("packed", ["", ".gz", ".xz", ".zst"])
+def test_progress_of_packed_text_counts_packed_bytes(
+    packed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "PIECE", 1 << 16)
+    draw = random.Random(1)
+    path = tmp_path / f"facts.tsv{packed}"
+    lines = [f"n{draw.random()}\tr{draw.randrange(4)}\tn{draw.random()}\n" for _ in range(40_000)]
+    with open_output(path) as stream:
+        stream.write("".join(lines).encode())
+    done = [piece.done for piece in pieces.opened(path, EACH_BY_TITLE).pieces(0, 0)]
+    assert done == sorted(done)
+    assert done[-1] == 1
+    # Decompressors read ahead, by up to 64 KiB of this file of less than 1 MiB.
+    assert np.abs(np.array(done) - np.arange(1, len(done) + 1) / len(done)).max() < 0.2
 
 
 def test_what_is_asked_decides_the_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,14 +23,16 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import murp
+from murp.display import aside
 from murp.errors import DataError
-from murp.files import fields, new_folder, parse_json, private_folder, user_cache, write_text
+from murp.files import fields, lock, new_folder, parse_json, private_folder, user_cache, write_text
 from murp.graph.findings import Finding
 from murp.graph.knowledge_graph import KnowledgeGraph
 from murp.graph.large.order import Order
@@ -41,6 +43,7 @@ GRAPH, TOLD = "graph", "told.json"
 # Smaller files are parsed within 20 ms of what hashing them and reading an entry takes.
 LEAST_BYTES = 2 << 20
 MOST_ENTRIES, MOST_BYTES = 64, 8 << 30
+WAIT = 0.5  # seconds between two looks whether another process is done
 
 
 def coded(files: Sequence[Path], parse: Callable[[], KnowledgeGraph], how: str = "") -> KnowledgeGraph:
@@ -66,7 +69,8 @@ def coded(files: Sequence[Path], parse: Callable[[], KnowledgeGraph], how: str =
 def coded_large(order: Order) -> KnowledgeGraph:
     """The graph of files that are read in pieces (:mod:`murp.graph.large`): its coded form is mapped from the cache.
 
-    Without a cache it is mapped from a temporary folder, which is removed at once; mapped files stay usable.
+    If another process makes the same entry, this one waits for it, or goes on with its work if it was stopped. Without
+    a cache it is mapped from a temporary folder, which is removed at once; mapped files stay usable.
     """
     from murp.graph.large.coding import code  # a compiler, which only large graphs need
 
@@ -81,15 +85,56 @@ def coded_large(order: Order) -> KnowledgeGraph:
     entry = root / FOLDER / key
     with contextlib.suppress(DataError):
         return _read(entry)
-    made = entry.with_name(f"{key}.graph")
-    for left in (entry, made):
-        shutil.rmtree(left, ignore_errors=True)
-    findings = code(order, made)
-    with new_folder(entry, DataError) as part:
-        made.replace(part / GRAPH)
-        write_text(part / TOLD, json.dumps([asdict(finding) for finding in findings]))
-    _trim(entry.parent)
-    return _read(entry)
+    with _alone(entry):
+        with contextlib.suppress(DataError):
+            return _read(entry)  # another process has made it meanwhile
+        made = entry.with_name(f"{key}.graph")
+        for left in (entry, made):
+            shutil.rmtree(left, ignore_errors=True)
+        findings = code(order, made)
+        with new_folder(entry, DataError) as part:
+            write_text(part / TOLD, json.dumps([asdict(finding) for finding in findings]))
+            made.replace(part / GRAPH)
+        _trim(entry.parent)
+        return _read(entry)
+
+
+@contextlib.contextmanager
+def _alone(entry: Path) -> Iterator[None]:
+    """Wait until no other process makes ``entry``; in this block no other does, where the system has locks."""
+    path, told = entry.with_name(f".{entry.name}.lock"), False
+    while (held := _held(path)) is None:
+        if not told:
+            aside("murp: another process is reading the same data. This one waits for its result.")
+            told = True
+        time.sleep(WAIT)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(held)
+
+
+def _held(path: Path) -> int | None:
+    """The file at ``path``, open and locked; None if another process holds it."""
+    try:
+        held = os.open(path, os.O_RDONLY | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise DataError(
+            f"{path} cannot be made: {error.strerror}. Free some space there, or name another folder for the cache: "
+            "XDG_CACHE_HOME in the environment."
+        ) from error
+    try:
+        lock(held)
+        # Whoever held it may have removed it after it was opened here: others would lock a new one.
+        if os.path.samestat(os.fstat(held), path.stat()):
+            return held
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    except OSError:
+        return held  # a system without locks
+    os.close(held)
+    return None
 
 
 def _key(files: Sequence[Path], how: str) -> str | None:

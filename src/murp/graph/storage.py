@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from murp.errors import DataError
 from murp.files import new_folder, parse_json, refuse_strangers, write_text
+from murp.graph import arrays
 from murp.graph.columns import COLUMNS
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph, Triples
 from murp.graph.parquet import read_table
@@ -57,8 +58,7 @@ def save_mapped(graph: KnowledgeGraph, folder: Path) -> None:
     """The same in the form that is mapped."""
     with new_folder(folder, DataError) as part:
         for split in SPLITS:
-            with (part / f"{split}.npy").open("wb") as file:
-                np.save(file, np.ascontiguousarray(graph.split(split), dtype=np.int32))
+            arrays.save(part / f"{split}.npy", graph.split(split).astype(np.int32, copy=False))
         finish_mapped(part, graph.name, graph.entities, graph.relations, [len(graph.split(split)) for split in SPLITS])
 
 

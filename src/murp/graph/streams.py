@@ -40,13 +40,13 @@ def split_endings(path: Path) -> tuple[str, str]:
 _XZ_FAULTS = () if lzma is None else (lzma.LZMAError,)
 
 
-def _xz(path: Path, mode: Literal["rb", "wb"]) -> Any:
+def _xz(path: Path, file: Any, mode: Literal["rb", "wb"]) -> Any:
     if lzma is None:
         raise DataError(
             f"{path}: this Python was built without the module lzma, which .xz needs. Use another Python, or pack the "
             "file as .gz or .zst, or not at all."
         )
-    return lzma.open(path, mode)
+    return lzma.open(file, mode)
 
 
 @contextlib.contextmanager
@@ -57,11 +57,11 @@ def open_input(path: Path) -> Iterator[Any]:
     compression = COMPRESSIONS[split_endings(path)[1]]
     try:
         if compression == "xz":
-            with _xz(path, "rb") as file:
-                yield _Unpacked(path, file)
+            with path.open("rb") as raw, _xz(path, raw, "rb") as file:
+                yield _Unpacked(path, file, raw)
         elif compression:
             with pa.OSFile(str(path)) as raw, pa.CompressedInputStream(raw, compression) as stream:
-                yield _Unpacked(path, stream)
+                yield _Unpacked(path, stream, raw)
         else:
             with pa.OSFile(str(path)) as stream:
                 yield stream
@@ -75,12 +75,17 @@ def open_input(path: Path) -> Iterator[Any]:
 class _Unpacked(io.RawIOBase):
     """Passes on what a decompressor gives, up to what a file of that size may honestly hold."""
 
-    def __init__(self, path: Path, stream: Any) -> None:
-        self.path, self.stream = path, stream
+    def __init__(self, path: Path, stream: Any, raw: Any) -> None:
+        self.path, self.stream, self.raw = path, stream, raw
         self.left = self.most = most_unpacked(path.stat().st_size)
 
     def readable(self) -> bool:
         return True
+
+    def taken(self) -> int:
+        """How many bytes of the compressed file have been read."""
+        taken: int = self.raw.tell()
+        return taken
 
     def read(self, size: int = -1) -> bytes:
         # In pieces: the columnar reader asks for megabytes, and should not be given so much room for a small file.
@@ -131,7 +136,7 @@ def open_output(path: Path) -> Iterator[Any]:
     """A binary stream that compresses as the file's ending says."""
     compression = COMPRESSIONS[split_endings(path)[1]]
     if compression == "xz":
-        with _xz(path, "wb") as file:
+        with _xz(path, path, "wb") as file:
             yield file
     elif compression:
         with pa.OSFile(str(path), "wb") as raw, pa.CompressedOutputStream(raw, compression) as stream:

@@ -6,10 +6,12 @@ import importlib.util
 import math
 import os
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
 from murp import display, engines, models
@@ -39,6 +41,7 @@ from murp.training.state import State
 SOURCE = ("data_dir", "split_seed", "columns", "no_header")  # settings that say what to load
 # Of entities, read in one step: the fused engines number them with 32 bits.
 MOST_ROWS = 2**31 - 1
+LONGEST_READING = timedelta(days=7)
 
 
 def train(
@@ -53,26 +56,41 @@ def train(
     ranks = join()
     with ranks.together():
         check_reading(graph, settings)
-        graph, given, why = decided(graph, dict(settings))
-        graph, config = configure(graph, given)
         if launched() and out is None:
             raise ConfigError(
                 "with torchrun give --out, the run folder: ranks that are started again look for it there."
             )
-        path = place_for(out, config, graph, reuse=reuse)
+    patient = _patient(ranks)
+    # One rank of each machine reads the data first, and the others find the result in the cache.
+    for turn in (True, False):
+        with patient.together():
+            if (os.environ.get("LOCAL_RANK", "0") == "0") is turn:
+                source, given, why = decided(graph, dict(settings))
+                loaded, config = configure(source, given)
+                path = place_for(out, config, loaded, reuse=reuse)
     if (reuse or restarted()) and os.path.isfile(path / folder.CONFIG):
-        return _again(path, config, graph, progress or usual())
+        return _again(path, config, loaded, progress or usual())
     if ranks.size > 1 or config.slices:
         from murp.training import sharded
 
-        return sharded.begin(path, config, graph, ranks, progress or usual(), why)
-    model = new_model(config, graph)
-    job = Job(path, config, graph, model, State())
+        return sharded.begin(path, config, loaded, ranks, progress or usual(), why)
+    model = new_model(config, loaded)
+    job = Job(path, config, loaded, model, State())
     engine = engines.build(config.engine, [job.task])
-    folder.create(job.path, config, graph, model, job.state.to_dict(), engine.name, recipe=why)
+    folder.create(job.path, config, loaded, model, job.state.to_dict(), engine.name, recipe=why)
     with locked(job.path):
         fit([job], engine, progress or usual())
     return load(job.path, device=home(config))
+
+
+def _patient(ranks: Ranks) -> Ranks:
+    """The same processes, which wait for each other as long as reading takes: gloo's usual 30 minutes may be too short.
+
+    A rank that dies is still noticed at once: its connections are closed.
+    """
+    if ranks.size == 1:
+        return ranks
+    return Ranks(ranks.rank, ranks.size, dist.new_group(backend="gloo", timeout=LONGEST_READING))
 
 
 def place_for(out: str | os.PathLike[str] | None, config: Config, graph: KnowledgeGraph, *, reuse: bool) -> Path:

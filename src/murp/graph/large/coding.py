@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from murp.errors import DataError
 from murp.files import new_folder
+from murp.graph import arrays
 from murp.graph.assembly import tidied_names
 from murp.graph.columns import COLUMNS, not_understood
 from murp.graph.facts import NoFacts
@@ -51,14 +52,14 @@ def code(order: Order, target: Path) -> list[Finding]:
     try:
         _read(order, work)
         found = _finish(order, work, target)
+        work.remove()
+        return found
     except DataError as error:
         if not isinstance(error, WorkStopped):
             work.remove()  # what is wrong with the data must be mended, and then all is read again
         raise
     finally:
         work.close()
-    work.remove()
-    return found
 
 
 def refuse_existing(target: Path) -> None:
@@ -73,7 +74,7 @@ def _read(order: Order, work: Work) -> None:
     sizes = np.array([path.stat().st_size for _, path in files], dtype=np.float64)
     before = np.cumsum(sizes) - sizes
     safe = time.monotonic()
-    starts: dict[int, tuple[pa.Table, bool]] = {}
+    _refuse_titles(order)
     with progress() as shown:
         for number in range(work.state.file, len(files)):
             part, path = files[number]
@@ -83,7 +84,6 @@ def _read(order: Order, work: Work) -> None:
                     _add(work, part, piece)
                     if isinstance(source, Text):
                         source.comments.extend(piece.comments)
-                        starts.setdefault(part, (piece.facts.slice(0, BLOCK), source.doubtful))
                     done = (before[number] + piece.done * sizes[number]) / sizes.sum()
                     shown.show("reading", done, sum(work.state.rows))
                     if piece.end is not None:
@@ -94,7 +94,6 @@ def _read(order: Order, work: Work) -> None:
                             safe = time.monotonic()
             work.state.told += [asdict(finding) for finding in source.findings()] if source else []
             work.state.file, work.state.place, work.state.row, work.state.comments = number + 1, 0, 0, []
-    _refuse_titles(starts, files)
     _refuse_empty(order, work)
     work.halt()
 
@@ -131,15 +130,31 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _refuse_titles(starts: Mapping[int, tuple[pa.Table, bool]], files: Sequence[tuple[int, Path]]) -> None:
-    """As murp.graph.sources does: stop where the first row, read as a fact, is the same in all files and comes once."""
-    tables = [table for table, doubtful in starts.values() if doubtful and len(table)]
-    if not tables or len(tables) < len({part for part, _ in files}):
+def _refuse_titles(order: Order) -> None:
+    """As murp.graph.sources does: stop where the first row, read as a fact, is the same in all files and comes once.
+
+    The beginnings are read for this, before the long work and also where reading goes on after a stop.
+    """
+    found = [_beginning(order, part) for part in range(len(order.parts))]
+    tables = [table for table in found if table is not None]
+    if len(tables) < len(found):
         return
     firsts = {tuple(table[role][0].as_py() for role in COLUMNS) for table in tables}
     if len(firsts) == 1 and alone(pa.concat_tables([tables[0].slice(0, 1), *(table.slice(1) for table in tables)])):
         why = "holds nothing that comes again, like a header"
-        raise not_understood(str(files[0][1]), [*firsts.pop()], why)
+        raise not_understood(str(order.files[0]), [*firsts.pop()], why)
+
+
+def _beginning(order: Order, part: int) -> pa.Table | None:
+    """The first rows of a part; None if there are none, or if its first row is a header or a fact without doubt."""
+    for path in order.parts[part]:
+        source = _opened(path, order, part)
+        if source is not None and not source.doubtful:
+            return None
+        for piece in () if source is None else source.pieces(0, 0):
+            if len(piece.facts):
+                return piece.facts.slice(0, BLOCK)
+    return None
 
 
 def _refuse_empty(order: Order, work: Work) -> None:
@@ -162,14 +177,16 @@ def _finish(order: Order, work: Work, target: Path) -> list[Finding]:
             done[0] += more
             shown.show("numbering" if not order.divided else "dividing", min(1.0, done[0] / max(1, total)), sum(rows))
 
-        heads = _renumber(work, places, len(tidied["entity"].ids), step)
-        with new_folder(target, DataError) as part:
+        with _keeping(work, work.path):
+            heads = _renumber(work, places, len(tidied["entity"].ids), step)
+        with _keeping(work, target), new_folder(target, _NotMade) as part:
             if order.divided:
                 sizes = len(tidied["entity"].ids), len(tidied["relation"].ids)
                 on_disk = OnDisk(work.path / "numbered0.bin", rows[0], *sizes, heads)
                 del heads
                 shares = {"valid": order.valid, "test": order.test}
-                held = hold_out(on_disk, work.path, seed=order.seed, **shares, step=step)
+                with _keeping(work, work.path):
+                    held = hold_out(on_disk, work.path, seed=order.seed, **shares, step=step)
                 rows = _write_divided(on_disk, held, part, step)
             else:
                 for number, split in enumerate(SPLITS):
@@ -178,6 +195,24 @@ def _finish(order: Order, work: Work, target: Path) -> list[Finding]:
             finish_mapped(part, order.name, vocabularies["entity"], vocabularies["relation"], rows)
     told = [Finding(**{**one, "examples": tuple(one["examples"])}) for one in work.state.told]
     return [*told, *tidied["entity"].findings, *tidied["relation"].findings, *named]
+
+
+class _NotMade(DataError):
+    """The folder of the graph cannot be made or written."""
+
+
+@contextlib.contextmanager
+def _keeping(work: Work, place: Path) -> Iterator[None]:
+    """If ``place`` cannot be written in this block, such as on a full disk, what was read is kept."""
+    try:
+        yield
+    except (OSError, _NotMade) as error:
+        refusal = error.__cause__ if isinstance(error, _NotMade) else error
+        if not isinstance(refusal, OSError):
+            raise  # the folder exists, for example
+        with contextlib.suppress(OSError):
+            work.clear()
+        raise work.refused(place, refusal) from error
 
 
 def _in_order(order: Order, work: Work) -> tuple[dict[str, Tidied], dict[str, NDArray[np.int32]]]:
@@ -214,31 +249,28 @@ def _renumber(work: Work, places: Mapping[str, NDArray[np.int32]], entities: int
         with (work.path / f"numbered{part}.bin").open("wb") as out:
             for block in blocks(work.facts(part), rows):
                 loops.renumber(block, places["entity"], places["relation"], heads)
-                block.tofile(out)
+                arrays.write(out, block)
                 step(len(block))
     return heads
 
 
 def _write_divided(facts: OnDisk, held: Held, folder: Path, step: Any) -> list[int]:
     """The rows of each split into its file; how many there are of each."""
-    files = [(folder / f"{split}.npy").open("wb") for split in SPLITS]
     counts = [0, 0, 0]
-    try:
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context((folder / f"{split}.npy").open("wb")) for split in SPLITS]
         for file in files:
             file.write(bytes(HEADER))
         for rows in blocks(facts.path, facts.rows):
             parts = held.parts(rows)
             for number, file in enumerate(files):
                 own = rows[parts == number]
-                own.tofile(file)
+                arrays.write(file, own)
                 counts[number] += len(own)
             step(len(rows))
         for file, count in zip(files, counts, strict=True):
             file.seek(0)
             file.write(_header(count))
-    finally:
-        for file in files:
-            file.close()
     facts.path.unlink()
     return counts
 
@@ -247,7 +279,7 @@ def _write_whole(source: Path, rows: int, out: Path) -> None:
     with out.open("wb") as file:
         file.write(_header(rows))
         for block in blocks(source, rows):
-            block.tofile(file)
+            arrays.write(file, block)
     source.unlink()
 
 

@@ -7,6 +7,7 @@ entity and 20 for each fact that is held out; the sorted facts are mapped.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murp.errors import DataError
+from murp.graph import arrays
 from murp.kernels import numba_dividing as loops
 
 BUCKET, MOST_BUCKETS = 1 << 22, 256  # rows, about; files that are open at a time
@@ -102,16 +104,13 @@ def _sorted(facts: OnDisk, work: Path, step: Step) -> Buckets:
     paths = [work / f"bucket{b}.bin" for b in range(len(bounds))]
     keys, places = np.empty(BLOCK, np.int64), np.empty(len(bounds) + 1, np.int64)
     written = np.zeros(len(bounds), np.int64)
-    files = [path.open("wb") for path in paths]
-    try:
+    with contextlib.ExitStack() as opened:
+        files = [opened.enter_context(path.open("wb")) for path in paths]
         for rows in blocks(facts.path, facts.rows):
             loops.keys_by_bucket(rows, bucket_of, bounds, facts.relations, facts.entities, keys, places)
             written += np.diff(places)
             for b, file in enumerate(files):
-                keys[places[b] : places[b + 1]].tofile(file)
-    finally:
-        for file in files:
-            file.close()
+                arrays.write(file, keys[places[b] : places[b + 1]])
     of_entity, of_relation = np.zeros(facts.entities, np.int32), np.zeros(facts.relations, np.int64)
     counts = []
     distinct = work / "distinct.bin"
@@ -121,7 +120,7 @@ def _sorted(facts: OnDisk, work: Path, step: Step) -> Buckets:
                 own = _numbers(bucket, np.int64, int(count))
             own.sort()
             own = own[np.diff(own, prepend=-1) != 0]
-            own.tofile(out)
+            arrays.write(out, own)
             loops.count_mentions(own, first, facts.relations, facts.entities, of_entity, of_relation)
             counts.append(len(own))
             path.unlink()

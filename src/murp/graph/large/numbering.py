@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from murp.errors import DataError
+from murp.graph import arrays
 from murp.graph.vocabulary import PLURALS
 from murp.kernels import numba_numbering as loops
 
@@ -48,18 +49,23 @@ class Names:
         return self._texts().take(pa.array(order)), places
 
     def save(self, folder: Path) -> None:
-        """Write names and where they came first into ``folder``, beside what was written before."""
-        np.save(folder / f"{self.kind}.names.npy", self._names[: self._ends[self.count]])
-        np.save(folder / f"{self.kind}.ends.npy", self._ends[: self.count + 1])
-        np.save(folder / f"{self.kind}.first.npy", self._first[: self.count])
+        """Write names and where they came first into ``folder``, flushed to disk."""
+        arrays.save(folder / f"{self.kind}.names.npy", self._names[: self._ends[self.count]])
+        arrays.save(folder / f"{self.kind}.ends.npy", self._ends[: self.count + 1])
+        arrays.save(folder / f"{self.kind}.first.npy", self._first[: self.count])
 
     @classmethod
     def load(cls, kind: str, folder: Path) -> Names:
-        """What :meth:`save` wrote."""
+        """What :meth:`save` wrote; an OSError or ValueError if that is damaged."""
         made = cls(kind)
-        names, ends, first = (
-            np.load(folder / f"{kind}.{part}.npy", allow_pickle=False) for part in ("names", "ends", "first")
-        )
+        try:
+            names, ends, first = (
+                np.load(folder / f"{kind}.{part}.npy", allow_pickle=False) for part in ("names", "ends", "first")
+            )
+        except EOFError as error:
+            raise ValueError(str(error)) from error
+        if len(ends) != len(first) + 1 or ends[-1] != len(names):
+            raise ValueError("its files do not belong together")
         made._names, made._ends, made._first, made.count = names, ends, first, len(first)
         made._slots = np.zeros(0, np.int64)
         made._make_room(1, 0)

@@ -95,7 +95,7 @@ class Text:
                 cut = _last_line_end(kept, quoted=self.plan.delimiter == ",")
                 if cut:
                     start += cut
-                    yield kept[:cut], start, 0.5 if packed else start / size
+                    yield kept[:cut], start, (stream.taken() if packed else start) / size
                     kept = kept[cut:]
                 elif len(kept) > LONGEST_LINE + PIECE:
                     raise too_long(self.path, 1)

@@ -6,18 +6,21 @@ written anew at each halt, facts are only added, and what was added after the ha
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from murp.errors import DataError
-from murp.files import fields, lock, parse_json, write_text
+from murp.display import aside
+from murp.errors import DataError, first_line
+from murp.files import fields, flush, flush_folder, lock, parse_json, write_text
+from murp.graph import arrays
 from murp.graph.large.numbering import Names
 
 
@@ -52,7 +55,7 @@ class Work:
             self.path.mkdir(parents=True, exist_ok=True)
             self._held = os.open(self.path, os.O_RDONLY)
         except OSError as error:
-            raise self._refused(error) from error
+            raise self.refused(self.path, error) from error
         try:
             lock(self._held)
         except BlockingIOError:
@@ -62,15 +65,15 @@ class Work:
             ) from None
         except OSError:
             pass  # a system without locks
-        self.state = self._read(key)
-        if self.state.halt:
-            folder = self.path / f"names{self.state.halt}"
-            self.names = {kind: Names.load(kind, folder) for kind in KINDS}
-        else:
-            for left in self.path.iterdir():
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
-            self.names = {kind: Names(kind) for kind in KINDS}
-        self._files = [self._facts(part) for part in range(3)]
+        self._files: list[BinaryIO] = []
+        try:
+            self.state = self._read(key)
+            self.names = self._names(key)
+            self.clear()
+            self._files += [self._facts(part) for part in range(3)]
+        except OSError as error:
+            self.close()
+            raise self.refused(self.path, error) from error
 
     @property
     def resumed(self) -> bool:
@@ -80,9 +83,9 @@ class Work:
     def add(self, part: int, facts: NDArray[np.int32]) -> None:
         """Add rows (n, 3) to split number ``part``."""
         try:
-            facts.tofile(self._files[part])
+            arrays.write(self._files[part], facts)
         except OSError as error:
-            raise self._refused(error) from error
+            raise self.refused(self.path, error) from error
         self.state.rows[part] += len(facts)
         self.state.row += len(facts)
 
@@ -98,26 +101,50 @@ class Work:
         try:
             for file in self._files:
                 file.flush()
-                os.fsync(file.fileno())
+                flush(file.fileno())
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             for names in self.names.values():
                 names.save(folder)
+            flush_folder(folder)
             write_text(self.path / STATE, json.dumps(asdict(self.state)))
         except OSError as error:
             self.state.halt = old
-            raise self._refused(error) from error
+            raise self.refused(self.path, error) from error
         shutil.rmtree(self.path / f"names{old}", ignore_errors=True)
 
     def close(self) -> None:
         """Let others have it."""
-        for file in self._files:
-            file.close()
+        self._close_files()
         os.close(self._held)
 
     def remove(self) -> None:
         """When all is done."""
+        self._close_files()
         shutil.rmtree(self.path, ignore_errors=True)
+
+    def clear(self) -> None:
+        """Remove all that the next process does not need, and all if there was no halt."""
+        kept = {STATE, f"names{self.state.halt}", *(f"facts{part}.bin" for part in range(3))}
+        for left in self.path.iterdir():
+            if not self.state.halt or left.name not in kept:
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+    def _close_files(self) -> None:
+        for file in self._files:
+            with contextlib.suppress(OSError):  # on a full disk: what was not flushed by a halt is not needed
+                file.close()
+
+    def _names(self, key: str) -> dict[str, Names]:
+        """Those of the last halt. If they are damaged, reading starts anew."""
+        folder = self.path / f"names{self.state.halt}"
+        if self.state.halt:
+            try:
+                return {kind: Names.load(kind, folder) for kind in KINDS}
+            except (OSError, ValueError) as error:
+                aside(f"murp: {folder} is damaged ({first_line(error)}): everything is read again.")
+                self.state = State(key)
+        return {kind: Names(kind) for kind in KINDS}
 
     def _read(self, key: str) -> State:
         """The state of an earlier process, if that read the same; a new one otherwise."""
@@ -133,14 +160,16 @@ class Work:
         )
         return state if state.key == key and whole else State(key)
 
-    def _facts(self, part: int) -> Any:
+    def _facts(self, part: int) -> BinaryIO:
         path = self.path / f"facts{part}.bin"
         path.touch()
         os.truncate(path, 12 * self.state.rows[part])
         return path.open("ab")
 
-    def _refused(self, error: OSError) -> WorkStopped:
+    def refused(self, place: Path, error: OSError) -> WorkStopped:
+        """What is said where the system does not let ``place`` be written."""
+        why = os.strerror(error.errno) if error.errno else str(error)
         return WorkStopped(
-            f"{self.path} cannot be written: {error.strerror}. Free some space (a graph takes about 40 bytes a fact "
+            f"{place} cannot be written: {why}. Free some space (a graph takes about 40 bytes a fact "
             "while it is read), then start again: what was read so far is kept."
         )
