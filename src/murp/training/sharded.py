@@ -105,7 +105,7 @@ def _restored(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks) -
 def opened(path: Path, config: Config, graph: KnowledgeGraph) -> Run:
     """The run; its weights are read when they are first used."""
     name = folder.BEST if checkpoint.exists(path / folder.BEST) else folder.LAST
-    state = checked(checkpoint.state_of(path / name), config, path / name, path / folder.CONFIG)
+    state = checked(checkpoint.noted_state(path / name), config, path / name, path / folder.CONFIG)
 
     def model() -> Model:
         return load_model(path / name, config, graph)[0].to(resolve_device(config.device))
