@@ -104,7 +104,7 @@ def test_an_engine_that_cannot_is_refused_before_anything_is_written(
 
 def test_ranks_with_other_engines_do_not_train_together(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     (said, *_) = (str(error) for error in together(without_numba, 2, small_tree, tmp_path / "run") if error is not None)
-    assert "engine: sharded numba there, sharded here" in said
+    assert "engine: rank 0 has sharded numba, rank 1 has sharded" in said
     assert not (tmp_path / "run").exists()
 
 
