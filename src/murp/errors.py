@@ -31,6 +31,15 @@ def first_line(error: BaseException) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
+# PyTorch has no class of its own for the CPU's; a RuntimeError about anything else is a bug of ours.
+OF_MEMORY = ("can't allocate memory", "out of memory")
+
+
+def is_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory was refused."""
+    return isinstance(error, MemoryError) or any(saying in str(error) for saying in OF_MEMORY)
+
+
 class DataError(MurpError):
     """A dataset that cannot be found, read or used."""
 

@@ -46,6 +46,23 @@ def test_train_and_evaluate_speak_once(small_tree: KnowledgeGraph, tmp_path: Pat
     assert (tmp_path / "err1").read_text() == ""
 
 
+def stopped(words: list[str], place: Path) -> tuple[int, int]:
+    """Ctrl-C on every rank in the middle of an evaluation: the status of the command, and that of its process."""
+    from murp.distributed import ranks
+    from murp.training import sharded
+
+    def interrupt(*given: Any) -> None:
+        raise KeyboardInterrupt
+
+    sharded.evaluated = interrupt  # type: ignore[assignment]
+    return said(words, place), ranks._status
+
+
+def test_an_interrupt_is_told_once_and_waits_for_nobody(tmp_path: Path) -> None:
+    assert together(stopped, 2, ["evaluate", str(tmp_path), "--device", "cpu"], tmp_path) == [(130, 130), (130, 130)]
+    assert sorted((tmp_path / f"err{rank}").read_text() for rank in (0, 1)) == ["", "murp: interrupted\n"]
+
+
 @pytest.mark.parametrize(("protocol", "options"), [("types", []), ("sampled", ["--candidates", "5"])])
 def test_a_protocol_that_ranks_cannot_count_is_refused(
     protocol: str, options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path

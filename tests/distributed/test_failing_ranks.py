@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,11 @@ from together import together
 
 import murp
 from murp.distributed import join
-from murp.errors import MurpError, RunError
-from murp.graph import KnowledgeGraph
+from murp.distributed import ranks as module
+from murp.errors import ConfigError, MurpError, RunError
+from murp.graph import KnowledgeGraph, Split
 from murp.runs import folder, tensor_file
-from murp.training import resume, train
+from murp.training import resume, sharded, train
 from murp.training.progress import Silent
 
 SETTINGS: dict[str, Any] = {
@@ -49,6 +52,16 @@ def trained(graph: KnowledgeGraph, out: Path, fault: str) -> None:
             from murp.distributed.engine import ShardedEngine
 
             ShardedEngine._gradients = starving  # type: ignore[assignment, method-assign]
+        elif fault == "memory to send":
+            module.dist.all_to_all_single = unsent
+        elif fault == "killed in a step":
+            from murp.distributed.engine import ShardedEngine
+
+            ShardedEngine._gradients = killed  # type: ignore[assignment, method-assign]
+        elif fault == "killed in a save":
+            tensor_file.write = killed  # type: ignore[assignment]
+    if "killed" in fault:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun stops the others: often before they say anything
     train(graph, out=out, progress=Silent(), **settings)
 
 
@@ -56,14 +69,22 @@ def refusing(*given: Any) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def starving(*given: Any) -> None:
+def starving(*given: Any, **options: Any) -> None:
     raise MemoryError
+
+
+def unsent(*given: Any, **options: Any) -> None:
+    raise RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory")
+
+
+def killed(*given: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ("settings", r"do not have the same settings. Rank 0 and rank 1 differ in lr: 0.02 there, 0.03 here"),
+        ("settings", r"do not have the same settings. They differ in lr: rank 0 has 0.02, rank 1 has 0.03"),
         ("data", r"do not have the same data"),
         ("disk", r"No space left on device"),
     ],
@@ -77,10 +98,103 @@ def test_before_training_one_message_and_no_folder(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_rank_without_memory_stops_all(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
-    found = told(together(trained, 2, small_tree, tmp_path / "run", "memory"))
+@pytest.mark.parametrize("fault", ["memory", "memory to send"])
+def test_a_rank_without_memory_stops_all(small_tree: KnowledgeGraph, tmp_path: Path, fault: str) -> None:
+    found = told(together(trained, 2, small_tree, tmp_path / "run", fault))
     assert found.startswith("rank 1 of 2: no memory for a step on 60 triples")
     resume(tmp_path / "run", progress=Silent())
+
+
+@pytest.mark.parametrize("fault", ["killed in a step", "killed in a save"])
+def test_of_a_rank_that_is_killed_one_other_tells(small_tree: KnowledgeGraph, tmp_path: Path, fault: str) -> None:
+    found = together(trained, 3, small_tree, tmp_path / "run", fault)
+    assert [one is None for one in found] == [False, True, False]
+    assert told(found).startswith("another rank has stopped without a message")
+
+
+def again(graph: KnowledgeGraph, out: Path, lr: float) -> int:
+    isfile = os.path.isfile
+
+    def once_not(path: Any) -> bool:
+        if Path(path) != out / folder.CONFIG:
+            return isfile(path)
+        os.path.isfile = isfile
+        return False
+
+    if join().rank == 1:  # its folder of the network does not show the run yet
+        os.path.isfile = once_not  # type: ignore[assignment]
+    return int(train(graph, out=out, progress=Silent(), **{**SETTINGS, "lr": lr}).state["epoch"])
+
+
+def test_the_first_rank_decides_whether_a_run_is_there(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    train(small_tree, out=out, progress=Silent(), slices=2, **SETTINGS)
+    before = (out / "last.shards" / "0000-of-0001.safetensors").read_bytes()
+    assert together(again, 2, small_tree, out, 0.02) == [2, 2]
+    assert (out / "last.shards" / "0000-of-0001.safetensors").read_bytes() == before
+    found = told(together(again, 2, small_tree, out, 0.03))
+    assert "exists already: it holds a run with other settings (lr: 0.02 there, 0.03 wanted)" in found
+
+
+def asked(out: Path, fault: str) -> None:
+    if fault == "memory" and join().rank == 1:
+        sharded.evaluate = starving  # type: ignore[assignment]
+    split: Split = "test" if fault else "valid"
+    sharded.evaluated(out, join(), split, "standard", None, "cpu", None, None)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"), [("", "the valid split has no triples"), ("memory", "rank 1 of 2: memory was out")]
+)
+def test_a_failed_evaluation_is_told_once(small_tree: KnowledgeGraph, tmp_path: Path, fault: str, message: str) -> None:
+    out = tmp_path / "run"
+    graph = KnowledgeGraph(
+        name=small_tree.name, entities=small_tree.entities, relations=small_tree.relations,
+        train=small_tree.train, valid=small_tree.valid[:0], test=small_tree.test,
+    )  # fmt: skip
+    train(graph, out=out, progress=Silent(), slices=2, **SETTINGS)
+    assert message in told(together(asked, 2, out, fault))
+
+
+def test_more_ranks_than_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[int] = []
+    monkeypatch.setattr(module.torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(module.torch.cuda, "set_device", chosen.append)
+    module.own_gpu()
+    assert chosen == []  # without torchrun PyTorch's choice stays
+    for name, value in {module.RUN_ID: "x", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "3"}.items():
+        monkeypatch.setenv(name, value)
+    module.own_gpu()
+    assert chosen == [1]
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    with pytest.raises(ConfigError, match=r"has 2 GPUs and 3 ranks.* --nproc-per-node 2, or .* --device cpu"):
+        module.own_gpu()
+    assert chosen == [1]
+
+
+def test_what_ends_a_training_reads_no_table(
+    small_tree: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every rank would read those of all ranks."""
+    run = train(small_tree, out=tmp_path / "run", progress=Silent(), slices=2, **SETTINGS)
+
+    def verify(path: Path) -> None:
+        raise AssertionError(path)
+
+    monkeypatch.setattr(tensor_file, "verify", verify)
+    assert sharded.opened(run.path, run.config, run.graph).state == run.state
+
+
+@pytest.mark.parametrize(("message", "told"), [("out of memory", MurpError), ("CUDA error: misaligned", RuntimeError)])
+def test_only_a_lack_of_memory_asks_for_more_ranks(
+    small_tree: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch, message: str, told: type[Exception]
+) -> None:
+    def zeros(*given: Any, **options: Any) -> None:
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(sharded.torch, "zeros", zeros)
+    with pytest.raises(told, match=message):
+        sharded._empty(murp.Config(slices=2, device="cpu"), small_tree, module.Ranks())
 
 
 def resumed(out: Path, epochs: int, fault: str) -> None:

@@ -93,7 +93,9 @@ def test_a_run_that_began_with_autograd_and_auto_continues_with_it(small_tree: K
 def test_an_engine_that_cannot_is_refused_before_anything_is_written(
     small_tree: KnowledgeGraph, tmp_path: Path
 ) -> None:
-    with pytest.raises(ConfigError, match=r"a batch of 3 triples has no 4 slices; .*; engine numba knows no dropout"):
+    with pytest.raises(
+        ConfigError, match=r"a batch of 3 triples cannot be cut into 4 slices; .*; engine numba knows no dropout"
+    ):
         train(small_tree, out=tmp_path / "no", slices=4, batch_size=3, engine="numba", query_dropout=0.1)
     with pytest.raises(ConfigError, match="engine triton runs on cuda, and the model is on cpu"):
         train(small_tree, out=tmp_path / "no", slices=2, engine="triton", device="cpu")
@@ -102,7 +104,7 @@ def test_an_engine_that_cannot_is_refused_before_anything_is_written(
 
 def test_ranks_with_other_engines_do_not_train_together(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     (said, *_) = (str(error) for error in together(without_numba, 2, small_tree, tmp_path / "run") if error is not None)
-    assert "engine: sharded numba there, sharded here" in said
+    assert "engine: rank 0 has sharded numba, rank 1 has sharded" in said
     assert not (tmp_path / "run").exists()
 
 

@@ -275,6 +275,8 @@ def _may_choose() -> bool:
 def test_what_does_not_work_on_slices_is_refused_in_one_list(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"objective one-vs-all .*; model tucker .*; engine numba"):
         train(small_tree, out=tmp_path / "no", slices=2, objective="one-vs-all", model="tucker", engine="numba")
-    with pytest.raises(ConfigError, match=r"a batch of 16 triples has no 17 slices; .*--init-from"):
+    with pytest.raises(
+        ConfigError, match=r"a batch of 16 triples cannot be cut into 17 slices; choose fewer --slices, .*--init-from"
+    ):
         train(small_tree, out=tmp_path / "no", slices=17, batch_size=16, init_from=str(tmp_path))
     assert not (tmp_path / "no").exists()

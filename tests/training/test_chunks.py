@@ -132,10 +132,11 @@ def test_memory_that_is_refused_is_told_by_the_settings_that_take_it(allocate: A
 
 
 @pytest.mark.parametrize("engine", ["torch", "numba"])
+@pytest.mark.parametrize(("owner", "name"), [(Chunk, "draw"), (Sampler, "_permutation")])
 def test_a_step_without_memory_ends_training_with_a_plain_error(
-    engine: str, small_tree: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: str, owner: type, name: str, small_tree: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Chunk, "draw", lambda *given: torch.zeros(2**50))
+    monkeypatch.setattr(owner, name, lambda *given: torch.zeros(2**50))
     with pytest.raises(MurpError, match="no memory for a step on 4 triples with 4 negatives"):
         murp.train(small_tree, out=tmp_path / "run", engine=engine, **QUICK)
     monkeypatch.undo()

@@ -60,7 +60,7 @@ def test_on_the_cpu_they_are_refused(small_tree: KnowledgeGraph) -> None:
 
 def test_ranks_have_none() -> None:
     with pytest.raises(ConfigError, match="tables = host needs one process"):
-        refuse(Config(tables="host", slices=2))
+        refuse(Config(tables="host", slices=2), 2)
 
 
 def test_a_model_computes_where_its_other_tables_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,7 +184,7 @@ class TestRefusals:
 
     def test_several_ranks(self) -> None:
         with pytest.raises(ConfigError, match="table_dtype = float16 needs one process"):
-            refuse(Config(table_dtype="float16", slices=2))
+            refuse(Config(table_dtype="float16", slices=2), 2)
 
     def test_another_format_than_the_checkpoints(self, float16: Path, tmp_path: Path) -> None:
         """Edited settings; also of a run of before, whose checkpoint does not say its settings."""

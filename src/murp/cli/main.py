@@ -167,12 +167,29 @@ def _command(words: list[str], output: Output) -> int:
     except MurpError as error:
         if not error.silent:
             print(f"murp: {error}", file=sys.stderr)
+        _do_not_wait(1)
         return 1
     except KeyboardInterrupt as stop:
-        if not getattr(stop, "silent", False):
+        silent = getattr(stop, "silent", None)
+        if silent is None:  # in the middle of something: the other ranks may wait for this one
+            silent = not _do_not_wait(130)
+        if not silent:
             print(f"murp: {stop}" if str(stop) else "murp: interrupted", file=sys.stderr)
         return 130
+    except Exception as error:
+        if error is not output.refusal:
+            _do_not_wait(1)
+        raise
     return 0
+
+
+def _do_not_wait(status: int) -> bool:
+    """This process ends with ``status``, and does not wait for other ranks. Returns whether it prints why."""
+    ranks = sys.modules.get("murp.distributed.ranks")
+    if ranks is None:  # it has not met others
+        return True
+    ranks.failed(status)
+    return bool(ranks.speaks())
 
 
 def _check_working_folder() -> None:

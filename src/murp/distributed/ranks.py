@@ -2,7 +2,7 @@
 
 Tensors are sent with torch.distributed: gloo on CPUs, NCCL on GPUs. Values on which the ranks must agree are sent as
 text, always with gloo. If one rank fails, the others stop too: at once if they get a message, or as soon as they notice
-that it is gone.
+that it is gone. One of them prints why.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import contextlib
 import os
 import socket
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,20 +20,32 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
-from murp.errors import MurpError, first_line
+from murp.errors import ConfigError, MurpError, first_line, is_of_memory
 
 RUN_ID, RESTARTS = "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"  # which torchrun sets
+PATIENCE = 5.0  # seconds in which the store of torchrun answers, unless its machine is gone
 
 
 class RankError(MurpError):
-    """The error of another rank. Only one rank prints it: the others are ``silent``."""
+    """What stops all ranks. Only one rank prints it: the others are ``silent``.
 
-    def __init__(self, message: str, *, silent: bool) -> None:
+    ``silent=None``: nothing was agreed on, and the first rank that asks :func:`speaks` prints its error. It asks when
+    it is about to print: a rank that asked earlier might be stopped by torchrun before it has printed anything.
+    """
+
+    def __init__(self, message: str, *, silent: bool | None) -> None:
         super().__init__(message)
-        self.silent = silent
+        self._silent = silent
+
+    @property
+    def silent(self) -> bool:  # type: ignore[override]
+        """Whether another rank prints it."""
+        if self._silent is None:
+            self._silent = not speaks()
+        return self._silent
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rank_error, (str(self), self.silent)
@@ -53,7 +66,7 @@ class OnTheWay:
     def wait(self) -> Tensor:
         """What has arrived."""
         if self.work is not None:
-            with _missing():
+            with missing():
                 self.work.wait()
         return self.found
 
@@ -72,7 +85,7 @@ class Ranks:
         """The same processes with separate connections (gloo), for a thread: its messages do not mix with others."""
         if self.size == 1:
             return self
-        with _missing():
+        with missing():
             return Ranks(self.rank, self.size, dist.new_group(backend="gloo"))
 
     @property
@@ -94,7 +107,7 @@ class Ranks:
             return OnTheWay(values, values, None)
         self.sent += (len(values) - outgoing[self.rank]) * values.itemsize
         found, values = values.new_empty(sum(incoming)), values.contiguous()
-        with _missing():
+        with missing():
             work = dist.all_to_all_single(found, values, list(incoming), list(outgoing), self.group, async_op=True)
         return OnTheWay(values, found, work)
 
@@ -102,7 +115,7 @@ class Ranks:
         """The sum over all ranks, in place; exact for whole numbers, and if only one rank has values other than
         zero."""
         if self.size > 1:
-            with _missing():
+            with missing():
                 dist.all_reduce(values, group=self.group)
         return values
 
@@ -116,7 +129,7 @@ class Ranks:
         if self.size == 1:
             return [value]
         found: list[Any] = [None] * self.size
-        with _missing():
+        with missing():
             dist.all_gather_object(found, value, self.group)
         return found
 
@@ -125,7 +138,7 @@ class Ranks:
         if self.size == 1:
             return flags
         raised = torch.tensor(flags, dtype=torch.int32)
-        with _missing():
+        with missing():
             dist.all_reduce(raised, dist.ReduceOp.MAX, self.group)
         return tuple(bool(flag) for flag in raised)
 
@@ -158,29 +171,34 @@ class Ranks:
         for rank, other in enumerate(said):
             if other != said[0]:
                 names = [name for name in {**said[0], **other} if said[0].get(name) != other.get(name)]
-                shown = ", ".join(f"{name}: {said[0].get(name)} there, {other.get(name)} here" for name in names)
-                message = f"the ranks do not have the same {what}. Rank 0 and rank {rank} differ in {shown}. {advice}"
+                shown = "; ".join(
+                    f"{name}: rank 0 has {said[0].get(name)}, rank {rank} has {other.get(name)}" for name in names
+                )
+                message = f"the ranks do not have the same {what}. They differ in {shown}. {advice}"
                 raise RankError(message, silent=not self.first)
 
 
 @contextlib.contextmanager
-def _missing() -> Iterator[None]:
-    """Turn torch.distributed's errors about a missing rank into a RankError."""
+def missing() -> Iterator[None]:
+    """Turn torch.distributed's errors about a missing rank into a RankError. A lack of memory is not one of them."""
     try:
         yield
     except (dist.DistError, RuntimeError) as error:
-        if isinstance(error, torch.OutOfMemoryError) or not dist.is_initialized():
+        if is_of_memory(error) or not dist.is_initialized():
             raise
-        global _failed
-        _failed = True
+        failed()
         raise RankError(
-            f"another rank has stopped, and this one cannot go on without it ({first_line(error)}).",
-            silent=True,
+            f"another rank has stopped without a message, or cannot be reached ({first_line(error)}). It may have been "
+            "killed, for example because memory was out: see what torchrun and the log of its machine say. Then start "
+            "the same command again; a training continues from its last checkpoint.",
+            silent=None,
         ) from error
 
 
 _joined: Ranks | None = None
-_failed = False
+_store: Store | None = None
+_status = 0  # of this process, if it has failed
+_speaks: bool | None = None  # once it has asked
 
 
 def launched() -> bool:
@@ -207,9 +225,7 @@ def _connected() -> Ranks:
     size, local = int(os.environ["WORLD_SIZE"]), int(os.environ["LOCAL_WORLD_SIZE"])
     if size == local and "lo" in (name for _, name in socket.if_nameindex()):
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # one machine needs no network
-    if torch.cuda.is_available():
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    else:
+    if not torch.cuda.is_available():
         _undisturbed()
     try:
         store, rank, _ = next(rendezvous("env://"))
@@ -219,6 +235,8 @@ def _connected() -> Ranks:
         dist.init_process_group(backend, store=store, rank=rank, world_size=size)
     except (dist.DistError, RuntimeError, ValueError) as error:
         raise MurpError(f"the ranks cannot connect: {first_line(error)}") from error
+    global _store
+    _store = store
     atexit.register(_leave)
     return Ranks(dist.get_rank(), dist.get_world_size())
 
@@ -237,18 +255,53 @@ def _undisturbed() -> None:
             os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
-def failed() -> None:
-    """Mark that this rank has failed; the others notice that it is gone."""
-    global _failed
-    _failed = True
+def own_gpu() -> None:
+    """From now on use the GPU of this rank: the first rank of a machine has its first GPU, and so on."""
+    if not launched():
+        return
+    number, ranks, gpus = int(os.environ["LOCAL_RANK"]), os.environ["LOCAL_WORLD_SIZE"], torch.cuda.device_count()
+    if number >= gpus:
+        raise ConfigError(
+            f"this machine has {gpus} GPU{'s' if gpus != 1 else ''} and {ranks} ranks, and each rank needs its own "
+            f"GPU. Start torchrun with --nproc-per-node {gpus}, or train and evaluate with --device cpu."
+        )
+    torch.cuda.set_device(number)
+
+
+def failed(status: int = 1) -> None:
+    """Mark that this rank has failed, and ends with ``status``; the others notice that it is gone."""
+    global _status
+    _status = status
+
+
+def speaks() -> bool:
+    """Whether this rank prints why all stop: the first one that asks, since a rank asks before it leaves.
+
+    Without an answer it does: the process that has the store is gone.
+    """
+    global _speaks
+    if _speaks is None:
+        answers: list[bool] = []
+        asking = threading.Thread(target=_ask, args=(answers,), daemon=True)
+        asking.start()
+        asking.join(PATIENCE)
+        _speaks = answers[0] if answers else True
+    return _speaks
+
+
+def _ask(answers: list[bool]) -> None:
+    if _store is not None:
+        with contextlib.suppress(RuntimeError):
+            answers.append(_store.add("speaks", 1) == 1)
 
 
 def _leave() -> None:
     """At the end of the process. A rank that failed does not close its connections: gloo would wait for the others."""
-    if _failed or hasattr(sys, "last_value"):  # what was not caught
+    if _status or hasattr(sys, "last_value"):  # what was not caught, and is printed
+        speaks()
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
                 stream.flush()
-        os._exit(1)
+        os._exit(_status or 1)
     if dist.is_initialized():
         dist.destroy_process_group()

@@ -21,7 +21,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Shard
 
 from murp.commands import command
-from murp.distributed.ranks import Ranks
+from murp.distributed.ranks import Ranks, missing
 from murp.distributed.shares import Share
 from murp.errors import RunError
 from murp.files import flush_folder
@@ -60,7 +60,8 @@ class Saver:
         part = self._new_part(home)
         try:
             writer = shards.Writer(part, state, self.ranks.rank, self.ranks.size)
-            shards.save(self._whole(tables), writer, self.writers.group, alone=self.ranks.size == 1)
+            with missing():
+                shards.save(self._whole(tables), writer, self.writers.group, alone=self.ranks.size == 1)
             if self.ranks.first:
                 _put(part, home)
         except BaseException:
@@ -107,7 +108,8 @@ class Saver:
         with self.ranks.together():
             host = {name: values if values.device.type == "cpu" else values.cpu() for name, values in names.items()}
             try:
-                shards.load(self._whole(host), shards.Reader(home), alone=self.ranks.size == 1)
+                with missing():
+                    shards.load(self._whole(host), shards.Reader(home), alone=self.ranks.size == 1)
             except OSError as error:
                 raise RunError(f"{error}.") from error
             for name, values in names.items():

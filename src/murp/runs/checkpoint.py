@@ -155,6 +155,20 @@ def state_of(path: Path) -> dict[str, Any]:
     return about(path)[1]
 
 
+def noted_state(path: Path) -> dict[str, Any]:
+    """The same where tables need no check, because they were just written, or are checked when they are read."""
+    found: dict[str, Any] = _newest(place(path), lambda file: ({}, _noted(file)))[1][1]
+    return found
+
+
+def _noted(path: Path) -> dict[str, Any]:
+    if path.suffix != SHARDS:
+        return tensor_file.header(path)[0]
+    from murp.runs import shards
+
+    return shards.shards(path)[0].state
+
+
 def about(path: Path) -> tuple[dict[str, list[int]], dict[str, Any]]:
     """The same with the shape of each table."""
     found: tuple[dict[str, list[int]], dict[str, Any]] = _newest(place(path), _about)[1]

@@ -99,13 +99,13 @@ def fit(jobs: Sequence[Job], engine: Engine, progress: Silent) -> None:
                 stop = False
                 began = time.monotonic()
                 for index in range(state.chunk, sampler.chunks):
-                    chunks = [job.sampler.chunk(state.epoch, index) for job in jobs]
                     with memory_of_a_step(lead.path, config):
+                        chunks = [job.sampler.chunk(state.epoch, index) for job in jobs]
                         work = Work(index, chunks, engine.run(chunks, rates))
-                    if sampler.device.type == "cuda":
-                        # Drawn while the GPU is busy with this one.
-                        for job in jobs:
-                            job.sampler.prefetch(state.epoch, index + 1)
+                        if sampler.device.type == "cuda":
+                            # Drawn while the GPU is busy with this one.
+                            for job in jobs:
+                                job.sampler.prefetch(state.epoch, index + 1)
                     if running is not None:
                         began = _settle(jobs, running, began, progress)
                     running = work

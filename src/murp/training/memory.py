@@ -8,15 +8,7 @@ from pathlib import Path
 
 from murp.commands import command
 from murp.config import Config
-from murp.errors import MurpError, first_line
-
-# PyTorch has no class of its own for the CPU's; a RuntimeError about anything else is a bug of ours.
-SAYINGS = ("can't allocate memory", "out of memory")
-
-
-def is_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory was refused."""
-    return isinstance(error, MemoryError) or any(saying in str(error) for saying in SAYINGS)
+from murp.errors import MurpError, first_line, is_of_memory
 
 
 @contextlib.contextmanager

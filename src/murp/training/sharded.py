@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,12 @@ from murp import models
 from murp.config import Config
 from murp.distributed.engine import AUTOGRAD, ShardedEngine
 from murp.distributed.ranking import Counting
-from murp.distributed.ranks import RankError, Ranks, failed
+from murp.distributed.ranks import RankError, Ranks, failed, own_gpu
 from murp.distributed.saving import Saver
 from murp.distributed.shares import Share
 from murp.engines import FUSED, Task
 from murp.engines.slices import unknown
-from murp.errors import ConfigError, DivergedError, MurpError, NotFiniteError, RunError, first_line
+from murp.errors import ConfigError, DivergedError, MurpError, NotFiniteError, RunError, first_line, is_of_memory
 from murp.evaluation import Protocol, Report, evaluate
 from murp.evaluation.evaluate import check_candidates
 from murp.evaluation.ranks import PROTOCOLS
@@ -46,7 +47,8 @@ def begin(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks, progr
     config = config.replace(slices=config.slices or ranks.size)
     _agree(ranks, config, graph)
     with ranks.together():
-        refuse(config)
+        refuse(config, ranks.size)
+        _use_device(config)
         model = new_model(config, graph, ranks)
     saver = Saver(ranks, model)
     with ranks.together():
@@ -64,7 +66,8 @@ def go_on(path: Path, changes: dict[str, Any], ranks: Ranks, progress: Silent) -
                 held.enter_context(locked(path))
             stored, graph = folder.read_config(path), folder.read_graph(path)
             config = changed(stored, changes)
-            refuse(config)
+            refuse(config, ranks.size)
+            _use_device(config)
         _agree(ranks, config, graph)
         state, job, engine = _restored(path, config, graph, ranks)
         with ranks.together():
@@ -105,7 +108,7 @@ def _restored(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks) -
 def opened(path: Path, config: Config, graph: KnowledgeGraph) -> Run:
     """The run; its weights are read when they are first used."""
     name = folder.BEST if checkpoint.exists(path / folder.BEST) else folder.LAST
-    state = checked(checkpoint.state_of(path / name), config, path / name, path / folder.CONFIG)
+    state = checked(checkpoint.noted_state(path / name), config, path / name, path / folder.CONFIG)
 
     def model() -> Model:
         return load_model(path / name, config, graph)[0].to(resolve_device(config.device))
@@ -139,6 +142,7 @@ def evaluated(
         config = config.replace(device=device)
         if not config.slices:
             raise RunError(f"{path} was trained by one process: evaluate it without torchrun.")
+        _use_device(config)
         model = _empty(config, graph, ranks)
         run = opened(path, config, graph)
         name = f"{which or ('best' if checkpoint.exists(path / folder.BEST) else 'last')}.safetensors"
@@ -146,11 +150,12 @@ def evaluated(
     saver = Saver(ranks, model)
     saver.newest(path / name, repair=False)
     saver.read(path / name, model.parameters)
-    return run, evaluate(model, graph, split, protocol, counting=Counting(ranks, model, memory))
+    with _alone(ranks):
+        return run, evaluate(model, graph, split, protocol, counting=Counting(ranks, model, memory))
 
 
-def refuse(config: Config) -> None:
-    """Raise if a run cannot be cut into slices, with all that stands against it."""
+def refuse(config: Config, size: int) -> None:
+    """Raise if ``size`` ranks cannot train a run in slices, with all that stands against it."""
     parts = config.parts
     reasons = []
     if not parts["objective"].sampled:
@@ -161,7 +166,11 @@ def refuse(config: Config) -> None:
     if parts["model"].keeps_statistics:
         reasons.append(f"model {config.model} normalises a batch by its own statistics, which no slice has")
     if config.slices > config.batch_size:
-        reasons.append(f"a batch of {config.batch_size} triples has no {config.slices} slices; use fewer")
+        fewer = "start fewer ranks" if config.slices == size else "choose fewer --slices"
+        reasons.append(
+            f"a batch of {config.batch_size} triples cannot be cut into {config.slices} slices; {fewer}, or choose a "
+            "larger --batch-size"
+        )
     if config.init_from:
         reasons.append("--init-from reads every row of another run on one process; start with fresh initial values")
     if config.engine in FUSED:
@@ -192,6 +201,12 @@ def _about(graph: KnowledgeGraph) -> dict[str, Any]:
     return {**graph.counts(), "digest": digest.hexdigest()}
 
 
+def _use_device(config: Config) -> None:
+    """Raise unless this rank has the device that a run asks for. The CPU's runs do not touch a GPU."""
+    if resolve_device(config.device).type == "cuda":
+        own_gpu()
+
+
 def _empty(config: Config, graph: KnowledgeGraph, ranks: Ranks) -> Model:
     """A model with room for this rank's rows."""
     model = models.from_config(config, graph.num_entities, graph.num_relations)
@@ -206,6 +221,8 @@ def _empty(config: Config, graph: KnowledgeGraph, ranks: Ranks) -> Model:
             for table in model.tables
         }
     except (MemoryError, RuntimeError) as error:
+        if not is_of_memory(error):
+            raise
         raise MurpError(
             f"no memory for the {len(share):,} rows of this rank: use more ranks ({first_line(error)})."
         ) from error
@@ -274,22 +291,30 @@ def _plainly(saver: Saver, path: Path, tables: dict[str, Any], state: dict[str, 
 
 
 def _trained(job: Job, engine: ShardedEngine, progress: Silent, *, lock: bool = True) -> Run:
-    """Train to the end; whatever stops one rank stops all, and one of them says why."""
+    """Train to the end."""
     ranks = job.ranks
+    with _alone(ranks), contextlib.ExitStack() as held:
+        with ranks.together():
+            if ranks.first and lock:
+                held.enter_context(locked(job.path))
+        fit([job], engine, progress if ranks.first else Silent())
+    return opened(job.path, job.config, job.graph)
+
+
+@contextlib.contextmanager
+def _alone(ranks: Ranks) -> Iterator[None]:
+    """What stops one rank stops all: the others notice that it is gone, and one of them says why."""
     try:
-        with contextlib.ExitStack() as held:
-            with ranks.together():
-                if ranks.first and lock:
-                    held.enter_context(locked(job.path))
-            fit([job], engine, progress if ranks.first else Silent())
+        yield
     except (DivergedError, Interrupted) as error:  # which every rank notices alike
         error.silent = not ranks.first
         raise
     except RankError:
         raise
-    except MurpError as error:
-        if ranks.size == 1:
+    except (MurpError, MemoryError, RuntimeError) as error:
+        if ranks.size == 1 or not (isinstance(error, MurpError) or is_of_memory(error)):
             raise
         failed()
-        raise RankError(f"rank {ranks.rank} of {ranks.size}: {error}", silent=False) from error
-    return opened(job.path, job.config, job.graph)
+        advice = "Use more ranks, or free some memory."
+        what = str(error) if isinstance(error, MurpError) else f"memory was out ({first_line(error)}). {advice}"
+        raise RankError(f"rank {ranks.rank} of {ranks.size}: {what}", silent=None) from error

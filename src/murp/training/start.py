@@ -19,7 +19,7 @@ from murp.commands import command
 from murp.config import Config
 from murp.distributed.ranks import Ranks, join, launched, restarted
 from murp.distributed.shares import Share, initialise
-from murp.errors import ConfigError, MurpError, RunError, first_line
+from murp.errors import ConfigError, MurpError, RunError, first_line, is_of_memory
 from murp.geometry import PoincareBall
 from murp.graph import KnowledgeGraph
 from murp.graph.shape import shape
@@ -34,7 +34,6 @@ from murp.runs.settings import checked
 from murp.training.carrying import carry, refuse_other
 from murp.training.job import Job
 from murp.training.loop import finished, fit, stopped_early
-from murp.training.memory import is_of_memory
 from murp.training.progress import Silent, usual
 from murp.training.state import State
 
@@ -68,8 +67,9 @@ def train(
                 source, given, why = decided(graph, dict(settings))
                 loaded, config = configure(source, given)
                 path = place_for(out, config, loaded, reuse=reuse)
-    if (reuse or restarted()) and os.path.isfile(path / folder.CONFIG):
-        return _again(path, config, loaded, progress or usual())
+    # The first rank decides: a folder of the network may look older to the others.
+    if (reuse or restarted()) and ranks.gathered(os.path.isfile(path / folder.CONFIG))[0]:
+        return _again(path, config, loaded, ranks, progress or usual())
     if ranks.size > 1 or config.slices:
         from murp.training import sharded
 
@@ -100,23 +100,26 @@ def place_for(out: str | os.PathLike[str] | None, config: Config, graph: Knowled
     return own_place(config, graph) if reuse else free_place(config)
 
 
-def _again(path: Path, config: Config, graph: KnowledgeGraph, progress: Silent) -> Run:
+def _again(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks, progress: Silent) -> Run:
     """The run that ``path`` holds already, trained to its end, if it is the one that is asked for."""
-    if (other := difference(path, config, graph)) is not None:
-        raise RunError(
-            f"{path} exists already: it holds {other}. Choose another folder, continue that run "
-            f"(`{command('train', '--resume', path)}`, murp.resume in Python), or remove it."
-        )
-    last, config = path / folder.LAST, folder.read_config(path)
-    if not finished(
-        config, State.from_dict(checked(checkpoint.state_of(last), config, last, path / folder.CONFIG), last)
-    ):
+    with ranks.together():
+        if (other := difference(path, config, graph)) is not None:
+            raise RunError(
+                f"{path} exists already: it holds {other}. Choose another folder, continue that run "
+                f"(`{command('train', '--resume', path)}`, murp.resume in Python), or remove it."
+            )
+        last, config = path / folder.LAST, folder.read_config(path)
+        # Not every rank checks every table: before training continues, ranks divide that among them.
+        values = checkpoint.state_of(last) if ranks.size == 1 else checkpoint.noted_state(last)
+        done = finished(config, State.from_dict(checked(values, config, last, path / folder.CONFIG), last))
+    if not ranks.gathered(done)[0]:
         return resume(path, progress=progress)
-    if config.slices:
-        from murp.training import sharded
+    with ranks.together():
+        if config.slices:
+            from murp.training import sharded
 
-        return sharded.opened(path, config, graph)
-    return load(path, device=home(config), graph=graph)
+            return sharded.opened(path, config, graph)
+        return load(path, device=home(config), graph=graph)
 
 
 def resume(
