@@ -25,7 +25,7 @@ def said(words: list[str], place: Path) -> int:
         return main(words)
 
 
-def test_train_and_evaluate_speak_once(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+def test_train_and_evaluate_speak_once(small_tree: KnowledgeGraph, tmp_path: Path, capsys: Any) -> None:
     small_tree.save(tmp_path / "graph")
     run = str(tmp_path / "run")
     words = ["train", "--data", str(tmp_path / "graph"), "--out", run, "--epochs", "2", "--validate-every", "1"]
@@ -42,17 +42,28 @@ def test_train_and_evaluate_speak_once(small_tree: KnowledgeGraph, tmp_path: Pat
     assert together(said, 2, [*asked, "--candidates", "5"], tmp_path) == [1, 1]
     assert "candidates belong to protocol sampled" in (tmp_path / "err0").read_text()
     assert (tmp_path / "err1").read_text() == ""
+    drawn = [*asked, "--protocol", "sampled", "--candidates", "20", "--seed", "4"]
+    assert together(said, 2, drawn, tmp_path) == [0, 0]
+    assert main(drawn) == 0
+    assert (tmp_path / "out0").read_text() == capsys.readouterr().out
+    assert (tmp_path / "out1").read_text() == ""
+    assert together(said_apart, 2, drawn, tmp_path) == [1, 1]
+    assert "rank 1 differ in seed: 4 there, 5 here" in (tmp_path / "err0").read_text()
 
 
-@pytest.mark.parametrize(("protocol", "options"), [("types", []), ("sampled", ["--candidates", "5"])])
+def said_apart(words: list[str], place: Path) -> int:
+    """As if the command of the second machine had another seed."""
+    return said([*words, "--seed", str(4 + int(os.environ["RANK"]))], place)
+
+
 def test_a_protocol_that_ranks_cannot_count_is_refused(
-    protocol: str, options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path
 ) -> None:
-    """They would be ranks of protocol standard under another name."""
+    """It would be ranks of protocol standard under another name."""
     two = SimpleNamespace(size=2, together=contextlib.nullcontext)
     monkeypatch.setattr("murp.distributed.ranks.join", lambda: two)
-    assert main(["evaluate", str(tmp_path), "--protocol", protocol, *options]) == 1
-    assert f"protocol {protocol} works only in one process" in capsys.readouterr().err
+    assert main(["evaluate", str(tmp_path), "--protocol", "types"]) == 1
+    assert "protocol types works only in one process" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

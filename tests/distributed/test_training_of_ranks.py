@@ -171,6 +171,60 @@ def ranked(graph: KnowledgeGraph, model: str, protocol: Any) -> Any:
     return np.concatenate([found.tail, found.head])
 
 
+DRAWN = [
+    (model, candidates) for model in ("murp", "mure", "rotate", "conve", "hybonet", "mixed-curvature", "rescal")
+    for candidates in (1, 30, 1000)
+]  # fmt: skip
+
+
+def test_ranks_among_drawn_candidates_are_those_of_one_process(small_tree: KnowledgeGraph) -> None:
+    """Scores are equal on every processor, since blocks have whole vectors. So ranks are, ties included."""
+    alone = [drawn(small_tree, *one) for one in DRAWN]
+    assert any((ranks % 1 == 0.5).any() for ranks, _ in alone), "no ties: the test shows less than it should"
+    for size in (2, 3):
+        for found in together(all_drawn, size, small_tree):
+            for many, one in zip(found, alone, strict=True):
+                np.testing.assert_array_equal(many[0], one[0])
+                assert many[1] == one[1]
+
+
+def test_a_rank_without_rows_counts_no_candidates() -> None:
+    graph = tree(2)
+    assert Share(graph.num_entities, 4, 5).start == graph.num_entities
+    alone = drawn(graph, "murp", 2)
+    for found in together(drawn, 5, graph, "murp", 2):
+        np.testing.assert_array_equal(found[0], alone[0])
+        assert found[1] == alone[1]
+
+
+def all_drawn(graph: KnowledgeGraph) -> list[Any]:
+    from murp.evaluation import sampled
+
+    sampled.CELLS = 500  # a few queries at a time
+    return [drawn(graph, *one) for one in DRAWN]
+
+
+def drawn(graph: KnowledgeGraph, model: str, candidates: int) -> tuple[Any, dict[str, Any]]:
+    """The ranks and the report of a model in which every fifth entity is equal to the first, so that scores tie."""
+    from murp.distributed.ranking import Counting
+    from murp.evaluation import evaluate
+
+    ranks = join()
+    share = Share(graph.num_entities, ranks.rank, ranks.size)
+    whole = models.from_config(
+        Config(model=model, dim=40 if model == "conve" else 6), graph.num_entities, graph.num_relations
+    )
+    whole.initialise(1, 0.2)
+    for table in whole.tables:
+        if table.of == "entity":
+            rows = whole.parameters[table.name]
+            rows[1::5] = rows[0]
+            whole.parameters[table.name] = rows[share.start : share.stop].clone()
+    counting = Counting(ranks, whole) if ranks.size > 1 else None
+    report = evaluate(whole, graph, "valid", "sampled", candidates=candidates, seed=3, counting=counting)
+    return np.concatenate([report.ranks.tail, report.ranks.head]), report.to_dict(by_relation=True)
+
+
 @pytest.mark.parametrize("model", ["murp", "rotate", "hybonet", "mixed-curvature", "rescal"])
 def test_shares_have_the_initial_values_of_one_process(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("murp.models.model.BLOCK", 16)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import copy
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from murp.distributed.ranks import Ranks
 from murp.distributed.shares import Share, apart, side_by_side, widths
 from murp.evaluation.ranks import Protocol, batch_size, count, removed_cells
+from murp.evaluation.sampled import better_or_half, scores_among
 from murp.graph import Indices, KnownFacts
 from murp.models.model import Model, Rows
 
@@ -58,6 +60,27 @@ class Counting:
         here = self._mine(removed[1])
         cells = torch.stack([removed[0, here], removed[1, here] - self.share.start])
         return self.ranks.total(count(scores, own, cells))
+
+    @torch.no_grad()
+    def among(self, subjects: Indices, relations: Indices, entities: Indices) -> Tensor:
+        """Better + equal / 2 (Q) among drawn candidates: ``entities`` (Q, 1 + n), the target first.
+
+        Every rank has all candidates, and scores those whose rows it has.
+        """
+        subject, relation = (torch.from_numpy(of).to(self.model.device) for of in (subjects, relations))
+        query = self._rows(subject), self.model.rows("relation", relation)
+        mine = (entities >= self.share.start) & (entities < self.share.stop)
+        count = mine.sum(1)
+        # Moved to the left, in order: a target stays first.
+        held = np.arange(max(1, count.max())) < count[:, None]
+        own = np.full(held.shape, -1)
+        own[held] = entities[mine] - self.share.start
+        empty = torch.zeros(held.shape, dtype=self.model.dtype, device=self.model.device)
+        scores = scores_among(self.model, *query, own) if len(self.share) else empty
+        there, targets = (torch.from_numpy(of).to(scores.device) for of in (held, mine[:, :1]))
+        there[:, :1] &= ~targets
+        of_target = self.ranks.one_of(torch.where(targets, scores[:, :1], 0))
+        return self.ranks.total(better_or_half(scores, of_target, there))
 
     def _rows(self, entities: Tensor) -> Rows:
         """The rows of some entities as subjects, from the ranks that have them."""

@@ -25,7 +25,7 @@ from murp.engines import FUSED, Task
 from murp.engines.slices import unknown
 from murp.errors import ConfigError, DivergedError, MurpError, NotFiniteError, RunError, first_line
 from murp.evaluation import Protocol, Report, evaluate
-from murp.evaluation.evaluate import check_candidates
+from murp.evaluation.evaluate import check_candidates, refuse_broken
 from murp.evaluation.ranks import PROTOCOLS
 from murp.graph import SPLITS, KnowledgeGraph, Split
 from murp.models import Model
@@ -121,20 +121,21 @@ def evaluated(
     which: Checkpoint | None,
     device: str,
     candidates: int | None,
+    seed: int,
     memory: int | None,
 ) -> tuple[Run, Report]:
     """Evaluate a run on many ranks; each loads only its own rows.
 
-    ``candidates`` are refused, since they are drawn only in one process. ``memory`` bounds the bytes of the scores on
-    each rank.
+    ``candidates`` and ``seed`` are for protocol ``sampled``: every rank draws all candidates, and scores its own.
+    ``memory`` bounds the bytes of the scores on each rank.
     """
     with ranks.together():
-        if protocol not in PROTOCOLS:
+        if protocol == "types":
             raise ConfigError(
-                f"protocol {protocol} works only in one process. Choose {' or '.join(PROTOCOLS)}, or evaluate without "
-                "torchrun."
+                f"protocol types works only in one process. Choose {', '.join(PROTOCOLS)} or sampled, or evaluate "
+                "without torchrun."
             )
-        check_candidates(protocol, candidates, seed=0)
+        check_candidates(protocol, candidates, seed)
         config, graph = folder.read_config(path), folder.read_graph(path)
         config = config.replace(device=device)
         if not config.slices:
@@ -143,10 +144,15 @@ def evaluated(
         run = opened(path, config, graph)
         name = f"{which or ('best' if checkpoint.exists(path / folder.BEST) else 'last')}.safetensors"
     _agree(ranks, config, graph)
+    asked = {"split": split, "protocol": protocol, "candidates": candidates, "seed": seed}
+    ranks.same("question", asked, "Start torchrun with the same command on every machine.")
     saver = Saver(ranks, model)
     saver.newest(path / name, repair=False)
     saver.read(path / name, model.parameters)
-    return run, evaluate(model, graph, split, protocol, counting=Counting(ranks, model, memory))
+    with ranks.together():
+        refuse_broken(model)
+    counting = Counting(ranks, model, memory)
+    return run, evaluate(model, graph, split, protocol, candidates=candidates, seed=seed, counting=counting)
 
 
 def refuse(config: Config) -> None:
