@@ -155,10 +155,25 @@ def _scored(
     if types is not None:
         may = types.masks(subjects, relations, new_only=without is not None)
         scores[torch.from_numpy(~may).to(model.device)] = -torch.inf
-    found = torch.topk(scores, k)
-    entities: Tensor = torch.where(found.values == -torch.inf, -1, found.indices)
+    values, entities = largest(scores, k)
+    entities = torch.where(values == -torch.inf, -1, entities)
     entities[unordered] = -2
-    return torch.stack([entities.double(), found.values.double()], -1).cpu().numpy()
+    return torch.stack([entities.double(), values.double()], -1).cpu().numpy()
+
+
+def largest(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The ``k`` largest scores of each row, (B, N) → (B, k), and their places; of equal ones the first, as in the
+    compiled loops. (``torch.topk`` says nothing about equal ones.)"""
+    values, places = torch.topk(scores, min(k + 1, scores.shape[1]))
+    if 0 < k < scores.shape[1]:
+        least = values[:, k - 1]
+        for row in torch.nonzero((values[:, k] == least) & (least > -torch.inf))[:, 0].tolist():
+            above = places[row, values[row] > least[row]]
+            equal = torch.nonzero(scores[row] == least[row])[: k - len(above), 0]
+            places[row, :k] = torch.cat([above, equal])
+    places = places[:, :k].sort(1).values
+    sorted_values = scores.gather(1, places).sort(dim=1, descending=True, stable=True)
+    return sorted_values.values, places.gather(1, sorted_values.indices)
 
 
 def score(model: Model, triples: Indices) -> Floats:
@@ -211,8 +226,8 @@ class Scores:
             if not np.isfinite(scores).all():
                 raise not_finite()
             scores[left_out] = -np.inf
-            found = torch.topk(torch.from_numpy(scores), k)
-            return found.indices.numpy(), found.values.numpy()
+            values, entities = largest(torch.from_numpy(scores[None]), k)
+            return entities[0].numpy(), values[0].numpy()
         best = np.empty((k, 2))
         query = np.array([0, -1, 0, len(left_out)])
         self._top.clear(best)
