@@ -56,6 +56,49 @@ def said_apart(words: list[str], place: Path) -> int:
     return said([*words, "--seed", str(4 + int(os.environ["RANK"]))], place)
 
 
+def test_answers_of_ranks_are_those_of_one_process(small_tree: KnowledgeGraph, tmp_path: Path, capsys: Any) -> None:
+    """Only the first rank prints and writes. DistMult has no fused kernel, so the arithmetic is the same."""
+    run = str(tmp_path / "run")
+    small_tree.save(tmp_path / "graph")
+    trained = ["train", "--data", str(tmp_path / "graph"), "--out", run, "--model", "distmult", "--dim", "6"]
+    trained += ["--objective", "softmax", "--epochs", "2", "--device", "cpu"]
+    assert together(said, 2, trained, tmp_path) == [0, 0]
+    (tmp_path / "asked.tsv").write_text("".join(f"n{i}\tparent\t?\n?\tnext\tn{i}\n" for i in range(40)))
+    common = [run, "--device", "cpu"]
+    for words in (
+        ["predict", *common, "--head", "n40", "--relation", "next"],
+        ["predict", *common, "--tail", "n3", "--relation", "parent", "-k", "50", "--new-only", "--json"],
+        ["discover", *common, "-k", "20"],
+        ["discover", *common, "-k", "20", "--heads", "all", "--relation", "next", "--json"],
+    ):
+        assert together(said, 3, words, tmp_path) == [0, 0, 0]
+        assert main(words) == 0
+        assert (tmp_path / "out0").read_text() == capsys.readouterr().out
+        assert [(tmp_path / f"{name}{rank}").read_text() for name in ("out", "err") for rank in (1, 2)] == [""] * 4
+    for words in (["predict", *common, "--queries", str(tmp_path / "asked.tsv"), "-k", "5"], ["discover", *common]):
+        many, one = tmp_path / f"many-{words[0]}.csv", tmp_path / f"one-{words[0]}.csv"
+        assert together(said, 2, [*words, "--out", str(many)], tmp_path) == [0, 0]
+        assert main([*words, "--out", str(one)]) == 0
+        assert many.read_bytes() == one.read_bytes()
+    # The first rank says what is wrong; the others have nothing more to do.
+    wrong = ["predict", *common, "--head", "nobody", "--relation", "next"]
+    assert together(said, 2, wrong, tmp_path) == [1, 0]
+    assert (tmp_path / "err0").read_text() == "murp: unknown entity 'nobody'.\n"
+    assert (tmp_path / "err1").read_text() == ""
+    for words, message in (
+        (["discover", *common, "--types"], "--types works only in one process"),
+        (
+            ["predict", *common, "--head", "n4", "--relation", "next", "--approximate"],
+            "--approximate works only in one",
+        ),
+        (["predict", *common, "--head", "n4"], "--head needs --relation"),
+        (["discover", *common, "--out", str(tmp_path / "one-discover.csv")], "exists already"),
+    ):
+        assert together(said, 2, words, tmp_path) == [1, 1]
+        assert message in (tmp_path / "err0").read_text()
+        assert (tmp_path / "err1").read_text() == ""
+
+
 def test_a_protocol_that_ranks_cannot_count_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path
 ) -> None:
@@ -69,7 +112,7 @@ def test_a_protocol_that_ranks_cannot_count_is_refused(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["info", "runs/any"], "torchrun is for train and evaluate"),
+        (["info", "runs/any"], "torchrun is for train, evaluate, predict, discover. Start other commands without it"),
         (["train", "--dim", "4"], "with torchrun give --out"),
         (["train", "--dim", "4", "--explore", "--out", "x"], "with torchrun no process has them"),
     ],
