@@ -27,7 +27,7 @@ def said(words: list[str], place: Path) -> int:
         return main(words)
 
 
-def test_train_and_evaluate_speak_once(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+def test_train_and_evaluate_speak_once(small_tree: KnowledgeGraph, tmp_path: Path, capsys: Any) -> None:
     small_tree.save(tmp_path / "graph")
     run = str(tmp_path / "run")
     words = ["train", "--data", str(tmp_path / "graph"), "--out", run, "--epochs", "2", "--validate-every", "1"]
@@ -44,6 +44,61 @@ def test_train_and_evaluate_speak_once(small_tree: KnowledgeGraph, tmp_path: Pat
     assert together(said, 2, [*asked, "--candidates", "5"], tmp_path) == [1, 1]
     assert "candidates belong to protocol sampled" in (tmp_path / "err0").read_text()
     assert (tmp_path / "err1").read_text() == ""
+    drawn = [*asked, "--protocol", "sampled", "--candidates", "20", "--seed", "4"]
+    assert together(said, 2, drawn, tmp_path) == [0, 0]
+    assert main(drawn) == 0
+    assert (tmp_path / "out0").read_text() == capsys.readouterr().out
+    assert (tmp_path / "out1").read_text() == ""
+    assert together(said_apart, 2, drawn, tmp_path) == [1, 1]
+    assert "rank 1 differ in seed: 4 there, 5 here" in (tmp_path / "err0").read_text()
+
+
+def said_apart(words: list[str], place: Path) -> int:
+    """As if the command of the second machine had another seed."""
+    return said([*words, "--seed", str(4 + int(os.environ["RANK"]))], place)
+
+
+def test_answers_of_ranks_are_those_of_one_process(small_tree: KnowledgeGraph, tmp_path: Path, capsys: Any) -> None:
+    """Only the first rank prints and writes. DistMult has no fused kernel, so the arithmetic is the same."""
+    run = str(tmp_path / "run")
+    small_tree.save(tmp_path / "graph")
+    trained = ["train", "--data", str(tmp_path / "graph"), "--out", run, "--model", "distmult", "--dim", "6"]
+    trained += ["--objective", "softmax", "--epochs", "2", "--device", "cpu"]
+    assert together(said, 2, trained, tmp_path) == [0, 0]
+    (tmp_path / "asked.tsv").write_text("".join(f"n{i}\tparent\t?\n?\tnext\tn{i}\n" for i in range(40)))
+    common = [run, "--device", "cpu"]
+    for words in (
+        ["predict", *common, "--head", "n40", "--relation", "next"],
+        ["predict", *common, "--tail", "n3", "--relation", "parent", "-k", "50", "--new-only", "--json"],
+        ["discover", *common, "-k", "20"],
+        ["discover", *common, "-k", "20", "--heads", "all", "--relation", "next", "--json"],
+    ):
+        assert together(said, 3, words, tmp_path) == [0, 0, 0]
+        assert main(words) == 0
+        assert (tmp_path / "out0").read_text() == capsys.readouterr().out
+        assert [(tmp_path / f"{name}{rank}").read_text() for name in ("out", "err") for rank in (1, 2)] == [""] * 4
+    for words in (["predict", *common, "--queries", str(tmp_path / "asked.tsv"), "-k", "5"], ["discover", *common]):
+        many, one = tmp_path / f"many-{words[0]}.csv", tmp_path / f"one-{words[0]}.csv"
+        assert together(said, 2, [*words, "--out", str(many)], tmp_path) == [0, 0]
+        assert main([*words, "--out", str(one)]) == 0
+        assert many.read_bytes() == one.read_bytes()
+    # The first rank says what is wrong; the others have nothing more to do.
+    wrong = ["predict", *common, "--head", "nobody", "--relation", "next"]
+    assert together(said, 2, wrong, tmp_path) == [1, 0]
+    assert (tmp_path / "err0").read_text() == "murp: unknown entity 'nobody'.\n"
+    assert (tmp_path / "err1").read_text() == ""
+    for words, message in (
+        (["discover", *common, "--types"], "--types works only in one process"),
+        (
+            ["predict", *common, "--head", "n4", "--relation", "next", "--approximate"],
+            "--approximate works only in one",
+        ),
+        (["predict", *common, "--head", "n4"], "--head needs --relation"),
+        (["discover", *common, "--out", str(tmp_path / "one-discover.csv")], "exists already"),
+    ):
+        assert together(said, 2, words, tmp_path) == [1, 1]
+        assert message in (tmp_path / "err0").read_text()
+        assert (tmp_path / "err1").read_text() == ""
 
 
 def stopped(words: list[str], place: Path) -> tuple[int, int]:
@@ -63,21 +118,20 @@ def test_an_interrupt_is_told_once_and_waits_for_nobody(tmp_path: Path) -> None:
     assert sorted((tmp_path / f"err{rank}").read_text() for rank in (0, 1)) == ["", "murp: interrupted\n"]
 
 
-@pytest.mark.parametrize(("protocol", "options"), [("types", []), ("sampled", ["--candidates", "5"])])
 def test_a_protocol_that_ranks_cannot_count_is_refused(
-    protocol: str, options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path
 ) -> None:
-    """They would be ranks of protocol standard under another name."""
+    """It would be ranks of protocol standard under another name."""
     two = SimpleNamespace(size=2, together=contextlib.nullcontext)
     monkeypatch.setattr("murp.distributed.ranks.join", lambda: two)
-    assert main(["evaluate", str(tmp_path), "--protocol", protocol, *options]) == 1
-    assert f"protocol {protocol} works only in one process" in capsys.readouterr().err
+    assert main(["evaluate", str(tmp_path), "--protocol", "types"]) == 1
+    assert "protocol types works only in one process" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["info", "runs/any"], "torchrun is for train and evaluate"),
+        (["info", "runs/any"], "torchrun is for train, evaluate, predict, discover. Start other commands without it"),
         (["train", "--dim", "4"], "with torchrun give --out"),
         (["train", "--dim", "4", "--explore", "--out", "x"], "with torchrun no process has them"),
     ],

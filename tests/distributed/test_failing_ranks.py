@@ -17,7 +17,7 @@ from murp.distributed import join
 from murp.distributed import ranks as module
 from murp.errors import ConfigError, MurpError, RunError
 from murp.graph import KnowledgeGraph, Split
-from murp.runs import folder, tensor_file
+from murp.runs import Run, folder, tensor_file
 from murp.training import resume, sharded, train
 from murp.training.progress import Silent
 
@@ -251,3 +251,35 @@ def test_a_run_of_one_process_is_not_continued_by_many(small_tree: KnowledgeGrap
     train(small_tree, out=out, progress=Silent(), **SETTINGS)
     assert "was started by one process" in told(together(resumed, 2, out, 3, ""))
     assert (out / folder.LAST).exists()
+
+
+def asked(out: Path, fault: str) -> None:
+    """Ask for answers; the second rank diverged, or is killed by the first question."""
+    from murp.distributed.searching import Searching
+    from murp.models import Model
+    from murp.training.sharded import answered
+
+    ranks = join()
+    if ranks.rank == 1 and fault == "killed":
+        Searching._merged = killed  # type: ignore[assignment, method-assign]
+    elif ranks.rank == 1:
+        Model.broken = lambda self: ["entity (row 40)"]  # type: ignore[method-assign]
+
+    def answer(run: Run) -> None:
+        run.predict(head="n4", relation="next")
+
+    answered(out, ranks, None, "cpu", answer)
+
+
+def killed(*given: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_rank_that_cannot_answer_stops_all(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    together(trained, 2, small_tree, out, "")
+    message = told(together(asked, 2, out, "diverged"))
+    assert "rank 1 of 2: the model holds NaN, infinity or points outside the ball in entity (row 40)" in message
+    first, second = together(asked, 2, out, "killed")
+    assert second is None
+    assert first is None or "another rank has stopped" in str(first)  # None: torchrun has stopped it before

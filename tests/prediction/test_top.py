@@ -10,13 +10,15 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
 
 from examples import at_most
 from murp.errors import ConfigError, NotFiniteError
 from murp.evaluation.ranks import BYTES_PER_CELL
 from murp.graph import KnownFacts
 from murp.models import MODELS, MultiRelational
-from murp.prediction import top_objects
+from murp.prediction import search, top_objects
 
 RELATIONS = 3
 
@@ -110,3 +112,14 @@ def test_one_nan_among_all_scores_is_an_error(name: str, entity: int) -> None:
     model.parameters["object_bias"][entity] = math.nan
     with pytest.raises(NotFiniteError, match=r"entity 7, relation 0\)"):
         top_objects(model, np.array([7]), np.array([0]), 5)
+
+
+@given(
+    values=arrays(np.float32, (3, 40), elements=st.sampled_from([-np.inf, -1.0, 0.0, 0.5, 2.0])), k=st.integers(0, 40)
+)
+def test_of_equal_scores_the_first_are_kept(values: NDArray[np.float32], k: int) -> None:
+    found, places = search.largest(torch.from_numpy(values), k)
+    expected = np.argsort(-values, axis=1, kind="stable")[:, :k]
+    np.testing.assert_array_equal(found.numpy(), np.take_along_axis(values, expected, 1))
+    there = found.numpy() > -np.inf
+    np.testing.assert_array_equal(places.numpy()[there], expected[there])

@@ -38,7 +38,8 @@ class Run(Folder):
     @classmethod
     def of(cls, folder: Folder) -> Run:
         """The same run with all its methods."""
-        return cls(folder.path, folder.config, folder.graph, folder.given_model, folder.state, folder.checkpoint)
+        parts = folder.path, folder.config, folder.graph, folder.given_model, folder.state
+        return cls(*parts, folder.checkpoint, folder.search)
 
     def extend(
         self,

@@ -105,8 +105,8 @@ def _evaluated_by(ranks: Ranks, options: argparse.Namespace) -> tuple[list[Run],
         if len(options.path) > 1:
             raise ConfigError("torchrun evaluates one run at a time. Name one, or evaluate several without torchrun.")
     path = Path(options.path[0])
-    chosen = (options.split, options.protocol, options.checkpoint, options.device, options.candidates)
-    run, report = evaluated(path, ranks, *chosen, memory(options))
+    chosen = (options.split, options.protocol, options.checkpoint, options.device)
+    run, report = evaluated(path, ranks, *chosen, options.candidates, options.seed, memory(options))
     return [Run.of(run)], [report]
 
 

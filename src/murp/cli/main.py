@@ -36,7 +36,7 @@ from murp.cli import (
 from murp.cli.manual import explain
 from murp.cli.parser import Parser
 from murp.cli.streams import Output, standard_streams
-from murp.cli.text import whole
+from murp.cli.text import one_of_many, whole
 from murp.errors import ConfigError, MurpError
 
 # In the order of `murp --help`.
@@ -72,6 +72,8 @@ WITH_THREADS = (
     "train", "sweep", "tune", "extend", "embed", "reconstruct", "evaluate", "compare", "predict", "discover",
     "calibrate", "classify", "nearest", "index", "plot", "explore", "serve", "analyze",
 )  # fmt: skip
+# Those that many processes run together, started by torchrun.
+ON_RANKS = ("train", "evaluate", "predict", "discover")
 # Those that put their answer into a file where --out says so.
 WITH_FILES = (questions.run_predict, questions.run_discover)
 # What runs commands whose answer is what they print; all others leave files, or serve.
@@ -135,20 +137,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None, output: Output) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     with contextlib.ExitStack() as quiet:
-        if _one_of_many():
-            if words[:1] not in (["train"], ["evaluate"]):
-                print("murp: torchrun is for train and evaluate. Start other commands without it.", file=sys.stderr)
+        if one_of_many():
+            if words[:1] not in ([name] for name in ON_RANKS):
+                known = ", ".join(ON_RANKS)
+                print(f"murp: torchrun is for {known}. Start other commands without it.", file=sys.stderr)
                 return 1
             if os.environ["RANK"] != "0":  # the first rank says what all have to say
                 nothing = quiet.enter_context(open(os.devnull, "w", encoding="utf-8"))
                 quiet.enter_context(contextlib.redirect_stdout(nothing))
                 display.be_quiet()
         return _command(words, output)
-
-
-def _one_of_many() -> bool:
-    """Whether torchrun has started this process and others."""
-    return "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("WORLD_SIZE", "1") != "1"
 
 
 def _command(words: list[str], output: Output) -> int:

@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from murp.cli.text import (
     bar,
     fast_imports,
     figure,
+    one_of_many,
     open_run,
     print_table,
     table,
@@ -68,17 +70,45 @@ def _add_approximate(command: argparse.ArgumentParser) -> None:
 
 def run_predict(options: argparse.Namespace) -> None:
     """Predict and print one table, or one JSON object; or fill a file."""
-    _check_question(options)
-    if options.out is not None:
+    if one_of_many():
+        _on_ranks(options, _predict)
+        return
+    _check(options)
+    _predict(options, open_run(options))
+
+
+def _check(options: argparse.Namespace, *, writes: bool = True) -> None:
+    """Raise for options that do not go together, and if the process that ``writes`` could not write ``--out``."""
+    if options.run is run_predict:
+        _check_question(options)
+    if options.out is not None and writes:
         with fast_imports():
             from murp.prediction.results import check_output
 
         check_output(Path(options.out), force=options.force)
-    result = open_run(options)
+
+
+def _predict(options: argparse.Namespace, result: Run) -> None:
     if options.out is not None:
         _fill_file(options, result)
     else:
         _print_answers(options, result)
+
+
+def _on_ranks(options: argparse.Namespace, answer: Callable[[argparse.Namespace, Run], None]) -> None:
+    """Answer on the first rank; the others score their own entities for it."""
+    with fast_imports():
+        from murp.api.run import Run
+        from murp.distributed.ranks import join
+        from murp.training.sharded import answered
+
+    ranks = join()
+    with ranks.together():
+        for name in ("types", "approximate"):
+            if getattr(options, name, False):
+                raise ConfigError(f"--{name} works only in one process. Leave it out, or start without torchrun.")
+        _check(options, writes=ranks.first)
+    answered(Path(options.path), ranks, options.checkpoint, options.device, lambda run: answer(options, Run.of(run)))
 
 
 def _check_question(options: argparse.Namespace) -> None:
@@ -212,14 +242,18 @@ def add_discover(commands: Commands) -> None:
 
 def run_discover(options: argparse.Namespace) -> None:
     """Score all pairs, relation by relation, and print or write the best new ones."""
-    with fast_imports():
-        from murp.cli.evaluate import note
-        from murp.prediction.discovery import heads_of, relations_asked
-        from murp.prediction.results import check_output, json_lines
+    if one_of_many():
+        _on_ranks(options, _discover)
+        return
+    _check(options)
+    _discover(options, open_run(options))
 
-    if options.out is not None:
-        check_output(Path(options.out), force=options.force)
-    result = open_run(options)
+
+def _discover(options: argparse.Namespace, result: Run) -> None:
+    from murp.cli.evaluate import note
+    from murp.prediction.discovery import heads_of, relations_asked
+    from murp.prediction.results import json_lines
+
     graph = result.graph
     asked = sum(len(heads_of(graph, r, options.heads)) for r in relations_asked(graph, options.relation))
     questions = "1 question" if asked == 1 else f"{asked:,} questions"

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import gc
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -101,6 +102,11 @@ def add_run(command: argparse.ArgumentParser, *, several: bool = False) -> None:
         help="weights of the best validation, or the newest weights; default: best",
     )
     command.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: auto")
+
+
+def one_of_many() -> bool:
+    """Whether torchrun has started this process and others."""
+    return "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("WORLD_SIZE", "1") != "1"
 
 
 def open_run(options: argparse.Namespace) -> Run:

@@ -4,7 +4,9 @@ ranks.py     the processes and their messages; torch.distributed, started by tor
 shares.py    which rows a rank has, and their initial values
 plan.py      which rows a slice of a batch needs, and which rank has them
 engine.py    the step: fetch rows, return gradients, update rows on the rank that has them
+own_rows.py  scores of the entities that a rank has
 ranking.py   evaluation: every rank counts among its own candidates
+searching.py answers: every rank keeps the best of its own entities
 saving.py    checkpoints: every rank writes and reads its own rows
 """
 

@@ -52,11 +52,8 @@ def evaluate(
             f"{graph.name} has {graph.num_entities:,} entities and the model {model.num_entities:,}: "
             "evaluate it on the graph it was trained on."
         )
-    if counting is None and isinstance(model, Model) and (broken := model.broken()):
-        raise NotFiniteError(
-            f"the model holds NaN, infinity or points outside the ball in {', '.join(broken)}. Its training diverged: "
-            "train again with a lower learning rate, or use another checkpoint."
-        )
+    if counting is None and isinstance(model, Model):
+        refuse_broken(model)
     relations, unseen = graph.num_relations, _has_unseen_entity(graph, triples)
     relation_ids = {int(relation): graph.relations.id(relation) for relation in np.unique(triples[:, 1])}
     known = known_answers(graph, split) if known is None else known
@@ -71,8 +68,19 @@ def evaluate(
         return Report.of(replace(found, protocol=protocol), split, relation_ids, unseen)
     if not isinstance(model, Model):
         raise ConfigError("protocol sampled scores single candidates, which a model of murp can and this one cannot.")
-    ranks = sampled_ranks(model, triples, known, num_relations=relations, candidates=candidates, seed=seed)
+    ranks = sampled_ranks(
+        model, triples, known, num_relations=relations, candidates=candidates, seed=seed, counting=counting
+    )
     return replace(Report.of(ranks, split, relation_ids, unseen), intervals=intervals(ranks, HITS))
+
+
+def refuse_broken(model: Model) -> None:
+    """Raise if a row is not a point of its space."""
+    if broken := model.broken():
+        raise NotFiniteError(
+            f"the model holds NaN, infinity or points outside the ball in {', '.join(broken)}. Its training diverged: "
+            "train again with a lower learning rate, or use another checkpoint."
+        )
 
 
 def known_answers(graph: KnowledgeGraph, split: Split) -> KnownFacts:

@@ -55,11 +55,18 @@ class Sample:
 
 
 class Counting(typing.Protocol):
-    """Better and equal entities (Q) each of queries; NaN better where a score is."""
+    """How a model on several processes counts the entities that score above the target of a query, and the same."""
 
     def __call__(
         self, known: KnownFacts, subjects: Indices, relations: Indices, targets: Indices, protocol: Protocol
-    ) -> tuple[Tensor, Tensor]: ...
+    ) -> tuple[Tensor, Tensor]:
+        """Better and equal entities (Q) each of queries; NaN better where a score is."""
+        ...
+
+    def among(self, subjects: Indices, relations: Indices, entities: Indices) -> Tensor:
+        """Better + equal / 2 (Q) among drawn candidates: ``entities`` (Q, 1 + n), the target first, -1 where fewer are
+        left; NaN where a score is."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ with its two questions is one observation, and every question has its own candid
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import torch
@@ -26,14 +27,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from murp.evaluation.comparison import bootstrap
-from murp.evaluation.ranks import Ranks, Sample, queries_of, refuse_nan
+from murp.evaluation.ranks import Counting, Ranks, Sample, queries_of, refuse_nan
 from murp.graph import Indices, KnownFacts, Triples
 from murp.models import Model
-from murp.models.blocks import QUERIES
-from murp.models.model import Query
+from murp.models.blocks import QUERIES, block_length, filled
+from murp.models.model import Query, Rows
 from murp.threads import torch_alone
 
-CELLS = 2**24  # candidates that are drawn at a time
+CELLS = 2**22  # candidates that are drawn and scored at a time
 BYTES_A_NUMBER = 8 * 4  # of a candidate on a GPU: float64, and what its score is made of
 CUDA_MEMORY = 2**31
 FEW = 2000  # facts: of more, the quantile of the bootstrap is that of the normal distribution
@@ -45,17 +46,28 @@ Interval = tuple[float, float]
 
 @torch.no_grad()
 def sampled_ranks(
-    model: Model, triples: Triples, known: KnownFacts, *, num_relations: int, candidates: int, seed: int = 0
+    model: Model,
+    triples: Triples,
+    known: KnownFacts,
+    *,
+    num_relations: int,
+    candidates: int,
+    seed: int = 0,
+    counting: Counting | None = None,
 ) -> Ranks:
-    """The rank of every triple (s, r, o) among ``candidates`` drawn by ``seed``, as (s, r, ?) and as (o, r + R, ?)."""
+    """The rank of every triple (s, r, o) among ``candidates`` drawn by ``seed``, as (s, r, ?) and as (o, r + R, ?).
+
+    ``counting`` replaces the counting of this module, for a model on several processes.
+    """
     subjects, asked, targets = queries_of(triples, num_relations)
-    better_or_half = np.empty(len(subjects))
+    counted = np.empty(len(subjects))
+    among = partial(_counted, model) if counting is None else counting.among
     with torch_alone():
         for batch, drawn in _drawn(model, known, subjects, asked, targets, candidates, seed):
-            scored = _one_by_one if model.device.type == "cpu" else _together
-            better_or_half[batch] = scored(model, subjects[batch], asked[batch], targets[batch], drawn)
-    refuse_nan(np.isnan(better_or_half), subjects, asked)
-    tail, head = np.split(1 + better_or_half, 2)
+            entities = np.concatenate([targets[batch, None], drawn], axis=1)
+            counted[batch] = among(subjects[batch], asked[batch], entities).cpu().numpy()
+    refuse_nan(np.isnan(counted), subjects, asked)
+    tail, head = np.split(1 + counted, 2)
     return Ranks("sampled", triples, tail, head, Sample(candidates, seed))
 
 
@@ -103,50 +115,57 @@ def _drawn(
         yield batch, candidates_of(known, *query, model.num_entities, count, seed)
 
 
-def _one_by_one(
-    model: Model, subjects: Indices, relations: Indices, targets: Indices, drawn: NDArray[np.int32]
-) -> NDArray[np.float64]:
-    """Better + equal / 2 (Q) on the CPU.
-
-    Queries in blocks of one shape and candidates as rows that one query meets: then a score is a function of its query
-    and its object alone (:mod:`murp.models.blocks`), and equal entities tie as they do under ``standard``.
-    """
-    counts, shared = np.empty(len(subjects)), model.rows("shared")
-    for start in range(0, len(subjects), QUERIES):
-        block = slice(start, start + QUERIES)
-        rows = model.query_rows(torch.from_numpy(subjects[block]), torch.from_numpy(relations[block]))
-        asked = model.query(*rows, shared)
-        for b in range(len(subjects[block])):
-            alone = Query(
-                tuple(vector[b : b + 1] for vector in asked.vectors),
-                {name: values[b : b + 1] for name, values in asked.numbers.items()},
-            )
-            chosen = drawn[start + b]
-            entities = np.append(targets[start + b], chosen[chosen >= 0]).astype(np.int64)
-            objects = model.rows("object", torch.from_numpy(entities))
-            scores = model.meet(alone, model.candidate(objects, shared))
-            counts[start + b] = float(_counted(scores, torch.ones_like(scores, dtype=torch.bool))[0])
-    return counts
-
-
-def _together(
-    model: Model, subjects: Indices, relations: Indices, targets: Indices, drawn: NDArray[np.int32]
-) -> NDArray[np.float64]:
-    """The same on a GPU, where a score does not depend on the place of its row."""
-    entities = torch.from_numpy(np.concatenate([targets[:, None], drawn], axis=1)).to(model.device).long()
+def _counted(model: Model, subjects: Indices, relations: Indices, entities: Indices) -> Tensor:
+    """(Q), (Q), (Q, 1 + n), the answer first → (Q): better + equal / 2 among the candidates."""
     subject, relation = (torch.from_numpy(of).to(model.device) for of in (subjects, relations))
-    objects = model.rows("object", entities.clamp(min=0))
-    scores = model.score_rows(model.rows("subject", subject), model.rows("relation", relation), objects)
-    found: NDArray[np.float64] = _counted(scores, entities >= 0).cpu().numpy()
-    return found
+    scores = scores_among(model, model.rows("subject", subject), model.rows("relation", relation), entities)
+    there = torch.from_numpy(entities[:, 1:] >= 0).to(model.device)
+    return better_or_half(scores[:, 1:], scores[:, :1], there)
 
 
-def _counted(scores: Tensor, there: Tensor) -> Tensor:
-    """(B, 1 + n), the answer first → (B): better + equal / 2 among those that are there; NaN where a score is NaN."""
-    own, others, there = scores[:, :1], scores[:, 1:], there[:, 1:]
-    better = ((others > own) & there).sum(1).double()
-    equal = ((others == own) & there).sum(1).double()
-    unordered = own.isnan()[:, 0] | (others.isnan() & there).any(1)
+def scores_among(model: Model, subject: Rows, relation: Rows, entities: Indices) -> Tensor:
+    """φ (B, n) of queries, given by their rows (B, …), and of the ``entities`` (B, n) of each; anything where these are
+    -1.
+
+    On the CPU queries are computed in blocks of one shape, and candidates as blocks of rows that one query meets: then
+    a score is a function of its query and its object alone (:mod:`murp.models.blocks`), and equal entities tie as they
+    do under ``standard``. On a GPU a score does not depend on the place of its row.
+    """
+    if model.device.type == "cpu":
+        return _one_by_one(model, subject, relation, torch.from_numpy(entities))
+    return _together(model, subject, relation, torch.from_numpy(entities).to(model.device))
+
+
+def _one_by_one(model: Model, subject: Rows, relation: Rows, entities: Tensor) -> Tensor:
+    scores, shared = torch.zeros(entities.shape, dtype=model.dtype), model.rows("shared")
+    length, counts = block_length(entities.shape[1]), (entities >= 0).sum(1).tolist()
+    for start in range(0, len(entities), QUERIES):
+        block = range(start, min(start + QUERIES, len(entities)))
+        which = filled(torch.arange(block.start, block.stop), QUERIES)
+        s, r = ({name: rows.index_select(0, which) for name, rows in of.items()} for of in (subject, relation))
+        asked = model.query(s, r, shared)
+        for b in block:
+            alone = Query(
+                tuple(vector[b - start : b - start + 1] for vector in asked.vectors),
+                {name: values[b - start : b - start + 1] for name, values in asked.numbers.items()},
+            )
+            for n in range(0, counts[b], length):
+                chosen = entities[b, n : min(n + length, counts[b])]
+                objects = model.rows("object", filled(chosen, length))
+                found = model.meet(alone, model.candidate(objects, shared))
+                scores[b, n : n + len(chosen)] = found[0, : len(chosen)]
+    return scores
+
+
+def _together(model: Model, subject: Rows, relation: Rows, entities: Tensor) -> Tensor:
+    return model.score_rows(subject, relation, model.rows("object", entities.clamp(min=0)))
+
+
+def better_or_half(scores: Tensor, own: Tensor, there: Tensor) -> Tensor:
+    """(B, n), (B, 1) → (B), float64: better + equal / 2 among those that are ``there``; NaN where a score is NaN."""
+    better = ((scores > own) & there).sum(1).double()
+    equal = ((scores == own) & there).sum(1).double()
+    unordered = own.isnan()[:, 0] | (scores.isnan() & there).any(1)
     return torch.where(unordered, torch.nan, better + equal / 2)
 
 

@@ -22,7 +22,7 @@ from murp.models import Model
 from murp.prediction.approximate import Index
 from murp.prediction.calibration import Calibration
 from murp.prediction.candidates import places_among_new
-from murp.prediction.search import Best, Scores, not_finite, top_objects
+from murp.prediction.search import Best, Scores, Search, not_finite, top_objects
 from murp.rows import Rows
 from murp.settings import whole_number
 from murp.shapes import Prediction as Prediction
@@ -49,7 +49,7 @@ class Answers:
     The entity of the question is not an answer, unless the relation has facts of an entity with itself. ``known``
     avoids preparing the facts again. Answers that ``types`` refuse are left out. ``ready`` keeps values that questions
     share, which helps with many single questions (:class:`murp.prediction.search.Scores`). With an ``index`` answers
-    are approximate.
+    are approximate. ``search`` is for a model on many ranks (see :func:`top_objects`).
     """
 
     def __init__(
@@ -61,8 +61,9 @@ class Answers:
         types: Types | None = None,
         ready: bool = False,
         index: Index | None = None,
+        search: Search | None = None,
     ) -> None:
-        self.model, self.graph, self.types, self.index = model, graph, types, index
+        self.model, self.graph, self.types, self.index, self.search = model, graph, types, index, search
         self.known = KnownFacts.of(graph) if known is None else known
         self.scores = Scores(model, ready=ready and model.num_entities <= MANY)
         self._without_loops = ~relations_with_loops(graph)
@@ -96,6 +97,7 @@ class Answers:
             without_subject=apart,
             types=self.types,
             memory=memory,
+            search=self.search,
         )
         if new_only:
             return Ranking(found.entities, found.scores, np.full(found.entities.shape, -1, np.int8))
@@ -112,7 +114,7 @@ class Answers:
         k = min(k, self.model.num_entities - len(left_out))
         if self.index is not None:
             entities, scores = self.index.best(self.model, subject, relation, k, left_out.astype(np.int64))
-        elif self.model.num_entities > MANY and k > 0:
+        elif (self.model.num_entities > MANY or self.search is not None) and k > 0:
             many = self.best(np.array([subject]), np.array([relation]), k, new_only=new_only)
             return Ranking(many.entities[0], many.scores[0], many.splits[0])
         else:
@@ -159,12 +161,14 @@ def predict(
     types: Types | None = None,
     calibration: Calibration | None = None,
     index: Index | None = None,
+    search: Search | None = None,
 ) -> Rows[Prediction]:
     """The ``k`` best-scored entities for the missing head or tail, best first; names or ids are looked up in the graph.
 
     ``new_only`` leaves out answers whose facts are in the graph. The given entity itself is always left out, unless the
     relation has facts of an entity with itself. ``types`` leaves out answers that the types refuse. With an ``index``
-    (:mod:`murp.prediction.approximate`) some of the best may be missing.
+    (:mod:`murp.prediction.approximate`) some of the best may be missing. ``search`` is for a model on many ranks (see
+    :func:`top_objects`).
     """
     if head is None and tail is None:
         raise ConfigError("give a head or a tail: the other one is what is predicted.")
@@ -174,7 +178,8 @@ def predict(
     r = graph.relations.find(identifier("relation", relation))
     given = graph.entities.find(identifier("tail", tail) if head is None else identifier("head", head))
     row = r if head is not None else r + graph.num_relations
-    answers = Answers(model, graph, KnownFacts.of_question(graph, given, row), types=types, index=index)
+    known = KnownFacts.of_question(graph, given, row)
+    answers = Answers(model, graph, known, types=types, index=index, search=search)
     try:
         found = answers.to_one(given, row, k, new_only=new_only)
     except NotFiniteError:

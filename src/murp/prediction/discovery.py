@@ -19,6 +19,7 @@ from murp.prediction.answers import Answers
 from murp.prediction.calibration import Calibration
 from murp.prediction.probability import Floats, sigmoid
 from murp.prediction.results import ids, names
+from murp.prediction.search import Search
 from murp.rows import Tabular
 from murp.settings import whole_number
 
@@ -56,19 +57,21 @@ def discover(
     types: Types | None = None,
     known: KnownFacts | None = None,
     memory: int | None = None,
+    search: Search | None = None,
     advance: Callable[[int], None] = lambda done: None,
 ) -> Discoveries:
     """The ``k`` best-scored facts (s, relation, o) that no split states, over the chosen heads and all tails.
 
     A fact of an entity with itself is left out unless the relation has such facts. All pairs are scored, a batch at a
     time, and only the best so far are kept. What ``types`` refuse is left out, and of two facts that cannot both hold
-    (two tails of a head that has one) the worse. ``known`` saves preparing the facts again, ``advance`` is called with
-    the number of heads that were just done.
+    (two tails of a head that has one) the worse. ``known`` saves preparing the facts again, ``search`` is for a model
+    on many ranks (see :func:`murp.prediction.search.top_objects`), ``advance`` is called with the number of heads that
+    were just done.
     """
     k = whole_number("k", k)
     if heads not in ("seen", "all"):
         raise ConfigError(f"heads must be one of seen, all, not {heads!r}.")
-    answers = Answers(model, graph, known, types=types)
+    answers = Answers(model, graph, known, types=types, search=search)
     asked = heads_of(graph, relation, heads)
     size = max(1, _CELLS_AT_ONCE // min(k, graph.num_entities))
     found_heads, tails, places, scores = *np.zeros((3, 0), np.int64), np.zeros(0)
@@ -148,12 +151,15 @@ def discover_all(
     types: Types | None = None,
     calibration: Calibration | None = None,
     memory: int | None = None,
+    search: Search | None = None,
     advance: Callable[[int], None] = lambda done: None,
 ) -> NewFacts:
     """:func:`discover` for one relation, by id or name, or for every one."""
     known = KnownFacts.of(graph)
     found = [
-        discover(model, graph, r, k, heads=heads, types=types, known=known, memory=memory, advance=advance)
+        discover(
+            model, graph, r, k, heads=heads, types=types, known=known, memory=memory, search=search, advance=advance
+        )
         for r in relations_asked(graph, relation)
     ]
     return NewFacts(graph, found, calibration)

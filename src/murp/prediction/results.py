@@ -28,6 +28,7 @@ from murp.prediction.approximate import Index
 from murp.prediction.calibration import Calibration
 from murp.prediction.probability import sigmoid
 from murp.prediction.queries import Queries, Row, given_queries, read_queries
+from murp.prediction.search import Search
 from murp.settings import whole_number
 
 Advance = Callable[[int], None]
@@ -54,6 +55,7 @@ def predict_file(
     force: bool = False,
     memory: int | None = None,
     index: Index | None = None,
+    search: Search | None = None,
     advance: Advance = lambda done: None,
 ) -> int:
     """Write the ``k`` best answers to every question of a file. Returns the number of rows.
@@ -64,12 +66,13 @@ def predict_file(
     answer unless the relation has facts of an entity with itself. A row is one answer, best first: query (from 1, in
     the order of the file), head, relation and tail by id, which of them was asked for, the name of the answer, rank,
     score φ, probability σ(φ), the calibrated probability where there is a ``calibration``, and the split that states
-    the fact, if one does. With an ``index`` answers are approximate. Memory does not grow with the number of questions.
-    ``advance`` is told how many more have been answered.
+    the fact, if one does. With an ``index`` answers are approximate. ``search`` is for a model on many ranks (see
+    :func:`murp.prediction.search.top_objects`). Memory does not grow with the number of questions. ``advance`` is told
+    how many more have been answered.
     """
     k = whole_number("k", k)
     check_output(out, force=force)
-    answers = Answers(model, graph, types=types, index=index)
+    answers = Answers(model, graph, types=types, index=index, search=search)
     block = max(1, _CELLS_AT_ONCE // min(k, graph.num_entities))
     first, rows = 1, 0
     with writing(out, schema(calibrated=calibration is not None)) as write:

@@ -6,6 +6,7 @@ after another and keeps ready what they share. :mod:`murp.prediction.answers` de
 
 from __future__ import annotations
 
+import typing
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -43,6 +44,16 @@ class Best:
     scores: Floats
 
 
+class Search(typing.Protocol):
+    """How a model on several processes is searched; ``length``: entities that a process scores at most."""
+
+    length: int
+
+    def __call__(self, subjects: Indices, relations: Indices, left_out: Indices, k: int) -> Floats:
+        """(B), (B), cells (2, m) that are no answers → (B, k, 2), as :func:`best_objects` gives them."""
+        ...
+
+
 @torch.no_grad()
 def top_objects(
     model: Model,
@@ -54,23 +65,26 @@ def top_objects(
     without_subject: bool | NDArray[np.bool_] = False,
     types: Types | None = None,
     memory: int | None = None,
+    search: Search | None = None,
 ) -> Best:
     """The ``k`` best-scored objects of Q queries (subject, relation), relations 0 … 2R-1; (Q), (Q) → (Q, k).
 
     Left out are the objects of the facts in ``without`` and, if ``without_subject`` (of all, or of each), the subject
     itself, and what ``types`` refuse (as new facts, if ``without`` is given). ``memory`` bounds the bytes of batch ×
-    entities work, as in :func:`murp.evaluation.ranks.rank`.
+    entities work, as in :func:`murp.evaluation.ranks.rank`. ``search`` replaces that of this module, for a model on
+    several processes; it knows no ``types``.
     """
     k = min(whole_number("k", k), model.num_entities)
+    scored = model.num_entities if search is None else search.length
     if memory is None:
-        memory = default_memory(model.num_entities, model.device)
-    size = batch_size(model.num_entities, model.device, memory)
+        memory = default_memory(scored, model.device)
+    size = batch_size(scored, model.device, memory)
     apart = np.where(without_subject, subjects, -1)
     entities, scores = np.empty((len(subjects), k), np.int64), np.empty((len(subjects), k), np.float64)
     # Queries of one relation stand together, so that a batch of the fused path needs few products.
     order = np.argsort(relations, kind="stable")
     query = subjects[order], relations[order], apart[order]
-    fits = types is None and model.device.type == "cpu" and k <= MOST_KEPT
+    fits = types is None and search is None and model.device.type == "cpu" and k <= MOST_KEPT
     with torch_alone():
         if fits and fused.kernel_for(model) is not None:
             assert isinstance(model, MultiRelational)
@@ -79,7 +93,13 @@ def top_objects(
             best = np.empty((len(order), k, 2))
             for start in range(0, len(order), size):
                 of = slice(start, start + size)
-                best[of] = _scored(model, query[0][of], query[1][of], query[2][of], k, without, types)
+                subject, relation = query[0][of], query[1][of]
+                left_out = _left_out(subject, relation, query[2][of], without)
+                if search is not None:
+                    best[of] = search(subject, relation, left_out, k)
+                    continue
+                may = None if types is None else types.masks(subject, relation, new_only=without is not None)
+                best[of] = _scored(model, subject, relation, left_out, k, may)
     _refuse_unsought(best)
     entities[order], scores[order] = best[..., 0], best[..., 1]
     unordered = (entities == -2) | ((entities >= 0) & ~np.isfinite(scores))
@@ -133,32 +153,56 @@ def _fused(
     return best
 
 
+def _left_out(subjects: Indices, relations: Indices, apart: Indices, without: KnownFacts | None) -> Indices:
+    """Cells (2, m) of a batch, row and entity, that are no answers: ``apart`` where it is no -1, and known facts."""
+    own = np.stack([np.flatnonzero(apart >= 0), apart[apart >= 0]])
+    return own if without is None else np.concatenate([own, np.stack(without.objects_of(subjects, relations))], axis=1)
+
+
 def _scored(
     model: Model,
     subjects: Indices,
     relations: Indices,
-    apart: Indices,
+    left_out: Indices,
     k: int,
-    without: KnownFacts | None,
-    types: Types | None,
+    may: NDArray[np.bool_] | None,
 ) -> Floats:
-    """The same by the model's own scores, for any model on any device."""
+    """The same by the model's own scores, for any model on any device; ``may`` (B, N): what types do not refuse."""
     query = (torch.from_numpy(of).to(model.device) for of in (subjects, relations))
-    scores = model.score_objects(*query)
+    refused = None if may is None else torch.from_numpy(~may).to(model.device)
+    return best_objects(model.score_objects(*query), torch.from_numpy(left_out).to(model.device), k, refused)
+
+
+def best_objects(scores: Tensor, left_out: Tensor, k: int, refused: Tensor | None = None) -> Floats:
+    """The ``k`` best of scores (B, N): (B, k, 2), entity and score. What is left out becomes -∞ in ``scores``.
+
+    That are the cells ``left_out`` (2, m) and those that are true in ``refused`` (B, N). Where fewer than k are left,
+    entity -1 and score -∞; the entities of a row with NaN are -2.
+    """
     unordered = scores.amax(1).isnan()
-    left_out: list[tuple[Indices, Indices]] = [(np.flatnonzero(apart >= 0), apart[apart >= 0])]
-    if without is not None:
-        left_out.append(without.objects_of(subjects, relations))
-    for cells in left_out:
-        row, entity = (torch.from_numpy(of).to(model.device) for of in cells)
-        scores[row, entity] = -torch.inf
-    if types is not None:
-        may = types.masks(subjects, relations, new_only=without is not None)
-        scores[torch.from_numpy(~may).to(model.device)] = -torch.inf
-    found = torch.topk(scores, k)
-    entities: Tensor = torch.where(found.values == -torch.inf, -1, found.indices)
+    scores[left_out[0], left_out[1]] = -torch.inf
+    if refused is not None:
+        scores[refused] = -torch.inf
+    values, entities = largest(scores, k)
+    entities = torch.where(values == -torch.inf, -1, entities)
     entities[unordered] = -2
-    return torch.stack([entities.double(), found.values.double()], -1).cpu().numpy()
+    found: Floats = torch.stack([entities.double(), values.double()], -1).cpu().numpy()
+    return found
+
+
+def largest(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The ``k`` largest scores of each row, (B, N) → (B, k), and their places; of equal ones the first, as in the
+    compiled loops. (``torch.topk`` says nothing about equal ones.)"""
+    values, places = torch.topk(scores, min(k + 1, scores.shape[1]))
+    if 0 < k < scores.shape[1]:
+        least = values[:, k - 1]
+        for row in torch.nonzero((values[:, k] == least) & (least > -torch.inf))[:, 0].tolist():
+            above = places[row, values[row] > least[row]]
+            equal = torch.nonzero(scores[row] == least[row])[: k - len(above), 0]
+            places[row, :k] = torch.cat([above, equal])
+    places = places[:, :k].sort(1).values
+    sorted_values = scores.gather(1, places).sort(dim=1, descending=True, stable=True)
+    return sorted_values.values, places.gather(1, sorted_values.indices)
 
 
 def score(model: Model, triples: Indices) -> Floats:
@@ -211,8 +255,8 @@ class Scores:
             if not np.isfinite(scores).all():
                 raise not_finite()
             scores[left_out] = -np.inf
-            found = torch.topk(torch.from_numpy(scores), k)
-            return found.indices.numpy(), found.values.numpy()
+            values, entities = largest(torch.from_numpy(scores[None]), k)
+            return entities[0].numpy(), values[0].numpy()
         best = np.empty((k, 2))
         query = np.array([0, -1, 0, len(left_out)])
         self._top.clear(best)

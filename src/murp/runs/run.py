@@ -39,7 +39,7 @@ from murp.prediction.approximate import RECALL, Index, build
 from murp.prediction.calibration import Method
 from murp.prediction.classification import Verdict, verdicts
 from murp.prediction.discovery import Heads, NewFacts, discover_all
-from murp.prediction.search import score
+from murp.prediction.search import Search, score
 from murp.prediction.triples import given_triples
 from murp.rows import Records, Rows, html_table
 from murp.runs import checkpoint, folder, tensor_file
@@ -61,14 +61,19 @@ class Run:
         model: Model | Callable[[], Model],
         state: dict[str, Any],
         checkpoint: Checkpoint | None = None,
+        search: Search | None = None,
     ) -> None:
-        """``model`` may be a function that loads it; it is called when the model is first used."""
+        """``model`` may be a function that loads it; it is called when the model is first used.
+
+        ``search`` finds answers if the model has only the rows of one of many ranks.
+        """
         self.path = path
         self.checkpoint = checkpoint  # which of them the weights are, where they come from one
         self.config = config
         self.graph = graph
         self.given_model = model
         self.state = state
+        self.search = search
 
     @property
     def model(self) -> Any:
@@ -194,6 +199,7 @@ class Run:
             types=self.types if types else None,
             calibration=self.calibration,
             index=self._index if approximate else None,
+            search=self.search,
         )
 
     @cached_property
@@ -258,6 +264,7 @@ class Run:
             force=force,
             memory=memory,
             index=self._index if approximate else None,
+            search=self.search,
             advance=advance,
         )
 
@@ -286,6 +293,7 @@ class Run:
             types=self.types if types else None,
             calibration=self.calibration,
             memory=memory,
+            search=self.search,
             advance=advance,
         )
 

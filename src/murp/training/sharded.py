@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,13 @@ from murp.distributed.engine import AUTOGRAD, ShardedEngine
 from murp.distributed.ranking import Counting
 from murp.distributed.ranks import RankError, Ranks, failed, own_gpu
 from murp.distributed.saving import Saver
+from murp.distributed.searching import Searching
 from murp.distributed.shares import Share
 from murp.engines import FUSED, Task
 from murp.engines.slices import unknown
 from murp.errors import ConfigError, DivergedError, MurpError, NotFiniteError, RunError, first_line, is_of_memory
 from murp.evaluation import Protocol, Report, evaluate
-from murp.evaluation.evaluate import check_candidates
+from murp.evaluation.evaluate import check_candidates, refuse_broken
 from murp.evaluation.ranks import PROTOCOLS
 from murp.graph import SPLITS, KnowledgeGraph, Split
 from murp.models import Model
@@ -105,15 +106,17 @@ def _restored(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks) -
     return state, job, engine
 
 
-def opened(path: Path, config: Config, graph: KnowledgeGraph) -> Run:
+def opened(path: Path, config: Config, graph: KnowledgeGraph, which: Checkpoint | None = None) -> Run:
     """The run; its weights are read when they are first used."""
-    name = folder.BEST if checkpoint.exists(path / folder.BEST) else folder.LAST
+    if which is None:
+        which = "best" if checkpoint.exists(path / folder.BEST) else "last"
+    name = folder.BEST if which == "best" else folder.LAST
     state = checked(checkpoint.noted_state(path / name), config, path / name, path / folder.CONFIG)
 
     def model() -> Model:
         return load_model(path / name, config, graph)[0].to(resolve_device(config.device))
 
-    return Run(path, config, graph, model, state)
+    return Run(path, config, graph, model, state, which)
 
 
 def evaluated(
@@ -124,34 +127,64 @@ def evaluated(
     which: Checkpoint | None,
     device: str,
     candidates: int | None,
+    seed: int,
     memory: int | None,
 ) -> tuple[Run, Report]:
     """Evaluate a run on many ranks; each loads only its own rows.
 
-    ``candidates`` are refused, since they are drawn only in one process. ``memory`` bounds the bytes of the scores on
-    each rank.
+    ``candidates`` and ``seed`` are for protocol ``sampled``: every rank draws all candidates, and scores its own.
+    ``memory`` bounds the bytes of the scores on each rank.
     """
     with ranks.together():
-        if protocol not in PROTOCOLS:
+        if protocol == "types":
             raise ConfigError(
-                f"protocol {protocol} works only in one process. Choose {' or '.join(PROTOCOLS)}, or evaluate without "
-                "torchrun."
+                f"protocol types works only in one process. Choose {', '.join(PROTOCOLS)} or sampled, or evaluate "
+                "without torchrun."
             )
-        check_candidates(protocol, candidates, seed=0)
+        check_candidates(protocol, candidates, seed)
+    asked = {"split": split, "protocol": protocol, "candidates": candidates, "seed": seed}
+    ranks.same("question", asked, "Start torchrun with the same command on every machine.")
+    run, model = _own_rows(path, ranks, which, device)
+    counting = Counting(ranks, model, memory)
+    with _alone(ranks):
+        return run, evaluate(model, run.graph, split, protocol, candidates=candidates, seed=seed, counting=counting)
+
+
+def answered(path: Path, ranks: Ranks, which: Checkpoint | None, device: str, answer: Callable[[Run], None]) -> None:
+    """Call ``answer`` on the first rank with a run that predicts and discovers; all ranks search, each its own rows."""
+    run, model = _own_rows(path, ranks, which, device)
+    searching = Searching(ranks, model)
+    if not ranks.first:
+        searching.help()
+        return
+    run.model, run.search = model, searching
+    try:
+        answer(run)
+    finally:
+        if searching.waiting:
+            searching.end()
+        else:
+            failed()
+
+
+def _own_rows(path: Path, ranks: Ranks, which: Checkpoint | None, device: str) -> tuple[Run, Model]:
+    """A run, and its model with this rank's rows."""
+    with ranks.together():
         config, graph = folder.read_config(path), folder.read_graph(path)
         config = config.replace(device=device)
         if not config.slices:
-            raise RunError(f"{path} was trained by one process: evaluate it without torchrun.")
+            raise RunError(f"{path} was trained by one process: use it without torchrun.")
         _use_device(config)
         model = _empty(config, graph, ranks)
-        run = opened(path, config, graph)
-        name = f"{which or ('best' if checkpoint.exists(path / folder.BEST) else 'last')}.safetensors"
+        run = opened(path, config, graph, which)
+        name = f"{run.checkpoint}.safetensors"
     _agree(ranks, config, graph)
     saver = Saver(ranks, model)
     saver.newest(path / name, repair=False)
     saver.read(path / name, model.parameters)
-    with _alone(ranks):
-        return run, evaluate(model, graph, split, protocol, counting=Counting(ranks, model, memory))
+    with ranks.together():
+        refuse_broken(model)
+    return run, model
 
 
 def refuse(config: Config, size: int) -> None:
