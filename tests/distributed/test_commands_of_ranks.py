@@ -50,7 +50,7 @@ def test_train_and_evaluate_speak_once(small_tree: KnowledgeGraph, tmp_path: Pat
     assert (tmp_path / "out0").read_text() == capsys.readouterr().out
     assert (tmp_path / "out1").read_text() == ""
     assert together(said_apart, 2, drawn, tmp_path) == [1, 1]
-    assert "rank 1 differ in seed: 4 there, 5 here" in (tmp_path / "err0").read_text()
+    assert "They differ in seed: rank 0 has 4, rank 1 has 5" in (tmp_path / "err0").read_text()
 
 
 def said_apart(words: list[str], place: Path) -> int:

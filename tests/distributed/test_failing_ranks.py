@@ -136,7 +136,7 @@ def test_the_first_rank_decides_whether_a_run_is_there(small_tree: KnowledgeGrap
     assert "exists already: it holds a run with other settings (lr: 0.02 there, 0.03 wanted)" in found
 
 
-def asked(out: Path, fault: str) -> None:
+def evaluated(out: Path, fault: str) -> None:
     if fault == "memory" and join().rank == 1:
         sharded.evaluate = starving  # type: ignore[assignment]
     split: Split = "test" if fault else "valid"
@@ -153,7 +153,7 @@ def test_a_failed_evaluation_is_told_once(small_tree: KnowledgeGraph, tmp_path: 
         train=small_tree.train, valid=small_tree.valid[:0], test=small_tree.test,
     )  # fmt: skip
     train(graph, out=out, progress=Silent(), slices=2, **SETTINGS)
-    assert message in told(together(asked, 2, out, fault))
+    assert message in told(together(evaluated, 2, out, fault))
 
 
 def test_more_ranks_than_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,10 +269,6 @@ def asked(out: Path, fault: str) -> None:
         run.predict(head="n4", relation="next")
 
     answered(out, ranks, None, "cpu", answer)
-
-
-def killed(*given: Any) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_rank_that_cannot_answer_stops_all(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
