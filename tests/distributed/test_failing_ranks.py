@@ -140,7 +140,7 @@ def evaluated(out: Path, fault: str) -> None:
     if fault == "memory" and join().rank == 1:
         sharded.evaluate = starving  # type: ignore[assignment]
     split: Split = "test" if fault else "valid"
-    sharded.evaluated(out, join(), split, "standard", None, "cpu", None, None)
+    sharded.evaluated(out, join(), split, "standard", None, "cpu", None, 0, None)
 
 
 @pytest.mark.parametrize(
