@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from brute_force import graph_of
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from murp import models, registry
@@ -13,8 +17,8 @@ from murp.cli.main import main
 from murp.config import Config
 from murp.errors import ConfigError, NotFiniteError
 from murp.evaluation import KnownFacts, compare_ranks, evaluate, rank, sampled
-from murp.evaluation.ranks import better_and_equal, queries_of
-from murp.evaluation.sampled import better_or_half, candidates_of, sampled_ranks
+from murp.evaluation.ranks import Ranks, better_and_equal, queries_of
+from murp.evaluation.sampled import better_or_half, candidates_of, intervals, sampled_ranks
 from murp.graph import KnowledgeGraph
 from murp.models import Model
 
@@ -108,7 +112,8 @@ def test_the_interval_covers_the_mean_over_facts_and_draws() -> None:
     n = 12
     counts = np.arange(n + 1)
     chances = stats.hypergeom.pmf(counts[None], ENTITIES - 1, better[:, None], n)
-    truth = {"mrr": (chances / (1 + counts)).sum(1).mean(), "hits@3": chances[:, :3].sum(1).mean()}
+    truth = {"mrr": (chances / (1 + counts)).sum(1).mean()}
+    truth |= {f"hits@{k}": chances[:, :k].sum(1).mean() for k in (1, 3)}
     tries, covered = 100, dict.fromkeys(truth, 0)
     for seed in range(tries):
         some = everything[draw.integers(len(everything), size=40)]
@@ -121,6 +126,22 @@ def test_the_interval_covers_the_mean_over_facts_and_draws() -> None:
     # 95 are expected; fewer than 84 come once in 100,000 times.
     assert min(covered.values()) >= 84, covered
     assert min(covered.values()) < tries, "intervals that always cover say nothing"
+
+
+@given(facts=st.integers(1, 60), data=st.data())
+def test_the_interval_of_few_hits_is_wilsons(facts: int, data: Any) -> None:
+    """Where the two questions of a fact fare alike, they are one observation; where they differ, the interval is
+    narrower."""
+    hits = data.draw(st.integers(0, facts))
+    alike = np.where(np.arange(facts) < hits, 1.0, 50.0)
+    triples = np.zeros((facts, 3), np.int32)
+    found = intervals(Ranks("sampled", triples, alike, alike), (1,))["hits@1"]
+    exact = stats.binomtest(hits, facts).proportion_ci(0.95, method="wilson")
+    assert found == pytest.approx((exact.low, exact.high), abs=1e-7)
+    apart = intervals(Ranks("sampled", triples, alike, alike[::-1].copy()), (1,))["hits@1"]
+    assert apart is not None
+    assert found is not None
+    assert apart[1] - apart[0] <= found[1] - found[0] + 1e-12
 
 
 def test_figures_name_their_candidates(graph: KnowledgeGraph) -> None:

@@ -18,7 +18,7 @@ with its two questions is one observation, and every question has its own candid
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -170,25 +170,34 @@ def better_or_half(scores: Tensor, own: Tensor, there: Tensor) -> Tensor:
 
 
 def intervals(ranks: Ranks, hits: tuple[int, ...]) -> dict[str, Interval | None]:
-    """95 % intervals of the MRR and of each Hits@k; None if one fact, or equal ones, leave nothing to judge by.
+    """95 % intervals of the MRR and of each Hits@k; None if one fact, or equal ones, leave nothing to judge an MRR by.
 
-    The studentized bootstrap of :mod:`murp.evaluation.comparison`; of many facts mean ± 1.96 standard errors, which is
-    what that becomes.
+    Of many facts mean ± 1.96 standard errors. Of few the studentized bootstrap of :mod:`murp.evaluation.comparison`,
+    and for Hits@k, which may be 0 in most resamples, Wilson's interval.
     """
     both = np.stack([ranks.tail, ranks.head], axis=1)
-    values = {"mrr": 1 / both, **{f"hits@{k}": (both <= k).astype(np.float64) for k in hits}}
-    return {name: _interval(of_query.mean(axis=1)) for name, of_query in values.items()}
+    found = {"mrr": _interval((1 / both).mean(axis=1), _by_resampling)}
+    return found | {f"hits@{k}": _interval((both <= k).mean(axis=1), _of_share) for k in hits}
 
 
-def _interval(values: NDArray[np.float64]) -> Interval | None:
-    if len(values) > FEW:
-        error = float(values.std(ddof=1)) / len(values) ** 0.5
-        low, high = float(values.mean()) - NORMAL * error, float(values.mean()) + NORMAL * error
-    elif values.any():
-        found = bootstrap(values, RESAMPLES, np.random.default_rng(0))
-        if found[0] is None or found[1] is None:
-            return None
-        low, high = found[0], found[1]
-    else:
-        return None
-    return max(low, 0.0), min(high, 1.0)
+def _interval(values: NDArray[np.float64], of_few: Callable[[NDArray[np.float64]], Interval | None]) -> Interval | None:
+    """Of the mean of a number in [0, 1] for each fact."""
+    if len(values) <= FEW:
+        return of_few(values)
+    half = NORMAL * float(values.std(ddof=1)) / len(values) ** 0.5
+    return max(float(values.mean()) - half, 0.0), min(float(values.mean()) + half, 1.0)
+
+
+def _by_resampling(values: NDArray[np.float64]) -> Interval | None:
+    low, high, *_ = bootstrap(values, RESAMPLES, np.random.default_rng(0))
+    return None if low is None or high is None else (max(low, 0.0), min(high, 1.0))
+
+
+def _of_share(values: NDArray[np.float64]) -> Interval:
+    """Wilson's interval of a share p of questions, two of each of n facts: they count as n independent ones, and as up
+    to 2n where the two of a fact differ: p(1 - p)/s² times n, with the variance s² of facts."""
+    p, spread = float(values.mean()), float(values.var(ddof=1)) if len(values) > 1 else 0.0
+    number = len(values) * (min(2.0, max(1.0, p * (1 - p) / spread)) if spread > 0 else 1.0)
+    unit = NORMAL**2 / number
+    centre, half = p + unit / 2, (unit * (p * (1 - p) + unit / 4)) ** 0.5
+    return max((centre - half) / (1 + unit), 0.0), min((centre + half) / (1 + unit), 1.0)
