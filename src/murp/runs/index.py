@@ -26,6 +26,7 @@ from torch import Tensor
 from murp.commands import command
 from murp.errors import RunError
 from murp.files import fields, new_folder, parse_json, refuse_strangers, write_text
+from murp.graph.arrays import save
 from murp.models import Model
 from murp.prediction.approximate import Index
 from murp.prediction.packed_cells import PackedCells, suits
@@ -50,7 +51,7 @@ def write(run: Path, index: Index, weights: str, epoch: int) -> Path:
             if index.packed is not None:
                 arrays |= {name: getattr(index.packed, name) for name in _PACKED}
             for name, values in arrays.items():
-                np.save(part / f"{name}.npy", values)
+                save(part / f"{name}.npy", values)
             about = {"format": FORMAT, "version": VERSION, "weights": weights, "epoch": epoch}
             about |= {name: getattr(index, name) for name in _FIGURES}
             about["bytes"] = {name: (part / f"{name}.npy").stat().st_size for name in arrays}
