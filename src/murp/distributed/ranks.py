@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -81,12 +82,15 @@ class Ranks:
         self.rank, self.size, self.group = rank, size, group
         self.sent = 0
 
-    def aside(self) -> Ranks:
-        """The same processes with separate connections (gloo), for a thread: its messages do not mix with others."""
+    def aside(self, timeout: timedelta | None = None) -> Ranks:
+        """The same processes with separate connections (gloo), for a thread: its messages do not mix with others.
+
+        ``timeout``: how long they wait for each other; None: as long as gloo usually does.
+        """
         if self.size == 1:
             return self
         with missing():
-            return Ranks(self.rank, self.size, dist.new_group(backend="gloo"))
+            return Ranks(self.rank, self.size, dist.new_group(backend="gloo", timeout=timeout))
 
     @property
     def first(self) -> bool:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
 from murp import display, engines, models
@@ -40,6 +39,7 @@ from murp.training.state import State
 SOURCE = ("data_dir", "split_seed", "columns", "no_header")  # settings that say what to load
 # Of entities, read in one step: the fused engines number them with 32 bits.
 MOST_ROWS = 2**31 - 1
+# A rank that dies is noticed at once, but those that wait for a file must not give up: gloo usually waits 30 minutes.
 LONGEST_READING = timedelta(days=7)
 
 
@@ -59,7 +59,7 @@ def train(
             raise ConfigError(
                 "with torchrun give --out, the run folder: ranks that are started again look for it there."
             )
-    patient = _patient(ranks)
+    patient = ranks.aside(LONGEST_READING)
     # One rank of each machine reads the data first, and the others find the result in the cache.
     for turn in (True, False):
         with patient.together():
@@ -81,16 +81,6 @@ def train(
     with locked(job.path):
         fit([job], engine, progress or usual())
     return load(job.path, device=home(config))
-
-
-def _patient(ranks: Ranks) -> Ranks:
-    """The same processes, which wait for each other as long as reading takes: gloo's usual 30 minutes may be too short.
-
-    A rank that dies is still noticed at once: its connections are closed.
-    """
-    if ranks.size == 1:
-        return ranks
-    return Ranks(ranks.rank, ranks.size, dist.new_group(backend="gloo", timeout=LONGEST_READING))
 
 
 def place_for(out: str | os.PathLike[str] | None, config: Config, graph: KnowledgeGraph, *, reuse: bool) -> Path:
