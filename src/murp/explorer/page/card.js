@@ -63,7 +63,7 @@ function knownFacts(card, choose, ask) {
     const more = group.total > group.facts.length ? element("li", { class: "note" }, `and ${count(group.total - group.facts.length)} more`) : "";
     return element("li", {}, element("button", { type: "button", class: "name", title: "ask this question", onclick: () => ask(question) }, asked), ` ${count(group.total)}`, element("ul", { class: "facts" }, ...facts, more));
   });
-  return element("details", { class: "known-facts", open: true }, element("summary", {}, element("h3", {}, `Known: ${plural(total, "fact")}`)), element("ul", {}, ...groups));
+  return element("details", { class: "known-facts", open: true }, element("summary", {}, element("h3", {}, `In the graph: ${plural(total, "fact")}`)), element("ul", {}, ...groups));
 }
 
 // What is shown before anything is chosen, with questions to begin with.
