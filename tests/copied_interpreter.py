@@ -1,7 +1,8 @@
 """``subprocess`` with copies of this process in place of new interpreters, for tests of what a program does there.
 
 A new interpreter spends 2 to 4 processor seconds on imports. This is not for tests of what is imported, of variables
-that are read at import, or of how an interpreter starts and ends.
+that are read at import, or of how an interpreter starts and ends. Where there is a GPU all are new interpreters: CUDA
+does not work in a fork of a process that has looked for one.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 
 class Popen(subprocess.Popen):  # type: ignore[type-arg]
     """Of ``python -c CODE …``, ``python -m MODULE …`` and ``python FILE …``; any other command is started as always."""
@@ -35,7 +38,7 @@ class Popen(subprocess.Popen):  # type: ignore[type-arg]
 
 
 def _runs_here(words: Sequence[str]) -> bool:
-    if not hasattr(os, "fork") or words[:1] != [sys.executable]:
+    if not hasattr(os, "fork") or words[:1] != [sys.executable] or torch.cuda.is_available():
         return False
     words = words[3:] if words[1:3] == ["-W", "ignore"] else words[1:]
     return bool(words) and (words[0] in ("-c", "-m") or not words[0].startswith("-"))

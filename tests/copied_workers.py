@@ -1,7 +1,8 @@
 """The processes of pytest-xdist as copies of the first one, which has imported what all of them need.
 
 A new interpreter takes each of them most of ten processor seconds for imports. One that is started in place of a
-process that died is a new interpreter, as are all where there is no ``fork``.
+process that died is a new interpreter, as are all where there is no ``fork``, and where there is a GPU: CUDA does not
+work in a fork of a process that has looked for one.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import types
 import warnings
 from typing import Any, NoReturn
 
+import torch
+
 from murp import threads
 
 # What takes long to import and is imported while tests are collected. One that is missing here costs time, no more.
@@ -31,6 +34,8 @@ HEAVY = (
 
 def prepare(number: int) -> None:
     """Make so many copies; the next processes that xdist asks for are these."""
+    if torch.cuda.is_available():
+        return
     try:
         from execnet import gateway_io
     except ImportError:

@@ -9,8 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from pyarrow import csv
 
+import copied_interpreter
+import copied_workers
 from examples import PATIENCE
 
 TELL = "import json, os, sys; print(json.dumps([sys.argv[1:], __name__, dict(os.environ), os.getcwd(), os.getpid()]))"
@@ -78,3 +81,15 @@ def test_whoever_reads_what_it_prints_is_told_of_its_end() -> None:
         assert done.stdout == b"1\n"
     finally:
         longer.communicate(b"\n", timeout=PATIENCE)
+
+
+def test_beside_a_gpu_nothing_is_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = pytest.importorskip("execnet.gateway_io")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert copied_interpreter._runs_here([sys.executable, "-c", "pass"])
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert not copied_interpreter._runs_here([sys.executable, "-c", "pass"])
+    monkeypatch.setattr(os, "fork", lambda: pytest.fail("a fork beside a GPU"))
+    before = gateway.create_io
+    copied_workers.prepare(2)
+    assert gateway.create_io is before

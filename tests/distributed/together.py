@@ -68,6 +68,9 @@ def _guarded(work: Callable[..., Any], folder: str, restarts: int, *given: Any) 
     except MurpError as error:
         found, status = error, 1
     if restarts == 0:
-        Path(folder, os.environ["RANK"]).write_bytes(pickle.dumps(found))
+        whole = Path(folder, os.environ["RANK"])
+        part = whole.with_suffix(".part")  # torchrun may stop this rank while it writes
+        part.write_bytes(pickle.dumps(found))
+        part.replace(whole)
     if status:
         os._exit(status)  # as a rank ends that has failed
