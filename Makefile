@@ -18,7 +18,7 @@ TORCH_INDEX ?=
 # Python compiles a module when it is first imported, which is faster and smaller than compiling everything now.
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
-.PHONY: quickstart site site-serve test lint types imports unit instructions bench bench-gpu figures audit clean
+.PHONY: quickstart site site-serve test lint types imports unit instructions gpu bench bench-gpu figures audit clean
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "murp needs Python 3.11 or later: make PYTHON=python3.11")'
@@ -56,7 +56,7 @@ quickstart: $(RUN)/finished
 
 # Two jobs at a time, in this order: the type check, half a minute on one core, runs beside the tests.
 test: .venv/tools
-	$(MAKE) --no-print-directory --jobs=2 lint types imports unit instructions
+	$(MAKE) --no-print-directory --jobs=2 lint types imports unit instructions gpu
 
 lint: .venv/tools
 	$(BIN)/ruff check .
@@ -76,6 +76,10 @@ unit: .venv/tools
 # all cores.
 instructions: .venv/tools | unit
 	$(BIN)/python reliability/instructions.py
+
+# What needs a GPU, if PyTorch sees one; all other tests do without it on every machine.
+gpu: .venv/tools | instructions
+	if $(BIN)/python -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then $(BIN)/pytest -m gpu -n 4; fi
 
 bench: .venv/tools
 	$(BIN)/python benchmarks/cpu_step.py --out results/cpu_step.json

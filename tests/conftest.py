@@ -29,9 +29,6 @@ gc.disable()
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 torch.set_num_threads(threads.count())
-# GPU kernels run through Triton's interpreter where there is no GPU; it must be told before the first import.
-if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"
 
 # A busy machine makes a slow example, not a wrong one. The examples are the same every time, so that a change is
 # judged by itself; MURP_EXPLORE=1 looks for new ones. MURP_EXAMPLES sets how many there are.
@@ -47,9 +44,23 @@ settings.load_profile("murp")
 os.environ["MURP_CACHE"] = "off"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test marked ``gpu`` is skipped, with its reason, where there is no GPU."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Only ``-m gpu`` shows a GPU to tests. Others do the same on every machine, and some fork, which CUDA forbids."""
+    if config.option.markexpr != "gpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
     if not torch.cuda.is_available():
+        os.environ["TRITON_INTERPRET"] = "1"  # before Triton is first imported
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test marked ``gpu`` is skipped, with its reason, where there is no GPU; one marked ``triton`` is one of them
+    where there is a GPU."""
+    if torch.cuda.is_available():
+        for item in items:
+            if "triton" in item.keywords:
+                item.add_marker(pytest.mark.gpu)
+    else:
         if "triton.runtime.interpreter" in sys.modules:  # what has kernels for a GPU was imported while collecting
             quick_interpreter.use()
         for item in items:

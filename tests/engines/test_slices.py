@@ -30,6 +30,7 @@ from murp.engines.numba_engine import NumbaSlices
 from murp.engines.slices import SliceGradients, fused_gradients, unknown
 from murp.engines.triton_slices import TritonSlices
 
+pytestmark = pytest.mark.triton
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 WEIGHT = 0.3  # the slice's share of a batch
 # Of the weights of all candidates, which sum to WEIGHT, or of a table's gradient if that is larger. A gradient may be

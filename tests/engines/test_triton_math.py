@@ -14,6 +14,7 @@ import quick_interpreter  # noqa: E402
 from murp.engines.triton_ball import distance_from_sinh  # noqa: E402
 from murp.engines.triton_math import artanh_over, tanh_over  # noqa: E402
 
+pytestmark = pytest.mark.triton
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 # The continued fraction of artanh ends where it is good to 2·10⁻¹² at its upper end, 0.35.
 precisions = pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 4e-7), (torch.float64, 4e-12)])
@@ -50,8 +51,8 @@ def test_limits_at_zero(dtype: torch.dtype, tolerance: float) -> None:
     x = torch.zeros(16, dtype=dtype, device=DEVICE)
     found = [torch.empty_like(x) for _ in range(4)]
     _functions[(1,)](x, x, *found, SIZE=16)
-    # Exact: at 0 every term but the constant one is 0.
-    assert [float(values[0]) for values in found] == [1, 1, 0, 2]
+    # At 0 every term but the constant one is 0. A GPU's division may round.
+    torch.testing.assert_close([float(values[0]) for values in found], [1.0, 1.0, 0.0, 2.0], rtol=tolerance, atol=0)
 
 
 @triton.jit

@@ -17,7 +17,9 @@ from murp.models.blocks import by_row
 from murp.prediction import numba_scores
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, marks=pytest.mark.triton if path == "triton" else ()) for path in PATHS]
+)
 def test_equal_entities_tie(path: str) -> None:
     for shape in drawn_shapes(path, 1, at_most(12 if path == "triton" else 40)):
         check_shape(path, shape)
