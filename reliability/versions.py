@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 import measure  # noqa: E402
 
 TESTS = [
-    "tests/geometry", "tests/models", "tests/graph/test_reading.py", "tests/graph/test_storage.py", "tests/training",
+    "tests/geometry", "tests/models", "tests/graph", "tests/training",
     "tests/runs/test_checkpoints.py", "tests/runs/test_format.py", "tests/evaluation/test_ranks.py",
     "tests/evaluation/test_fused_ranks.py", "tests/prediction", "tests/exchange/test_round_trip.py", "tests/plots",
     "tests/explorer/test_shortcut.py", "tests/explorer/test_answers.py", "tests/explorer/test_connections.py",

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from murp.errors import DataError
 from murp.graph import KnowledgeGraph, Vocabulary
+from murp.graph import tidy as tidying
 from murp.graph.audit import audit_source
 from murp.graph.tidy import tidy, tidy_array
 
@@ -136,9 +137,11 @@ def test_what_is_typed_follows_the_rule() -> None:
     assert [vocabulary.find(text) for text in (" Paris", CAFE_APART, " old ")] == [0, 1, 2]
 
 
-@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=8), max_size=20))
-def test_the_rule_for_many_is_the_rule_for_one_and_changes_nothing_twice(names: list[str]) -> None:
-    tidied = tidy_array(pa.array(names, pa.large_string())).to_pylist()
+@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=8), max_size=20), st.integers(1, 30))
+def test_the_rule_for_many_is_the_rule_for_one_and_changes_nothing_twice(names: list[str], at_once: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tidying, "AT_ONCE", at_once)
+        tidied = tidy_array(pa.array(names, pa.large_string())).to_pylist()
     assert tidied == [tidy(name) for name in names]
     assert [tidy(name) for name in tidied] == tidied
     assert all(unicodedata.is_normalized("NFC", name) for name in tidied)

@@ -146,7 +146,7 @@ GOOD = '{"head": "n9", "relation": "parent"}'
 WRONG = {
     "no JSON": ("/predict", b"{", 400, "the body is no JSON"),
     "no UTF-8": ("/predict", b'"\xff"', 400, "the body is no JSON"),
-    "too deep": ("/predict", b"[" * 9000, 400, "nested too deeply"),
+    "too deep": ("/predict", b"[" * 19_000, 400, "nested too deeply"),
     "a text": ("/predict", b'"hello"', 422, "neither a list of questions"),
     "no list": ("/predict", b'{"k": 3}', 422, "no list 'questions'"),
     "another field of the body": ("/predict", b'{"questions": [], "limit": 3}', 422, "unknown field 'limit'"),

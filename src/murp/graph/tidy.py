@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import operator
 import unicodedata
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ from murp.graph.findings import EXAMPLES, Finding, noticed
 BLANKS = " \t\n\v\f\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
+AT_ONCE = 2**20  # names as Python's texts, which take several times the memory
 
 
 class BlankName(DataError):
@@ -46,11 +48,23 @@ def tidy(text: str) -> str:
 def tidy_array(names: pa.Array) -> pa.Array:
     """Many names by the rule, nulls as they are; the same array where nothing is to be done."""
     trimmed = pc.utf8_trim(names, characters=BLANKS)
-    if pc.all(pc.string_is_ascii(trimmed)).as_py() is not False:
-        return names if trimmed.equals(names) else trimmed
     # A second time: a form may end with what no longer is a blank, and what was one may have stood behind a mark.
-    tidied = pc.utf8_trim(pc.utf8_normalize(trimmed, form="NFC"), characters=BLANKS)
+    tidied = pc.utf8_trim(_composed(trimmed), characters=BLANKS)
     return names if tidied.equals(names) else tidied
+
+
+def _composed(names: pa.Array) -> pa.Array:
+    """Names in the form NFC. Not by Arrow's utf8_normalize, which before version 26 returned NFD for every form."""
+    if len(names) > AT_ONCE:
+        pieces = [names.slice(start, AT_ONCE) for start in range(0, len(names), AT_ONCE)]
+        composed = [_composed(piece) for piece in pieces]
+        return names if all(map(operator.is_, composed, pieces)) else pa.concat_arrays(composed)
+    other = pc.invert(pc.string_is_ascii(names))
+    texts = names.filter(other).to_pylist()
+    changed = [unicodedata.normalize("NFC", text) for text in texts]
+    if changed == texts:
+        return names
+    return pc.replace_with_mask(names, pc.fill_null(other, False), pa.array(changed, names.type))
 
 
 def tidy_ids(ids: pa.Array, kind: str, many: str) -> Tidied:
