@@ -58,13 +58,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     where there is a GPU."""
     if torch.cuda.is_available():
         for item in items:
-            if "triton" in item.keywords:
+            if item.get_closest_marker("triton"):
                 item.add_marker(pytest.mark.gpu)
     else:
         if "triton.runtime.interpreter" in sys.modules:  # what has kernels for a GPU was imported while collecting
             quick_interpreter.use()
         for item in items:
-            if "gpu" in item.keywords:
+            if item.get_closest_marker("gpu"):
                 item.add_marker(pytest.mark.skip(reason="needs a CUDA device, and PyTorch sees none here"))
 
 
