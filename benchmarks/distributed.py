@@ -60,7 +60,7 @@ from murp.engines.torch_engine import pieces
 from murp.evaluation import evaluate
 from murp.graph import KnowledgeGraph
 from murp.training.divided import DividedSampler
-from murp.training.sampler import Sampler
+from murp.training.sampler import Sampler, fewer_steps
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "own": {"model": "murp", "dim": 40, "batch_size": 16384, "negatives": 50, "lr": 10.0, "engine": "torch"},
@@ -81,8 +81,8 @@ CASES: dict[str, tuple[int, int]] = {
 }  # fmt: skip
 COPIES = {"1 beside 1": 2}  # of a case at the same time
 STEPS = 16  # of a case in one turn
+FEW_STEPS = 2  # with --quick
 BEFORE = 4  # times as many that are not measured come first: until memory has grown as far as it will
-A_CHUNK = 4  # steps, as in a training with such batches
 # What the main thread of a rank works for, and the methods of its engine; all other threads are gloo's.
 PARTS: dict[str, tuple[str, ...]] = {
     "gradients of slices": ("_gradients",),
@@ -138,16 +138,21 @@ def case(data: str, settings: dict[str, Any], slices: int, steps: int) -> dict[s
     task.negatives.prepare(torch.from_numpy(triples), graph.num_entities, model.num_relations)
     engine: Any = ShardedEngine(task, ranks, slices, config.engine) if slices else TorchEngine(task)
     parts = Parts(engine) if slices else None
+    shared = config.corruption == "shared"
+    fewer = fewer_steps(config.batch_size, config.negatives, config.dim, torch.device("cpu"), shared=shared)
+    a_chunk = min(fewer or steps, steps)  # as a training has
     options: dict[str, Any] = {
         "batch_size": config.batch_size, "negatives": config.negatives, "seed": 0, "device": torch.device("cpu"),
-        "steps_a_chunk": A_CHUNK,
+        "steps_a_chunk": a_chunk,
     }  # fmt: skip
     whole = Sampler(triples, graph.num_entities, **options)
     sampler = DividedSampler(graph, ranks, slices, **options) if ranks.size > 1 else whole
-    first, epochs = BEFORE * steps // A_CHUNK, (BEFORE + 1) * steps // A_CHUNK
+    first, last = BEFORE * steps // a_chunk, (BEFORE + 1) * steps // a_chunk
+    of_an_epoch = len(triples) // config.batch_size // a_chunk  # chunks of as many steps
+    places = [divmod(number, of_an_epoch) for number in range(last)]  # epoch and chunk
     before = ranks.sent
-    chunks = [sampler.chunk(epoch, 0) for epoch in range(epochs)]
-    of_triples = (ranks.sent - before) / epochs
+    chunks = [sampler.chunk(*place) for place in places]
+    of_triples = (ranks.sent - before) / (places[-1][0] + 1)
     warm, measured = chunks[:first], chunks[first:]
     losses = [engine.run([chunk], [config.lr]).item() for chunk in warm]
     ranks.agreed(True)  # all begin together
@@ -161,7 +166,7 @@ def case(data: str, settings: dict[str, Any], slices: int, steps: int) -> dict[s
     ranks.agreed(True)
     counting = Counting(ranks, model) if slices else None
     report = evaluate(model, graph, "valid", counting=counting)
-    again = [whole.chunk(epoch, 0) for epoch in range(first, epochs)] if slices else []
+    again = [whole.chunk(*place) for place in places[first:]] if slices else []
     return {
         "rank": ranks.rank,
         "steps": sum(chunk.steps for chunk in measured),
@@ -309,7 +314,7 @@ def main(arguments: list[str] | None = None) -> int:
         options.data, options.turns = "toy", 1
     settings, steps = SETTINGS[options.negatives], STEPS
     if options.quick:
-        settings, steps = {**settings, **QUICK}, A_CHUNK
+        settings, steps = {**settings, **QUICK}, FEW_STEPS
     if options.batch_size:
         settings = {**settings, "batch_size": options.batch_size}
     turns: dict[str, list[list[dict[str, Any]]]] = {name: [] for name in CASES}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import measure
-from distributed import A_CHUNK, CASES, QUICK, SETTINGS, STEPS, started
+from distributed import CASES, FEW_STEPS, QUICK, SETTINGS, STEPS, started
 
 BATCHES = (16384, 1024)
 RANKS = ("1", "4")
@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
     settings, steps, batches = SETTINGS["own"], STEPS, BATCHES
     if options.quick:
         options.data, options.turns, batches = "toy", 1, (QUICK["batch_size"],)
-        settings, steps = {**settings, **QUICK}, A_CHUNK
+        settings, steps = {**settings, **QUICK}, FEW_STEPS
     turns: dict[int, dict[str, Turns]] = {
         batch: {ranks: {engine: [] for engine in ENGINES} for ranks in RANKS} for batch in batches
     }

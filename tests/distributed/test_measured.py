@@ -8,7 +8,7 @@ import pytest
 from together import together
 
 import distributed_fused
-from distributed import A_CHUNK, CASES, COPIES, OTHERS, PARTS, QUICK, REST, SETTINGS, case, sent_alone, summary
+from distributed import CASES, COPIES, FEW_STEPS, OTHERS, PARTS, QUICK, REST, SETTINGS, case, sent_alone, summary
 
 FUSED = "fused"
 
@@ -42,4 +42,4 @@ def test_every_case_finds_the_same_training() -> None:
 def cases(slices: int) -> dict[str, Any]:
     """A case with each of the settings, and with fused gradients."""
     settings = {**SETTINGS, **({FUSED: {**SETTINGS["own"], "engine": "numba"}} if slices else {})}
-    return {name: case("toy", {**given, **QUICK}, slices, A_CHUNK) for name, given in settings.items()}
+    return {name: case("toy", {**given, **QUICK}, slices, FEW_STEPS) for name, given in settings.items()}

@@ -40,6 +40,22 @@ def test_a_chunk_is_one_step_or_within_the_bounds(batch_size: int, negatives: in
     assert steps == 256 or more > 2**23 or more * dim > 2**27  # no smaller than it must be
 
 
+@given(batch_size=st.integers(1, 10**6), negatives=st.integers(1, 10**6), dim=st.integers(1, 1000))
+def test_shared_negatives_count_by_their_scores(batch_size: int, negatives: int, dim: int) -> None:
+    steps = fewer_steps(batch_size, negatives, dim, CPU, shared=True) or STEPS_A_CHUNK["cpu"]
+    scores = batch_size * (1 + negatives)
+    assert 1 <= steps <= 256
+    assert steps == 1 or steps * scores <= 2**25
+    assert steps == 256 or (steps + 1) * scores > 2**25
+
+
+def test_a_run_whose_batches_share_negatives_has_these_chunks(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampler, "SCORES_A_CHUNK", 60)  # three steps of 4 × 5 scores
+        run = murp.train(small_tree, out=tmp_path / "run", **{**QUICK, "corruption": "shared"})
+    assert run.state["steps_a_chunk"] == 3
+
+
 @pytest.mark.parametrize(("batch_size", "negatives"), [(128, 50), (512, 20)])
 def test_the_paper_and_the_defaults_keep_the_chunks_that_stored_runs_have(batch_size: int, negatives: int) -> None:
     assert fewer_steps(batch_size, negatives, 40, CPU) is None

@@ -16,6 +16,7 @@ from murp.engines import Task
 from murp.errors import NotFiniteError, RunError
 from murp.graph import KnowledgeGraph
 from murp.models import Model
+from murp.negatives.shared import Shared
 from murp.runs import folder
 from murp.training.divided import DividedSampler
 from murp.training.sampler import Sampler, fewer_steps
@@ -52,7 +53,8 @@ class Job:
         if state.epoch == state.chunk == 0:  # a run that has begun keeps its chunks: see State
             # Where every entity is a candidate a step takes its time, and Ctrl-C waits for the end of a chunk.
             false = negatives if self.task.objective.sampled else graph.num_entities
-            state.steps_a_chunk = fewer_steps(config.batch_size, false, config.dim, model.device)
+            shared = isinstance(self.task.negatives, Shared)
+            state.steps_a_chunk = fewer_steps(config.batch_size, false, config.dim, model.device, shared=shared)
         options: dict[str, Any] = {
             "batch_size": config.batch_size, "negatives": negatives, "seed": config.seed, "device": model.device,
             "steps_a_chunk": state.steps_a_chunk, "grouped": self.task.objective.grouped,

@@ -15,15 +15,20 @@ from murp.objectives import Labels
 # Small enough for Ctrl-C to be answered soon, large enough that a GPU seldom waits for Python.
 STEPS_A_CHUNK = {"cpu": 256, "cuda": 2048}
 # On the CPU, where a chunk's false objects lie in memory at once (64 MiB of them), and a large step takes its time:
-# as long as there are coordinates of them.
-OBJECTS_A_CHUNK, COORDINATES_A_CHUNK = 2**23, 2**27
+# as long as there are coordinates of them. Where a batch shares them, scores are products of matrices, and a step takes
+# as long as there are scores.
+OBJECTS_A_CHUNK, COORDINATES_A_CHUNK, SCORES_A_CHUNK = 2**23, 2**27, 2**25
 NARROW = 2**31  # an order of fewer triples has 32 bits for each
 
 
-def fewer_steps(batch_size: int, negatives: int, dim: int, device: torch.device) -> int | None:
-    """How many steps a chunk of a new run has, if fewer than ``STEPS_A_CHUNK``; otherwise None."""
-    objects = batch_size * (1 + negatives)
-    fitting = max(1, min(OBJECTS_A_CHUNK // objects, COORDINATES_A_CHUNK // (objects * dim)))
+def fewer_steps(batch_size: int, negatives: int, dim: int, device: torch.device, *, shared: bool = False) -> int | None:
+    """How many steps a chunk of a new run has, if fewer than ``STEPS_A_CHUNK``; otherwise None.
+
+    ``shared``: whether a batch shares its negatives.
+    """
+    scores = batch_size * (1 + negatives)
+    fitting = SCORES_A_CHUNK // scores if shared else min(OBJECTS_A_CHUNK, COORDINATES_A_CHUNK // dim) // scores
+    fitting = max(1, fitting)
     return fitting if device.type == "cpu" and fitting < STEPS_A_CHUNK["cpu"] else None
 
 
