@@ -38,6 +38,7 @@ from murp.graph.knowledge_graph import KnowledgeGraph
 from murp.graph.large.order import Order
 from murp.graph.storage import read_saved, save
 
+READING = 2  # grows when a version that is not released yet makes another graph of the same files
 FOLDER = "parsed"
 GRAPH, TOLD = "graph", "told.json"
 # Smaller files are parsed within 20 ms of what hashing them and reading an entry takes.
@@ -139,7 +140,7 @@ def _held(path: Path) -> int | None:
 
 def _key(files: Sequence[Path], how: str) -> str | None:
     """The hash that names an entry; None if an entry is not worth it or the files cannot be read."""
-    whole = hashlib.blake2b(f"{murp.__version__} {how}".encode(), digest_size=16)
+    whole = hashlib.blake2b(f"{murp.__version__} {READING} {how}".encode(), digest_size=16)
     try:
         if sum(file.stat().st_size for file in files) < LEAST_BYTES:
             return None
