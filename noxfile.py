@@ -16,7 +16,10 @@ import nox
 
 nox.options.error_on_missing_interpreters = False
 # The other tools of the extra dev need newer dependencies than the package itself.
-JUDGES = ["pytest>=8", "pytest-xdist", "hypothesis>=6.100", "mpmath", "geoopt", "httpx", "networkx", "triton"]
+JUDGES = [
+    "pytest>=8", "pytest-xdist", "hypothesis>=6.100", "mpmath", "geoopt", "httpx", "networkx", "triton",
+    "pyoxigraph", "duckdb", "polars", "pandas",
+]  # fmt: skip
 
 
 def lowest_versions() -> list[str]:
