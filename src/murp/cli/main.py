@@ -140,7 +140,8 @@ def _run(arguments: Sequence[str] | None, output: Output) -> int:
         if one_of_many():
             if words[:1] not in ([name] for name in ON_RANKS):
                 known = ", ".join(ON_RANKS)
-                print(f"murp: torchrun is for {known}. Start other commands without it.", file=sys.stderr)
+                if os.environ["RANK"] == "0":
+                    print(f"murp: torchrun is for {known}. Start other commands without it.", file=sys.stderr)
                 return 1
             if os.environ["RANK"] != "0":  # the first rank says what all have to say
                 nothing = quiet.enter_context(open(os.devnull, "w", encoding="utf-8"))

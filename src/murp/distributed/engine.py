@@ -233,7 +233,8 @@ class ShardedEngine:
             loss += values[-1]
         rows, place = torch.unique(step.relations, return_inverse=True)
         width = self.width["relation"]
-        gradient = loss.new_zeros(len(rows), width).index_add_(0, place, torch.cat(of_relations).view(-1, width))
+        every = torch.cat(of_relations).view(len(place), width)  # width: 0 of a model without tables of relations
+        gradient = loss.new_zeros(len(rows), width).index_add_(0, place, every)
         parts = {**apart(gradient, self.columns["relation"]), **apart(shared[None], self.columns["shared"])}
         for table in self.model.tables:
             if table.of != "entity" and table.trained:

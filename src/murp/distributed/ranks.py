@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import re
 import socket
 import sys
 import threading
@@ -192,11 +193,17 @@ def missing() -> Iterator[None]:
             raise
         failed()
         raise RankError(
-            f"another rank has stopped without a message, or cannot be reached ({first_line(error)}). It may have been "
+            f"another rank has stopped without a message, or cannot be reached ({_reason(error)}). It may have been "
             "killed, for example because memory was out: see what torchrun and the log of its machine say. Then start "
             "the same command again; a training continues from its last checkpoint.",
             silent=None,
         ) from error
+
+
+def _reason(error: Exception) -> str:
+    """What torch.distributed says, without places in its source and its own advice."""
+    line = re.sub(r"^(\[[^\]]*\.cc:\d+\]\s*)+", "", first_line(error))
+    return re.split(r"\.\s+(?=[A-Z])", line)[0].rstrip(".")
 
 
 _joined: Ranks | None = None

@@ -69,12 +69,16 @@ class Saver:
                 shutil.rmtree(part, ignore_errors=True)
             raise
 
-    def newest(self, path: Path, *, repair: bool = True) -> dict[str, Any]:
-        """The state of the newest complete checkpoint; with ``repair``, the previous one replaces a damaged one.
+    def newest(self, path: Path, *, repair: bool = True) -> tuple[Path, dict[str, Any]]:
+        """The folder of the newest complete checkpoint, and its state; with ``repair``, the previous one replaces a
+        damaged one.
 
-        The ranks divide the files among them to check whether they are complete.
+        The ranks divide the files among them to check whether they are complete. Ranks that see other checkpoints
+        are refused.
         """
         home = checkpoint.shards_of(path)
+        saves = {place.name: shards.save_of(place) for place in (home, checkpoint.previous(home))}
+        self.ranks.same("checkpoints", saves, "See that every machine has the same run folder, not a copy of it.")
         faults = []
         for place in (home, checkpoint.previous(home)):
             try:
@@ -86,17 +90,17 @@ class Saver:
                 break
             faults.append(said[0])
         with self.ranks.together():
-            if len(faults) == 2 or (faults and not repair):
+            if len(faults) == 2:
                 raise RunError(" The one before it does not help: ".join(faults))
             if faults and self.ranks.first:
                 warnings.warn(f"{faults[0]} Using the checkpoint before it, {place.name}.", stacklevel=2)
-                shutil.rmtree(home, ignore_errors=True)
-                place.replace(home)
-        return state
+                if repair:
+                    shutil.rmtree(home, ignore_errors=True)
+                    place.replace(home)
+        return home if repair else place, state
 
-    def read(self, path: Path, names: dict[str, Tensor]) -> None:
-        """Fill the tables ``names`` with this rank's rows of the checkpoint ``path``."""
-        home = checkpoint.shards_of(path)
+    def read(self, home: Path, names: dict[str, Tensor]) -> None:
+        """Fill the tables ``names`` with this rank's rows of the checkpoint in the folder ``home``."""
         with self.ranks.together():
             expected = {name: [self._rows(name, values), *values.shape[1:]] for name, values in names.items()}
             found = shards.shapes(home)

@@ -128,6 +128,16 @@ def _map_or_read(path: Path) -> Contents:
     return shards.mapped(path)
 
 
+def recover_best(path: Path) -> None:
+    """:func:`recover` for the best checkpoint, without which training can go on; nothing where there is none."""
+    if not exists(path):
+        return
+    try:
+        recover(path)
+    except RunError as error:
+        raise RunError(f"{error} Training can go on without it: remove {place(path)}, and resume again.") from error
+
+
 def recover(path: Path) -> None:
     """Before a run continues: if the newest checkpoint is damaged or missing, replace it with the one before.
 
@@ -211,10 +221,11 @@ def _newest(path: Path, read: Callable[[Path], tuple[Any, dict[str, Any]]]) -> t
         found = read(older)
     except DamagedError as another:
         too = f" The one before it does not help: {another}" if older.exists() else ""
-        others = [name for name in ("best", "last") if name != path.stem and _readable(path.with_name(name + SUFFIX))]
+        others = [path.with_name(name + SUFFIX) for name in ("best", "last") if name != path.stem]
         advice = "".join(
-            f" {path.with_name(name + SUFFIX)} is another: evaluate and predict with `--checkpoint {name}`."
-            for name in others
+            f" {place(other)} is another: evaluate and predict with `--checkpoint {other.stem}`."
+            for other in others
+            if _readable(other)
         )
         again = command("train", "--config", path.parent / "config.toml")
         raise RunError(f"{fault}{too}{advice or f' Take it from a backup, or train again: `{again}`.'}") from fault

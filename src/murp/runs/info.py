@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from murp.config import Config
-from murp.errors import printable
+from murp.errors import RunError, printable
 from murp.graph import KnowledgeGraph
 from murp.graph.vocabulary import counted
 from murp.optimizers.optimizer import TABLES
@@ -88,6 +89,11 @@ def info(path: Path) -> Info:
     config, graph = folder.read_config(path), folder.read_graph(path)
     shapes, state = checkpoint.about(path / folder.LAST)
     state = checked(state, config, path / folder.LAST, path / folder.CONFIG)
+    if checkpoint.exists(path / folder.BEST):  # which is used by default
+        try:
+            checkpoint.state_of(path / folder.BEST)
+        except RunError as error:
+            warnings.warn(str(error), stacklevel=2)
     return Info(
         path,
         config,

@@ -86,6 +86,15 @@ def _shard(path: Path) -> Shard:
     return Shard(path, part, state, tables)
 
 
+def save_of(folder: Path) -> str:
+    """Which save a checkpoint is of, as far as its first file says; for comparing."""
+    try:
+        shard = _shard(min(folder.glob("*.safetensors")))
+        return f"epoch {shard.state.get('epoch')} (saved as {shard.part['save']})"
+    except (ValueError, DamagedError):
+        return "damaged" if folder.is_dir() else "missing"
+
+
 def verify(folder: Path, *, rank: int = 0, size: int = 1) -> dict[str, Any]:
     """The state of a checkpoint that is whole; raises DamagedError if it is not. Ranks share the files out."""
     found = shards(folder)

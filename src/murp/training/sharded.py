@@ -47,6 +47,7 @@ def begin(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks, progr
     """Train a new run into ``path``."""
     config = config.replace(slices=config.slices or ranks.size)
     _agree(ranks, config, graph)
+    ranks.same("run folder", {"--out": str(path)}, "Start torchrun with the same command on every machine.")
     with ranks.together():
         refuse(config, ranks.size)
         _use_device(config)
@@ -56,6 +57,12 @@ def begin(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks, progr
         job, engine = _job(path, config, graph, model, State(), saver, config.engine)
     _same_engine(ranks, engine)
     _create(job, engine, why)
+    with ranks.together():
+        if not checkpoint.exists(path / folder.LAST):
+            raise RunError(
+                f"this rank does not see the run folder {path}, which the first rank has made. All machines need the "
+                "same folder, such as one of the network."
+            )
     return _trained(job, engine, progress)
 
 
@@ -75,8 +82,7 @@ def go_on(path: Path, changes: dict[str, Any], ranks: Ranks, progress: Silent) -
             check_changes(path, stored, config, state, changes)
             check_usable(graph, config)
             if ranks.first:
-                if checkpoint.exists(path / folder.BEST):
-                    checkpoint.recover(path / folder.BEST)
+                checkpoint.recover_best(path / folder.BEST)
                 folder.rewind_metrics(path, state.epoch)
                 if config != stored:
                     folder.write_config(path, config)
@@ -91,14 +97,14 @@ def _restored(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks) -
     with ranks.together():
         model = _empty(config, graph, ranks)
     saver = Saver(ranks, model)
-    values = saver.newest(last)
+    home, values = saver.newest(last)
     with ranks.together():
         state = State.from_dict(checked(values, config, last, path / folder.CONFIG), last)
         job, engine = _job(path, config, graph, model, state, saver, _engine_of(path, config))
     _same_engine(ranks, engine)
     begun = state.epoch or state.chunk  # before that there are no tables of the optimizer
     tables = model.parameters | (engine.states[0] if begun else {})
-    saver.read(last, tables)
+    saver.read(home, tables)
     broken = model.broken() + [name for name, rows in engine.states[0].items() if not bool(rows.isfinite().all())]
     with ranks.together():
         if broken:
@@ -108,8 +114,7 @@ def _restored(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks) -
 
 def opened(path: Path, config: Config, graph: KnowledgeGraph, which: Checkpoint | None = None) -> Run:
     """The run; its weights are read when they are first used."""
-    if which is None:
-        which = "best" if checkpoint.exists(path / folder.BEST) else "last"
+    which = which or best_or_last(path)
     name = folder.BEST if which == "best" else folder.LAST
     state = checked(checkpoint.noted_state(path / name), config, path / name, path / folder.CONFIG)
 
@@ -117,6 +122,11 @@ def opened(path: Path, config: Config, graph: KnowledgeGraph, which: Checkpoint 
         return load_model(path / name, config, graph)[0].to(resolve_device(config.device))
 
     return Run(path, config, graph, model, state, which)
+
+
+def best_or_last(path: Path) -> Checkpoint:
+    """The checkpoint that is used where none is asked for."""
+    return "best" if checkpoint.exists(path / folder.BEST) else "last"
 
 
 def evaluated(
@@ -176,15 +186,17 @@ def _own_rows(path: Path, ranks: Ranks, which: Checkpoint | None, device: str) -
             raise RunError(f"{path} was trained by one process: use it without torchrun.")
         _use_device(config)
         model = _empty(config, graph, ranks)
-        run = opened(path, config, graph, which)
-        name = f"{run.checkpoint}.safetensors"
+        which = which or best_or_last(path)
     _agree(ranks, config, graph)
+    ranks.same("checkpoint", {"--checkpoint": which}, "Start torchrun with the same command on every machine.")
+    file = path / f"{which}.safetensors"
     saver = Saver(ranks, model)
-    saver.newest(path / name, repair=False)
-    saver.read(path / name, model.parameters)
+    home, values = saver.newest(file, repair=False)
+    saver.read(home, model.parameters)
     with ranks.together():
         refuse_broken(model)
-    return run, model
+        state = checked(values, config, file, path / folder.CONFIG)
+    return Run(path, config, graph, model, state, which), model
 
 
 def refuse(config: Config, size: int) -> None:

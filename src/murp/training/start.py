@@ -155,8 +155,7 @@ def _resume(path: Path, changes: dict[str, Any], progress: Silent) -> Config:
     state = State.from_dict(values, path / folder.LAST)
     check_changes(path, stored, config, state, changes)
     check_usable(graph, config)
-    if checkpoint.exists(path / folder.BEST):
-        checkpoint.recover(path / folder.BEST)
+    checkpoint.recover_best(path / folder.BEST)
     model.to(resolve_device(config.device), host=host)
     job = Job(path, config, graph, model, state)
     engine = engines.build(config.engine, [job.task])

@@ -1,0 +1,129 @@
+"""Ranks that see other run folders or other checkpoints are refused, with one message, before anything is mixed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_failing_ranks import SETTINGS, told
+from together import together
+
+import murp
+from murp.cli.main import main
+from murp.distributed import join
+from murp.distributed.ranks import _reason
+from murp.errors import RunError
+from murp.graph import KnowledgeGraph
+from murp.runs.run import Checkpoint
+from murp.training import resume, sharded, train
+from murp.training.progress import Silent
+
+
+def trained(graph: KnowledgeGraph, outs: list[Path]) -> None:
+    train(graph, out=outs[join().rank], progress=Silent(), **SETTINGS)
+
+
+def evaluated(paths: list[Path], which: list[Checkpoint | None]) -> float:
+    ranks = join()
+    path = paths[ranks.rank]
+    return sharded.evaluated(path, ranks, "test", "standard", which[ranks.rank], "cpu", None, 0, None)[1].mrr
+
+
+def resumed(paths: list[Path]) -> None:
+    resume(paths[join().rank], epochs=6, progress=Silent())
+
+
+@pytest.fixture
+def run(small_tree: KnowledgeGraph, tmp_path: Path) -> Path:
+    """With a best checkpoint, and epochs after it."""
+    settings = {**SETTINGS, "validate_every": 1, "epochs": 4, "lr": 5.0}
+    return train(small_tree, out=tmp_path / "run", progress=Silent(), slices=2, **settings).path
+
+
+@pytest.fixture
+def copy(run: Path, tmp_path: Path) -> Path:
+    """The same run at an earlier epoch."""
+    place = tmp_path / "copy"
+    shutil.copytree(run, place)
+    shutil.rmtree(place / "last.shards")
+    shutil.copytree(place / "last.previous.shards", place / "last.shards")
+    return place
+
+
+def test_other_run_folders(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    message = told(together(trained, 2, small_tree, [tmp_path / "a", tmp_path / "b"]))
+    assert "do not have the same run folder" in message
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_checkpoints(run: Path) -> None:
+    message = told(together(evaluated, 2, [run, run], ["best", "last"]))
+    assert "differ in --checkpoint: rank 0 has best, rank 1 has last" in message
+
+
+def test_a_copy_of_the_run_with_another_checkpoint(run: Path, copy: Path) -> None:
+    expected = r"do not have the same checkpoints.*last\.shards: rank 0 has epoch 4 .* rank 1 has epoch 3 .*not a copy"
+    for found in (together(evaluated, 2, [run, copy], ["last", "last"]), together(resumed, 2, [run, copy])):
+        assert re.search(expected, told(found))
+    assert murp.load(run, checkpoint="last").state["epoch"] == 4
+    assert murp.load(copy, checkpoint="last").state["epoch"] == 3
+
+
+def test_without_a_shard_ranks_use_the_checkpoint_before_as_one_process_does(
+    small_tree: KnowledgeGraph, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    together(trained, 2, small_tree, [out, out])
+    (out / "last.shards" / "0001-of-0002.safetensors").unlink()
+    with pytest.warns(UserWarning, match=r"Using the checkpoint before it, last\.previous\.shards"):
+        expected = murp.load(out).evaluate("test").mrr
+    assert together(evaluated, 2, [out, out], [None, None]) == [pytest.approx(expected)] * 2
+    assert (out / "last.shards").exists()  # asking changes nothing
+
+
+def test_a_damaged_best_checkpoint_is_told_by_info_and_says_how_training_goes_on(run: Path) -> None:
+    (run / "best.shards" / "0000-of-0001.safetensors").write_bytes(b"no checkpoint")
+    shutil.rmtree(run / "best.previous.shards", ignore_errors=True)
+    with pytest.warns(UserWarning, match=r"best\.shards/0000-of-0001\.safetensors is damaged.*last\.shards is another"):
+        assert main(["info", str(run)]) == 0
+    with pytest.raises(RunError, match=r"remove .*best\.shards, and resume again"):
+        resume(run, epochs=5, progress=Silent())
+    shutil.rmtree(run / "best.shards")
+    assert resume(run, epochs=5, progress=Silent()).state["epoch"] == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "[../gloo/transport/tcp/pair.cc:537] Connection closed by peer [127.0.0.1]:1234. This may be a crash.",
+            "Connection closed by peer [127.0.0.1]:1234",
+        ),
+        ("Broken pipe", "Broken pipe"),
+    ],
+)
+def test_of_what_torch_distributed_says_the_reason_is_told(text: str, said: str) -> None:
+    assert _reason(RuntimeError(text)) == said
+
+
+@pytest.mark.parametrize(("rank", "told_"), [("0", 1), ("1", 0)])
+def test_one_rank_says_that_a_command_is_not_for_ranks(
+    rank: str, told_: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in {"TORCHELASTIC_RUN_ID": "x", "WORLD_SIZE": "2", "RANK": rank}.items():
+        monkeypatch.setenv(name, value)
+    assert main(["info", "x"]) == 1
+    assert capsys.readouterr().err.count("torchrun is for") == told_
+
+
+@pytest.mark.parametrize("model", ["poincare", "lorentz"])
+def test_models_without_relations_train_on_slices(small_tree: KnowledgeGraph, tmp_path: Path, model: str) -> None:
+    found = [
+        train(small_tree, out=tmp_path / engine, progress=Silent(), **{**SETTINGS, "model": model, **more})
+        for engine, more in (("whole", {"engine": "torch"}), ("slices", {"slices": 3}))
+    ]
+    losses: list[Any] = [[line["loss"] for line in run.metrics()] for run in found]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
