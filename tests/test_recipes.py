@@ -43,6 +43,22 @@ def test_what_the_user_says_comes_first() -> None:
     assert (config.optimizer, config.objective, config.negatives, config.lr) == ("sgd", "bernoulli", 7, 3.0)
 
 
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_every_part_of_a_recipe_can_be_replaced(recipe: str) -> None:
+    """Its settings of the part that is replaced go with it; those that the user gives are checked as always."""
+    refusals = []
+    for kind, places in registry.KINDS.items():
+        for name in places:
+            try:
+                Config(**completed({"recipe": recipe, kind: name}))
+            except ConfigError as error:  # of parts that do not go together
+                refusals.append(str(error))
+    assert len(refusals) < sum(map(len, registry.KINDS.values()))
+    assert not [text for text in refusals if re.search("is a setting of|unknown setting", text)]
+    with pytest.raises(ConfigError, match="is a setting of regularizer"):
+        Config(**completed({"recipe": recipe, "regularizer": "none", "regularizer_weight": 0.1}))
+
+
 def test_an_unknown_recipe_is_refused_with_what_is_close() -> None:
     with pytest.raises(ConfigError, match=r"recipe 'papr' is not known\. Did you mean paper\?"):
         completed({"recipe": "papr"})

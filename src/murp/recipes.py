@@ -190,7 +190,7 @@ def completed(values: Mapping[str, Any]) -> dict[str, Any]:
     model = given.get("model", named.get("model", Config.model))
     usual = registry.find("model", model).usual if isinstance(model, str) else {}
     whole = {**usual, **named, **given}
-    return {name: value for name, value in whole.items() if name in given or name in named or _fits(name, whole)}
+    return {name: value for name, value in whole.items() if name in given or _fits(name, whole)}
 
 
 def _of_no_model(named: Mapping[str, Any], given: Mapping[str, Any]) -> set[str]:
@@ -202,7 +202,8 @@ def _of_no_model(named: Mapping[str, Any], given: Mapping[str, Any]) -> set[str]
 
 
 def _fits(name: str, whole: Mapping[str, Any]) -> bool:
-    """Whether a default setting belongs to the chosen parts: the user may have chosen another optimizer."""
+    """Whether a setting of a recipe or a model belongs to the chosen parts: the user may have chosen another
+    optimizer."""
     from murp.config import known_settings, parts_of
 
     if name in registry.KINDS and name not in parts_of(whole):  # negatives of an objective that draws none
