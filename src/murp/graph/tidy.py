@@ -81,16 +81,17 @@ def tidy_ids(ids: pa.Array, kind: str, many: str) -> Tidied:
 
 def _findings(ids: pa.Array, tidied: pa.Array, many: str) -> list[Finding]:
     trimmed = pc.utf8_trim(ids, characters=BLANKS)
-    merged = len(ids) - pc.count_distinct(tidied).as_py()
-    became = f"; {merged:,} of the {len(ids):,} {many} were other spellings of one" if merged else ""
     kinds = (
-        ("blanks_round_names", pc.not_equal(trimmed, ids), "with blanks at the ends, which were taken off"),
-        ("other_unicode_forms", pc.not_equal(tidied, trimmed), "in another Unicode form than NFC, brought to it"),
+        ("blanks_round_names", ids, trimmed, "with blanks at the ends, which were taken off"),
+        ("other_unicode_forms", trimmed, tidied, "in another Unicode form than NFC, brought to it"),
     )
     found: list[Finding] = []
-    for check, changed, words in kinds:
-        places = np.flatnonzero(changed.to_numpy(False))
+    for check, before, after, words in kinds:
+        places = np.flatnonzero(pc.not_equal(before, after).to_numpy(False))
+        merged = pc.count_distinct(before).as_py() - pc.count_distinct(after).as_py()
+        spelled = "was another spelling" if merged == 1 else "were other spellings"
+        became = f"; {merged:,} of the {len(ids):,} {many} {spelled} of one" if merged else ""
         show = ascii if check == "other_unicode_forms" else repr  # the forms of a character look the same
-        examples = [f"{show(ids[i].as_py())} → {show(tidied[i].as_py())}" for i in places[:EXAMPLES].tolist()]
+        examples = [f"{show(before[i].as_py())} → {after[i].as_py()!r}" for i in places[:EXAMPLES].tolist()]
         found += noticed(check, many, len(places), f"name{{s}} of {many} {words}{became}", examples)
     return found
