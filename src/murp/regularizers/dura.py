@@ -9,8 +9,12 @@ from torch import Tensor
 from murp import registry
 from murp.errors import ConfigError
 from murp.models.model import Model, squared_norm
-from murp.regularizers.regularizer import Batch, Weighted
-from murp.settings import setting
+from murp.regularizers.regularizer import Batch, Regularizer, Weighted
+from murp.settings import Part, setting
+
+
+def _takes_any(regularizer: type[Regularizer]) -> bool:
+    return issubclass(regularizer, Weighted) and regularizer.refuse.__func__ is Part.refuse.__func__  # type: ignore[attr-defined]
 
 
 class DURA(Weighted):
@@ -31,9 +35,11 @@ class DURA(Weighted):
         model = registry.find("model", config.model)
         if model.converse is Model.converse:
             able = registry.models_that(lambda other: other.converse is not Model.converse)
+            every = [name for name in registry.REGULARIZERS if _takes_any(registry.find("regularizer", name))]
             raise ConfigError(
                 f"regularizer dura needs a model whose score is a product with the transposed relation; {config.model} "
-                f"is not such a model. Use one of {able}, or a regularizer for any model: l2, n3."
+                f"is not such a model. Use one of {able}, or a regularizer for any model: {', '.join(every)}. (A model "
+                "of your own has such a score if it defines the method converse.)"
             )
 
     def term(self, model: Model, batch: Batch) -> Tensor:
