@@ -12,9 +12,12 @@ default stands; the same words are the command line's help and the comments of `
 from __future__ import annotations
 
 import json
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from murp import registry
@@ -120,9 +123,7 @@ class Config(Part):
         parts = parts_of(values)
         known = known_settings(values)
         for name, usual in OF_EVERY_RUN.items():
-            if name in values and name not in known:
-                if values[name] != usual:
-                    raise ConfigError(f"{values.get('model', Config.model)} has no setting {name}. Leave it out.")
+            if name not in known and values.get(name) == usual:
                 values = {other: value for other, value in values.items() if other != name}
         names = {kind: [str(values.get(kind, getattr(Config, kind)))] for kind in parts}
         refuse_unknown(values, known, lambda name: registry.whose(name, names, name))
@@ -183,10 +184,8 @@ class Config(Part):
     @classmethod
     def from_mapping(cls, values: dict[str, Any], where: str) -> Self:
         """A configuration from named values; ``where`` (a file, the command line) is named in errors."""
-        try:
+        with naming(where):
             return cls(**values)
-        except ConfigError as error:
-            raise ConfigError(f"{where}: {error}") from None
 
     @classmethod
     def read(cls, path: Path) -> dict[str, Any]:
@@ -231,10 +230,41 @@ def parts_of(values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+@contextmanager
+def naming(where: str, file: Path | None = None, given: Mapping[str, Any] = MappingProxyType({})) -> Iterator[None]:
+    """Errors about settings say ``where`` they come from: of one in a ``file`` of settings, its line.
+
+    ``given``: settings that replace those of the file.
+    """
+    try:
+        yield
+    except ConfigError as error:
+        line = None if file is None or error.setting in given else _line(file, error.setting)
+        place = where if line is None else f"{file}, line {line}"
+        raise ConfigError(f"{place}: {error}", error.setting) from None
+
+
+def _line(file: Path, setting: str | None) -> int | None:
+    """The line of a TOML file on which a setting, or the table of this name, stands."""
+    if setting is None:
+        return None
+    begins = re.compile(rf"""\s*(\[\s*)?["']?{re.escape(setting)}["']?\s*[]=.]""")
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return next((number for number, line in enumerate(lines, 1) if begins.match(line)), None)
+
+
 def known_settings(values: Mapping[str, Any]) -> dict[str, Setting]:
     """The settings of every run, and those of the parts that some settings choose."""
-    parts = parts_of(values).values()
-    return {**Config.settings, **{name: one for part in parts for name, one in part.settings.items()}}
+    found = dict(Config.settings)
+    for kind, part in parts_of(values).items():
+        if both := found.keys() & part.settings.keys():
+            chosen = values.get(kind, getattr(Config, kind))
+            raise ConfigError(
+                f"{kind} {chosen} has settings with names of other settings of a run: {', '.join(sorted(both))}. "
+                "Choose other names there."
+            )
+        found |= part.settings
+    return found
 
 
 def _again(values: dict[str, Any]) -> Config:

@@ -45,7 +45,14 @@ class DataError(MurpError):
 
 
 class ConfigError(MurpError):
-    """A setting that is unknown, of the wrong type or out of range."""
+    """A setting that is unknown, of the wrong type or out of range: ``setting``, if it is one alone."""
+
+    def __init__(self, message: str, setting: str | None = None) -> None:
+        super().__init__(message)
+        self.setting = setting
+
+    def __reduce__(self) -> tuple[type, tuple[str, str | None]]:
+        return type(self), (str(self), self.setting)
 
 
 class RunError(MurpError):

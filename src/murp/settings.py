@@ -76,25 +76,25 @@ class Setting:
             try:
                 value = float(value)
             except OverflowError:
-                raise ConfigError(f"{name} is beyond the largest number that a computer holds.") from None
+                raise ConfigError(f"{name} is beyond the largest number that a computer holds.", name) from None
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise ConfigError(f"{name} must be {_WORDS[kind]}, not {value!r}.")
+            raise ConfigError(f"{name} must be {_WORDS[kind]}, not {value!r}.", name)
         if kind is float and not math.isfinite(value):
-            raise ConfigError(f"{name} must be a finite number, not {value!r}.")
+            raise ConfigError(f"{name} must be a finite number, not {value!r}.", name)
         if kind is str and (why := not_text(value)) is not None:
-            raise ConfigError(f"{name} cannot be {value!r}, which {why}.")
+            raise ConfigError(f"{name} cannot be {value!r}, which {why}.", name)
         value = current(name, value)
         if self.choices and value not in self.choices:
-            raise ConfigError(f"{name} must be one of {', '.join(self.choices)}, not {value!r}.")
+            raise ConfigError(f"{name} must be one of {', '.join(self.choices)}, not {value!r}.", name)
         if self.least is not None and value < self.least:
-            raise ConfigError(f"{name} must be at least {self.least}, not {value!r}.")
+            raise ConfigError(f"{name} must be at least {self.least}, not {value!r}.", name)
         most = LARGEST if kind is int and self.most is None else self.most
         if most is not None and value > most:
-            raise ConfigError(f"{name} must be at most {most}, not {value!r}.")
+            raise ConfigError(f"{name} must be at most {most}, not {value!r}.", name)
         if self.above is not None and value <= self.above:
-            raise ConfigError(f"{name} must be above {self.above}, not {value!r}.")
+            raise ConfigError(f"{name} must be above {self.above}, not {value!r}.", name)
         if self.below is not None and value >= self.below:
-            raise ConfigError(f"{name} must be below {self.below}, not {value!r}.")
+            raise ConfigError(f"{name} must be below {self.below}, not {value!r}.", name)
         return value
 
 
@@ -181,10 +181,10 @@ def refuse_unknown(
     for name in names:
         if name not in known:
             if found := whose(name):
-                raise ConfigError(found)
+                raise ConfigError(found, name)
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"Did you mean {close[0]!r}?" if close else f"Known settings: {', '.join(sorted(known))}."
-            raise ConfigError(f"unknown setting {name!r}. {hint}")
+            raise ConfigError(f"unknown setting {name!r}. {hint}", name)
 
 
 def _settings_of(base: type) -> dict[str, Setting]:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import murp
 from murp.cli.main import main, parser
 from murp.cli.manual import MANUAL
+from murp.errors import ConfigError
 
 
 def misunderstood(line: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -197,3 +201,49 @@ def test_a_fault_of_ours_is_not_taken_for_one_of_the_output(monkeypatch: pytest.
     monkeypatch.setattr("murp.cli.data.run_list", broken)
     with pytest.raises(OSError, match="not from standard output"):
         main(["data", "list"])
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "message"),
+    [
+        ("model = 'mure'\n\n  batch_sze = 3\n", [], "f.toml, line 3: unknown setting 'batch_sze'"),
+        ("model = 'mure'\nbatch_sze = 3\n", ["--dim", "4"], "f.toml, line 2: unknown setting 'batch_sze'"),
+        ("dim = 'x'\n", [], "f.toml, line 1: dim must be a whole number"),
+        ("dim = 4\n", ["--patience", "3", "--validate-every", "0"], "f.toml and the command line: patience needs"),
+        ("[optimizer]\nlr = 0.1\n", [], "f.toml, line 1: optimizer must be a text"),
+        ("model = 'rotate'\ncurvature = 3.0\n", [], "f.toml, line 2: curvature is a setting of model murp"),
+        ("epochs = 3\n'dim' = 0\n", [], "f.toml, line 2: dim must be at least"),
+    ],
+)
+def test_a_setting_in_a_file_is_named_with_its_line(
+    text: str, more: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("f.toml").write_text(text, encoding="utf-8")
+    assert main(["train", "--config", "f.toml", "--out", "run", *more]) == 1
+    assert f"murp: {message}" in capsys.readouterr().err
+    if not more:
+        with pytest.raises(ConfigError, match=re.escape(message)):
+            murp.train("wordnet-mini", config="f.toml", out="run")
+    assert not Path("run").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"graph": [("a", "r", "b")]},
+            r"must be a KnowledgeGraph, or the name or .* not a list.*from_triples",
+        ),
+        ({"graph": None}, "not a NoneType"),
+        ({"graph": "wordnet-mini", "out": 3}, "out must be the path of a folder, not 3"),
+        ({"graph": "wordnet-mini", "progress": print}, "progress must derive from"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_before_anything_is_written(
+    given: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=message):
+        murp.train(**{"dim": 4, "epochs": 1, "device": "cpu", **given})
+    assert list(tmp_path.iterdir()) == []

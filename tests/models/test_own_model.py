@@ -50,6 +50,20 @@ class NoEnding(NoQuery):
 
 class NoTile(NoEnding):
     products = False
+
+
+class NoEntity(DistMult):
+    def declare(self):
+        return (Table("points", "entity", (self.dim,)), Table("relation", "relation", (self.dim,)))
+
+
+class Clash(DistMult):
+    epochs: int = setting(3, "of mine")
+
+
+class Typo(DistMult):
+    def query(self, subject, relation, shared):
+        return Query((subject["entitty"],))
 '''
 
 
@@ -241,3 +255,21 @@ def test_a_run_folder_without_a_name_of_its_own_has_no_colon(folder: Path) -> No
 
     config = Config(model="own_models_of_a_test:Mine", data="wordnet-mini", dim=4)
     assert free_place(config) == Path("runs/wordnet-mini-own_models_of_a_test.Mine-d4-seed0")
+
+
+def test_points_need_a_table_of_the_usual_name(folder: Path, small_tree: KnowledgeGraph) -> None:
+    with pytest.raises(ConfigError, match=r"NoEntity declares no table of .* name entity.* tables: points, relation"):
+        train(small_tree, out=folder / "run", progress=Silent(), model="own_models_of_a_test:NoEntity", device="cpu")
+    assert not (folder / "run").exists()
+
+
+def test_a_setting_with_the_name_of_another_is_refused(folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"own_models_of_a_test:Clash has settings with names of other .*: epochs\."):
+        Config(model="own_models_of_a_test:Clash")
+
+
+def test_of_a_model_that_fails_in_its_first_step_no_run_folder_stays(folder: Path, small_tree: KnowledgeGraph) -> None:
+    settings: dict[str, Any] = {"model": "own_models_of_a_test:Typo", "dim": 4, "epochs": 2, "device": "cpu"}
+    with pytest.raises(KeyError, match="entitty"):
+        train(small_tree, out=folder / "run", progress=Silent(), **settings)
+    assert not (folder / "run").exists()

@@ -14,10 +14,11 @@ from typing import Any, Unpack
 from murp import training
 from murp.api.run import Run
 from murp.api.settings import EXPLAINED, Grid, Settings
-from murp.config import Config
+from murp.config import Config, naming
 from murp.evaluation import Comparison, Protocol, Report
 from murp.evaluation.comparison import SAMPLES
 from murp.graph import KnowledgeGraph, Split
+from murp.recipes import AUTO, completed
 from murp.runs import Run as Folder
 from murp.runs import load as open_folder
 from murp.runs.run import Checkpoint
@@ -52,7 +53,11 @@ def train(
     if config is not None:
         stored = Config.read(Path(config))
         stored.pop("data", None)  # the graph is given
-        given = {**stored, **given}
+        merged = {**stored, **given}
+        if merged.get("recipe") != AUTO:
+            with naming("train", Path(config), given):
+                Config(**completed(merged))
+        given = merged
     return Run.of(training.train(graph, out=out, reuse=reuse, progress=progress, **given))
 
 

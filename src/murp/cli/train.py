@@ -14,7 +14,7 @@ from murp import display
 from murp.cli.settings import add_settings, given_settings
 from murp.cli.text import Commands, fast_imports, figure, whole
 from murp.commands import command
-from murp.config import Config
+from murp.config import Config, naming
 from murp.errors import ConfigError
 from murp.recipes import AUTO, completed
 
@@ -76,16 +76,18 @@ def run(options: argparse.Namespace) -> None:
     if options.resume is not None:
         result = resume(options.resume, progress=shown, **given)
     else:
-        where = "command line"
+        where, file, typed = "command line", None, dict(given)
         if options.config is not None:
             where = f"{options.config} and the command line" if given else options.config
-            given = {**Config.read(Path(options.config)), **given}
+            file = Path(options.config)
+            given = {**Config.read(file), **given}
         if options.recipe is not None:
             given["recipe"] = options.recipe
         if given.get("recipe") == AUTO:  # which model it will be turns out when the graph is there
             settings = {"data": Config.data, **given}
         else:
-            settings = Config.from_mapping(completed(given), where).to_dict()
+            with naming(where, file, typed):
+                settings = Config(**completed(given)).to_dict()
         result = train(settings.pop("data"), out=options.out or None, reuse=False, progress=shown, **settings)
 
     state = result.state

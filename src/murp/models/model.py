@@ -170,6 +170,12 @@ class Model(Part):
         self.training = False  # in a training step: dropout and batch normalisation ask
         self.parameters: dict[str, Tensor] = {}
         self.tables: tuple[Table, ...] = tuple(self.declare())
+        if not any((table.name, table.of) == ("entity", "entity") for table in self.tables):
+            declared = ", ".join(table.name for table in self.tables) or "none"
+            raise ConfigError(
+                f"model {type(self).__name__} declares no table of entities with the name entity, which has their "
+                f"points. Its tables: {declared}."
+            )
 
     @classmethod
     def refuse(cls, config: Any) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import math
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -54,6 +56,8 @@ def train(
     """Train a model on a graph and return the run with its best weights; :func:`murp.train` says it all."""
     ranks = join()
     with ranks.together():
+        if progress is not None and not isinstance(progress, Silent):
+            raise ConfigError(f"progress must derive from murp.training.progress.Silent, not be {progress!r}.")
         check_reading(graph, settings)
         if launched() and out is None:
             raise ConfigError(
@@ -78,15 +82,31 @@ def train(
     job = Job(path, config, loaded, model, State())
     engine = engines.build(config.engine, [job.task])
     folder.create(job.path, config, loaded, model, job.state.to_dict(), engine.name, recipe=why)
-    with locked(job.path):
+    with locked(job.path), _nothing_kept_of_nothing(job):
         fit([job], engine, progress or usual())
     return load(job.path, device=home(config))
+
+
+@contextlib.contextmanager
+def _nothing_kept_of_nothing(job: Job) -> Iterator[None]:
+    """If a model or an objective fails in its first steps, such as one that a user is writing, no run folder stays."""
+    try:
+        yield
+    except MurpError:
+        raise
+    except Exception:
+        if job.state.epoch == job.state.chunk == 0:
+            shutil.rmtree(job.path, ignore_errors=True)
+        raise
 
 
 def place_for(out: str | os.PathLike[str] | None, config: Config, graph: KnowledgeGraph, *, reuse: bool) -> Path:
     """The folder that was given, or one under ``runs/``: the one that holds this run, with ``reuse``, or a free one."""
     if out is not None:
-        return Path(out)
+        try:
+            return Path(out)
+        except TypeError:
+            raise ConfigError(f"out must be the path of a folder, not {out!r}.") from None
     return own_place(config, graph) if reuse else free_place(config)
 
 
@@ -275,7 +295,14 @@ def configure(
         origin |= {"columns": str(graph.columns), "no_header": not graph.columns.header}
         config = Config.from_mapping(completed({**origin, **settings}), where)
     else:
-        config = Config.from_mapping(completed({"data": os.fspath(graph), **settings}), where)
+        try:
+            data = os.fspath(graph)
+        except TypeError:
+            raise ConfigError(
+                f"{where}: the graph must be a KnowledgeGraph, or the name or the path of data, not a "
+                f"{type(graph).__name__}. KnowledgeGraph.from_triples makes one of a list of triples."
+            ) from None
+        config = Config.from_mapping(completed({"data": data, **settings}), where)
         graph = KnowledgeGraph.load(
             config.data,
             data_dir=config.data_dir or None,
