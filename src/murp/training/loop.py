@@ -312,5 +312,6 @@ def _diverged(job: Job, epoch: int, noticed: str) -> DivergedError:
     what = f"parameter {', '.join(broken)}" if broken else noticed
     lr = job.config.lr
     precise = "" if job.config.dtype == "float64" else ", or --dtype float64"
-    advice = f"Try a learning rate of {lr / 5:g}{precise}. The last good checkpoint in {job.path} is kept."
+    kept = f"The last good checkpoint in {job.path} is kept; a run with other settings needs another folder."
+    advice = f"Try a learning rate of {lr / 5:g}{precise}. {kept}"
     return DivergedError(what, epoch, lr, advice)
