@@ -39,7 +39,7 @@ ONE_BY_ONE = "one query at a time"
 
 def any_model() -> list[str]:
     """Steps beyond the paper's against plain PyTorch, and steps of optimizers with a state by number of entities."""
-    rows, states, machines, bounds = [], [], [], []
+    rows, states, machines = [], [], []
     for where, name in (("CPU", "cpu_any_model"), ("GPU", "gpu_any_model")):
         stored = result(name)
         if stored is None:
@@ -48,22 +48,6 @@ def any_model() -> list[str]:
             seconds = found["seconds_a_step"]
             faster = f"{times(found['times_faster'])} times"
             rows.append([f"{where}: {step}", spread(seconds["ours"]), spread(seconds["plain PyTorch"]), faster])
-            if loops := found.get("seconds_of_own_loops"):
-                bounds.append(
-                    f"*{step}* on the CPU: of {time(seconds['ours']['median'])} murp's own loops take "
-                    f"{time(sum(loops.values()))}. The rest are PyTorch's operations, most of them on small tensors."
-                )
-            if bound := found.get("bounds"):
-                names = ("scores and gradients", "scores", "four products at the processor's peak")
-                whole, one, peak = (time(bound[name]["median"]) for name in names)
-                bounds.append(
-                    f"What limits *{step}* on the CPU: the scores of all entities and their gradients take {whole} of "
-                    f"a step. The scores alone, one product and its softmax, take {one}. Every method needs at least "
-                    "three products (the scores, and a gradient for each side). Ours computes four: to keep the "
-                    "weights in the cache that the cores share was a little quicker on AMD with few entities, and "
-                    f"slower with more. Four products take {peak} if the processor does nothing else and reads and "
-                    "writes no memory. Exponentials come on top of that, one for each score in each of two passes."
-                )
         for optimizer, found in stored["figures"].get("state", {}).items():
             for count, one in found["by"].items():
                 memory = f"{times(one['memory_over_parameters'])} times ({one['memory_is']})"
@@ -81,10 +65,37 @@ def any_model() -> list[str]:
     return [
         "## Steps beyond the paper's",
         table(head, rows),
-        *bounds,
+        *_where_steps_go(),
         table(["optimizer, entities", "a step", "memory against the parameters"], states),
         note,
         *machines,
+    ]
+
+
+def _where_steps_go() -> list[str]:
+    """What the steps on each processor are spent on, and what bounds the one with all entities as candidates."""
+    parts = ("scores and gradients", "scores", "four products at the processor's peak")
+    rows = []
+    for processor, stored in by_processor("cpu_any_model").items():
+        for step, found in stored["figures"].get("steps", {}).items():
+            loops, bound = sum(found.get("seconds_of_own_loops", {}).values()), found.get("bounds")
+            apart = [time(bound[name]["median"]) for name in parts] if bound else ["–"] * len(parts)
+            of_step = [time(found["seconds_a_step"]["ours"]["median"]), time(loops)] if loops else []
+            rows += [[processor, step, *of_step, *apart]] if of_step else []
+    if not rows:
+        return []
+    return [
+        "Where a step on the CPU goes, on each processor:",
+        table(
+            ["processor", "step", "a step", "of this murp's loops", "all entities", "scores alone", "products"], rows
+        ),
+        "What is not in murp's loops are PyTorch's operations, most of them on small tensors, and Python. *All "
+        "entities*: the scores of all entities, their softmax and the gradients, measured alone; *scores alone*: one "
+        "product and its softmax. Every method needs at least three products (the scores, and a gradient for each "
+        "side). Ours computes four: to keep the weights in the cache that the cores share was a little quicker on AMD "
+        "with few entities, and slower with more. *Products*: four products if the processor does nothing else and "
+        "reads and writes no memory. Exponentials come on top of that, one for each score in each of two passes. These "
+        "are virtual machines: the same loop takes longer for seconds at a time if others use the same cores.",
     ]
 
 

@@ -250,12 +250,20 @@ def test_steps_beyond_the_papers_have_their_bars_and_their_tables(store: Callabl
     size = {"seconds_a_step": second, "memory_over_parameters": 3.0, "memory_is": "peak allocated"}
     state = {name: {"by": {"41": size, "1000": size}, "ratio": 1.5} for name in ("adam", "row-adagrad")}
     store("gpu_any_model", figures={"steps": steps, "state": state})
+    assert "Where a step on the CPU goes" not in benchmarks_page.page()
+    steps[benchmark_bars.ROTATION] |= {"seconds_of_own_loops": {"_adam": 1e-4, "_rows": 5e-5}}
+    parts = ("scores and gradients", "scores", "four products at the processor's peak")
+    bounds = {name: {**second, "median": 1e-4 * (3 - place)} for place, name in enumerate(parts)}
+    steps[benchmark_bars.MATRICES] |= {"seconds_of_own_loops": {"_passed": 1.5e-4}, "bounds": bounds}
+    store("cpu_any_model", figures={"steps": steps, "state": state})
     text = "\n".join(benchmarks_page.page().splitlines())
     assert "batch 500, 250 negatives, d=40 | 150 µs or less | 200 µs | no |" in text
     assert "Adagrad, DURA | 200 µs or less | 200 µs | yes |" in text
     assert "step with Adam at 10 million entities against 41 thousand | 1.30 times or less | 1.50 times | no |" in text
     assert "memory with Adam against the parameters | 3.1 times or less | 3.0 times | yes |" in text
     assert "1.00 ms (100 µs to 300 µs) | 5.0 times |" in text
+    assert f"| {benchmark_bars.ROTATION} | 200 µs | 150 µs | – | – | – |" in text
+    assert f"| {benchmark_bars.MATRICES} | 200 µs | 150 µs | 300 µs | 200 µs | 100 µs |" in text
     assert "| GPU: row-adagrad, 1,000 | 200 µs (100 µs to 300 µs) | 3.0 times (peak allocated) |" in text
 
 
