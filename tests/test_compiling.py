@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numba
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
@@ -342,7 +343,12 @@ def test_a_training_in_a_strangers_folder_with_nowhere_to_write_runs_none_of_its
 def test_code_for_another_processor_has_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel may be written for the processor, and Numba's own key does not know how."""
     digest = compiling._digest.__wrapped__
-    monkeypatch.delenv("NUMBA_CPU_NAME", raising=False)
+    for setting, value in (("CPU_NAME", None), ("CPU_FEATURES", None), ("ENABLE_AVX", 1)):
+        monkeypatch.setattr(numba.config, setting, value)
     usual = digest()
-    monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
-    assert digest() != usual
+    assert compiling.for_this_processor()
+    for setting, value in (("CPU_NAME", "generic"), ("CPU_FEATURES", "-avx512f"), ("ENABLE_AVX", 0)):
+        with monkeypatch.context() as changed:
+            changed.setattr(numba.config, setting, value)
+            assert digest() != usual
+            assert not compiling.for_this_processor()

@@ -149,11 +149,21 @@ def _sources() -> list[Path]:
 @cache
 def _digest() -> str:
     digest = hashlib.blake2b(digest_size=6)
-    # Kernels may be written for the processor (numba_products.POINTS), and this setting changes what that is taken for.
-    digest.update(repr(os.environ.get("NUMBA_CPU_NAME")).encode())
+    digest.update(repr(_processor_settings()).encode())
     for source in _sources():
         digest.update(source.name.encode() + source.read_bytes())
     return digest.hexdigest()
+
+
+def for_this_processor() -> bool:
+    """Whether code is compiled for the processor as it is: no setting of Numba says that it is another one."""
+    return _processor_settings() == (None, None, True)
+
+
+def _processor_settings() -> tuple[str | None, str | None, bool]:
+    """Kernels may be written for the processor (numba_products.POINTS), and these change what that is taken for."""
+    settings = numba.config
+    return settings.CPU_NAME, settings.CPU_FEATURES, bool(settings.ENABLE_AVX)
 
 
 def _drop_oldest(mine: Path) -> None:

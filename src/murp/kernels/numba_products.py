@@ -6,7 +6,6 @@ Rows are turned into panels of one vector's width, lane l for row l. A block of 
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from numba.extending import intrinsic
 from torch import Tensor
 
 from murp import threads
-from murp.compiling import kernel
+from murp.compiling import for_this_processor, kernel
 from murp.kernels.intrinsics import Vectors, fma, take
 
 PANEL_BYTES = 64
@@ -27,13 +26,13 @@ _I64 = ir.IntType(64)
 
 def _wide() -> bool:
     """Whether the processor has 32 registers of 64 bytes, or half as many of half the size or less."""
-    features = {} if os.environ.get("NUMBA_CPU_NAME") else binding.get_host_cpu_features()
-    return bool(features.get("avx512f"))
+    return for_this_processor() and bool(binding.get_host_cpu_features().get("avx512f"))
 
 
+_WIDE = _wide()
 # A block of points meets some panels in registers: 8 points and 2 panels take 16 of 32 registers, 6 points and a panel
 # 12 of 16. With one panel only, every product reads a number from the cache, which two units for products wait for.
-POINTS, PAIR = (8, 2) if _wide() else (6, 1)
+POINTS, PAIR = (8, 2) if _WIDE else (6, 1)
 _ABREAST = 4  # panels that a single point meets at a time
 
 
@@ -97,9 +96,9 @@ class Registers:
                 place = builder.gep(pointed.data, [builder.add(there, builder.mul(_I64(b), apart))])
                 coordinate = kind.spread(builder.load(place))
                 for total, vector in zip(totals[b], loaded, strict=True):
-                    builder.store(kind.fma(coordinate, vector, builder.load(total)), total)
+                    value = kind.fma(coordinate, vector, builder.load(total))
+                    builder.store(kind.in_order(value) if _WIDE else value, total)
 
-        # Two at a time: where the compiler chooses, it keeps numbers of the second for so long that sums must wait.
         whole = builder.and_(dim, _I64(-2))
         with cgutils.for_range_slice(builder, _I64(0), whole, _I64(2), _I64) as (at, _):
             add(at)
