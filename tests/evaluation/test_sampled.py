@@ -58,6 +58,27 @@ def test_among_all_entities_it_is_standard(name: str, graph: KnowledgeGraph) -> 
     assert (expected % 1 == 0.5).any(), "no ties: the test shows less than it should"
 
 
+def test_few_rows_of_relations_are_read_at_a_time(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Relations may have matrices: those of a batch of many questions would not fit. Smaller batches change no rank."""
+    model, known, sizes = trained_like(graph, "rescal"), KnownFacts.of(graph), []
+    rows = Model.rows
+
+    def counted(self: Model, role: str, *numbers: Any) -> Any:
+        if role == "relation":
+            sizes.append(len(numbers[0]))
+        return rows(self, role, *numbers)
+
+    monkeypatch.setattr(Model, "rows", counted)
+    whole = sampled_ranks(model, graph.test, known, num_relations=RELATIONS, candidates=20)
+    assert sizes == [2 * len(graph.test)]
+    sizes.clear()
+    monkeypatch.setattr(sampled, "NUMBERS", 100)
+    part = sampled_ranks(model, graph.test, known, num_relations=RELATIONS, candidates=20)
+    assert max(sizes) == 100 // (4 + 4 * 4)  # an entity's vector and a relation's matrix
+    np.testing.assert_array_equal(whole.tail, part.tail)
+    np.testing.assert_array_equal(whole.head, part.head)
+
+
 def test_the_fused_ranks_of_the_published_models_are_met_too(graph: KnowledgeGraph) -> None:
     for name in ("murp", "mure"):
         model = trained_like(graph, name)

@@ -18,8 +18,9 @@ with its two questions is one observation, and every question has its own candid
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
+from math import prod
 
 import numpy as np
 import torch
@@ -35,6 +36,7 @@ from murp.models.model import Query, Rows
 from murp.threads import torch_alone
 
 CELLS = 2**22  # candidates that are drawn and scored at a time
+NUMBERS = 2**25  # of the rows that queries are made of, at a time: a relation may have a matrix
 BYTES_A_NUMBER = 8 * 4  # of a candidate on a GPU: float64, and what its score is made of
 CUDA_MEMORY = 2**31
 FEW = 2000  # facts: of more, the quantile of the bootstrap is that of the normal distribution
@@ -106,7 +108,8 @@ def _drawn(
 ) -> Iterator[tuple[slice, NDArray[np.int32]]]:
     """Parts of the questions, each with its candidates."""
     count = min(candidates, model.num_entities)
-    size = max(1, CELLS // count)
+    of_query = sum(prod(table.shape) for table in model.tables if {"subject", "relation"} & set(table.roles))
+    size = max(1, min(CELLS // count, NUMBERS // max(1, of_query)))
     if model.device.type != "cpu":
         size = max(1, min(size, CUDA_MEMORY // (count * model.dim * BYTES_A_NUMBER)))
     for start in range(0, len(subjects), size):
@@ -172,23 +175,19 @@ def better_or_half(scores: Tensor, own: Tensor, there: Tensor) -> Tensor:
 def intervals(ranks: Ranks, hits: tuple[int, ...]) -> dict[str, Interval | None]:
     """95 % intervals of the MRR and of each Hits@k; None if one fact, or equal ones, leave nothing to judge an MRR by.
 
-    Of many facts mean ± 1.96 standard errors. Of few the studentized bootstrap of :mod:`murp.evaluation.comparison`,
-    and for Hits@k, which may be 0 in most resamples, Wilson's interval.
+    For the MRR of many facts mean ± 1.96 standard errors, of few the studentized bootstrap of
+    :mod:`murp.evaluation.comparison`. For Hits@k, which may be 0 of all facts, Wilson's interval.
     """
     both = np.stack([ranks.tail, ranks.head], axis=1)
-    found = {"mrr": _interval((1 / both).mean(axis=1), _by_resampling)}
-    return found | {f"hits@{k}": _interval((both <= k).mean(axis=1), _of_share) for k in hits}
+    found: dict[str, Interval | None] = {"mrr": _of_mean((1 / both).mean(axis=1))}
+    return found | {f"hits@{k}": _of_share((both <= k).mean(axis=1)) for k in hits}
 
 
-def _interval(values: NDArray[np.float64], of_few: Callable[[NDArray[np.float64]], Interval | None]) -> Interval | None:
+def _of_mean(values: NDArray[np.float64]) -> Interval | None:
     """Of the mean of a number in [0, 1] for each fact."""
-    if len(values) <= FEW:
-        return of_few(values)
-    half = NORMAL * float(values.std(ddof=1)) / len(values) ** 0.5
-    return max(float(values.mean()) - half, 0.0), min(float(values.mean()) + half, 1.0)
-
-
-def _by_resampling(values: NDArray[np.float64]) -> Interval | None:
+    if len(values) > FEW:
+        half = NORMAL * float(values.std(ddof=1)) / len(values) ** 0.5
+        return max(float(values.mean()) - half, 0.0), min(float(values.mean()) + half, 1.0)
     low, high, *_ = bootstrap(values, RESAMPLES, np.random.default_rng(0))
     return None if low is None or high is None else (max(low, 0.0), min(high, 1.0))
 
