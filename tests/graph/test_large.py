@@ -364,6 +364,25 @@ def test_a_lock_that_was_removed_meanwhile_is_none(tmp_path: Path, monkeypatch: 
     os.close(held)
 
 
+def test_a_lock_on_a_network_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There only a file that is open for writing can be locked, and it may have another number each time."""
+    import fcntl
+
+    path, locked = tmp_path / ".key.lock", cache.lock
+
+    def on_a_network(handle: int) -> None:
+        if fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        locked(handle)
+
+    monkeypatch.setattr(cache, "lock", on_a_network)
+    monkeypatch.setattr(cache.os.path, "samestat", lambda one, other: False)
+    held = cache._held(path)
+    assert held is not None
+    assert cache._held(path) is None
+    os.close(held)
+
+
 def test_a_full_disk_keeps_what_was_read(order: package.order.Order, tmp_path: Path) -> None:
     def full(handle: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

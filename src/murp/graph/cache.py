@@ -45,6 +45,7 @@ GRAPH, TOLD = "graph", "told.json"
 LEAST_BYTES = 2 << 20
 MOST_ENTRIES, MOST_BYTES = 64, 8 << 30
 WAIT = 0.5  # seconds between two looks whether another process is done
+LOOKS = 5  # at a lock file that others may remove
 
 
 def coded(files: Sequence[Path], parse: Callable[[], KnowledgeGraph], how: str = "") -> KnowledgeGraph:
@@ -118,23 +119,29 @@ def _alone(entry: Path) -> Iterator[None]:
 
 def _held(path: Path) -> int | None:
     """The file at ``path``, open and locked; None if another process holds it."""
-    try:
-        held = os.open(path, os.O_RDONLY | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise DataError(
-            f"{path} cannot be made: {error.strerror}. Free some space there, or name another folder for the cache: "
-            "XDG_CACHE_HOME in the environment."
-        ) from error
-    try:
-        lock(held)
-        # Whoever held it may have removed it after it was opened here: others would lock a new one.
-        if os.path.samestat(os.fstat(held), path.stat()):
-            return held
-    except (BlockingIOError, FileNotFoundError):
-        pass
-    except OSError:
-        return held  # a system without locks
-    os.close(held)
+    for look in range(LOOKS):
+        try:
+            # For writing, too: network file systems lock no other files.
+            held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise DataError(
+                f"{path} cannot be made: {error.strerror}. Free some space there, or name another folder for the "
+                "cache: XDG_CACHE_HOME in the environment."
+            ) from error
+        try:
+            lock(held)
+            # Whoever held it may have removed it after it was opened here: others would lock a new one. A network file
+            # system may give one file two numbers, so that it never looks the same.
+            if os.path.samestat(os.fstat(held), path.stat()) or look == LOOKS - 1:
+                return held
+        except BlockingIOError:
+            os.close(held)
+            return None
+        except FileNotFoundError:
+            pass
+        except OSError:
+            return held  # a system without locks
+        os.close(held)
     return None
 
 
