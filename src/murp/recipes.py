@@ -169,6 +169,24 @@ def results(name: str) -> tuple[Result, ...]:
     return tuple(Result(**{**found, "files": tuple(found["files"])}) for found in json.loads(text).get(name, []))
 
 
+def checked_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as :func:`completed` makes them, checked before a graph is read.
+
+    With the recipe auto they stay as they are; at least one of the recipes that it may choose must take them.
+    """
+    if given.get("recipe") != AUTO:
+        return Config(**completed(given)).to_dict()
+    refused = []
+    for recipe in DECIDED:
+        try:
+            Config(**completed({**given, "recipe": recipe}))
+        except ConfigError as error:
+            refused.append(error)
+    if len(refused) == len(DECIDED):
+        raise refused[0]
+    return dict(given)
+
+
 def completed(values: Mapping[str, Any]) -> dict[str, Any]:
     """Settings completed with those of their recipe, and with the defaults of their model.
 
@@ -183,7 +201,7 @@ def completed(values: Mapping[str, Any]) -> dict[str, Any]:
         if recipe not in RECIPES:
             close = difflib.get_close_matches(str(recipe), [*RECIPES, AUTO], n=1)
             hint = f"Did you mean {close[0]}?" if close else f"Choose one of {', '.join([*RECIPES, AUTO])}."
-            raise ConfigError(f"recipe {recipe!r} is not known. {hint}")
+            raise ConfigError(f"recipe {recipe!r} is not known. {hint}", "recipe")
         named = RECIPES[recipe].settings
         if given.get("model", named["model"]) != named["model"]:
             named = {name: value for name, value in named.items() if name in _of_no_model(named, given)}

@@ -116,7 +116,7 @@ def find(kind: str, name: str) -> type[Any]:
         close = difflib.get_close_matches(name, known, n=1)
         hint = f"Did you mean {close[0]}?" if close else f"Choose one of {', '.join(known)}"
         own = "" if close else f", or name a class of your own, {kind} = package.module:Class."
-        raise ConfigError(f"{kind} {name!r} is not known. {hint}{own}")
+        raise ConfigError(f"{kind} {name!r} is not known. {hint}{own}", kind)
     return _imported(kind, place)
 
 
@@ -178,12 +178,15 @@ def _imported(kind: str, place: str) -> type[Any]:
     except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise ConfigError(
             f"{kind} {place} cannot be imported: {error}. Name a class as package.module:Class, and put its folder on "
-            "Python's path: `PYTHONPATH=. murp …`."
+            "Python's path: `PYTHONPATH=. murp …`.",
+            kind,
         ) from error
     module, _, base = BASES[kind].partition(":")
     derived_from: type[Part] = getattr(importlib.import_module(module), base)
     if not (isinstance(found, type) and issubclass(found, derived_from)):
-        raise ConfigError(f"{kind} {place} is no class of that kind: derive it from {module}.{base} (see the guide).")
+        why = f"is no class of that kind: derive it from {module}.{base} (see the guide)."
+        raise ConfigError(f"{kind} {place} {why}", kind)
     if missing := sorted(found.__abstractmethods__):
-        raise ConfigError(f"{kind} {place} does not define {', '.join(missing)}: write it as its base class explains.")
+        why = f"does not define {', '.join(missing)}: write it as its base class explains."
+        raise ConfigError(f"{kind} {place} {why}", kind)
     return found

@@ -213,6 +213,11 @@ def test_a_fault_of_ours_is_not_taken_for_one_of_the_output(monkeypatch: pytest.
         ("[optimizer]\nlr = 0.1\n", [], "f.toml, line 1: optimizer must be a text"),
         ("model = 'rotate'\ncurvature = 3.0\n", [], "f.toml, line 2: curvature is a setting of model murp"),
         ("epochs = 3\n'dim' = 0\n", [], "f.toml, line 2: dim must be at least"),
+        ("dim = 4\nmodel = 'murpp'\n", [], "f.toml, line 2: model 'murpp' is not known. Did you mean murp?"),
+        ("model = 'nowhere:Model'\n", [], "f.toml, line 1: model nowhere:Model cannot be imported"),
+        ("dim = 4\nrecipe = 'papr'\n", [], "f.toml, line 2: recipe 'papr' is not known. Did you mean paper?"),
+        ("recipe = 'auto'\nlr = 'a'\n", [], "f.toml, line 2: lr must be a number"),
+        ("model = 'murp'\nregularizer = 'dura'\n", [], "f.toml, line 2: regularizer dura needs a model"),
     ],
 )
 def test_a_setting_in_a_file_is_named_with_its_line(

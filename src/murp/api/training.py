@@ -18,7 +18,7 @@ from murp.config import Config, naming
 from murp.evaluation import Comparison, Protocol, Report
 from murp.evaluation.comparison import SAMPLES
 from murp.graph import KnowledgeGraph, Split
-from murp.recipes import AUTO, completed
+from murp.recipes import checked_settings
 from murp.runs import Run as Folder
 from murp.runs import load as open_folder
 from murp.runs.run import Checkpoint
@@ -53,11 +53,9 @@ def train(
     if config is not None:
         stored = Config.read(Path(config))
         stored.pop("data", None)  # the graph is given
-        merged = {**stored, **given}
-        if merged.get("recipe") != AUTO:
-            with naming("train", Path(config), given):
-                Config(**completed(merged))
-        given = merged
+        with naming("train", Path(config), given):
+            checked_settings({**stored, **given})
+        given = {**stored, **given}
     return Run.of(training.train(graph, out=out, reuse=reuse, progress=progress, **given))
 
 

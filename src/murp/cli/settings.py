@@ -66,7 +66,7 @@ def chosen(words: Sequence[str]) -> dict[str, list[str]]:
         stored = Config.read(Path(first["config"])) if "config" in first else {}
     except MurpError:
         stored = {}  # said when it is read in earnest
-    stored = {name: value for name, value in stored.items() if isinstance(value, str)}
+    stored = {name: value for name, value in stored.items() if isinstance(value, str) and _exists(name, value)}
     first.pop("config", None)
     # Which recipe auto will take is not known yet: the options are those of each.
     chosen = {**stored, **first}
@@ -79,6 +79,19 @@ def chosen(words: Sequence[str]) -> dict[str, list[str]]:
     if not any(registry.find("objective", name).sampled for name in found["objective"]):
         del found["corruption"]  # nothing is drawn
     return found
+
+
+def _exists(setting: str, value: str) -> bool:
+    """Whether there is the part or recipe that a setting of a file names; if not, it is said when the file is read in
+    earnest."""
+    from murp.recipes import AUTO, RECIPES
+
+    try:
+        if setting in registry.KINDS:
+            registry.find(setting, value)
+    except ConfigError:
+        return False
+    return setting != "recipe" or value in (*RECIPES, AUTO)
 
 
 def _whose(option: str, parts: Mapping[str, Sequence[str]]) -> str:

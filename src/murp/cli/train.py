@@ -16,7 +16,7 @@ from murp.cli.text import Commands, fast_imports, figure, whole
 from murp.commands import command
 from murp.config import Config, naming
 from murp.errors import ConfigError
-from murp.recipes import AUTO, completed
+from murp.recipes import checked_settings
 
 if TYPE_CHECKING:
     from murp.api.run import Run
@@ -83,11 +83,8 @@ def run(options: argparse.Namespace) -> None:
             given = {**Config.read(file), **given}
         if options.recipe is not None:
             given["recipe"] = options.recipe
-        if given.get("recipe") == AUTO:  # which model it will be turns out when the graph is there
-            settings = {"data": Config.data, **given}
-        else:
-            with naming(where, file, typed):
-                settings = Config(**completed(given)).to_dict()
+        with naming(where, file, typed):
+            settings = {"data": Config.data, **checked_settings(given)}
         result = train(settings.pop("data"), out=options.out or None, reuse=False, progress=shown, **settings)
 
     state = result.state

@@ -73,7 +73,8 @@ class AllEntities(Objective):
             drawing = [name for name in registry.OBJECTIVES if registry.find("objective", name).sampled]
             raise ConfigError(
                 f"objective {config.objective} draws no false triples, since every entity is a candidate: leave out "
-                f"corruption = {config.corruption}, or choose an objective that draws some: {', '.join(drawing)}."
+                f"corruption = {config.corruption}, or choose an objective that draws some: {', '.join(drawing)}.",
+                "corruption",
             )
 
     @abstractmethod

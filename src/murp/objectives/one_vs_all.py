@@ -52,7 +52,8 @@ class OneVsAll(AllEntities):
         if config.answer_weight and (config.label_loss != "cross-entropy" or config.label_smoothing):
             raise ConfigError(
                 f"answer_weight = {config.answer_weight:g} weighs the questions of a cross-entropy without smoothing: "
-                "set label_loss to cross-entropy and label_smoothing to 0, or leave answer_weight at 0."
+                "set label_loss to cross-entropy and label_smoothing to 0, or leave answer_weight at 0.",
+                "answer_weight",
             )
 
     def prepare(self, triples: Tensor, num_entities: int) -> None:

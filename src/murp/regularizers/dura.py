@@ -39,7 +39,8 @@ class DURA(Weighted):
             raise ConfigError(
                 f"regularizer dura needs a model whose score is a product with the transposed relation; {config.model} "
                 f"is not such a model. Use one of {able}, or a regularizer for any model: {', '.join(every)}. (A model "
-                "of your own has such a score if it defines the method converse.)"
+                "of your own has such a score if it defines the method converse.)",
+                "regularizer",
             )
 
     def term(self, model: Model, batch: Batch) -> Tensor:

@@ -33,7 +33,8 @@ class RelationPrediction(Weighted):
             able = registry.models_that(lambda model: not model.keeps_statistics)
             raise ConfigError(
                 f"regularizer relation-prediction has no meaning for {config.model}, which normalises a batch of "
-                f"queries by its own statistics: wrong relations would be among them. Models that can: {able}."
+                f"queries by its own statistics: wrong relations would be among them. Models that can: {able}.",
+                "regularizer",
             )
 
     def term(self, model: Model, batch: Batch) -> Tensor:

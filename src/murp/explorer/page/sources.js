@@ -73,7 +73,7 @@ class Server {
 }
 
 const SPLITS = ["train", "valid", "test"];
-const STATED = 12; // facts shown of one relation
+const KNOWN_FACTS = 12; // facts shown of one relation
 
 // An exported page knows one picture and no model: names, glosses, norms, biases, and facts, known and likely.
 class Stored {
@@ -108,7 +108,7 @@ class Stored {
         for (let e = 0; e < splits.length; e += 1) {
           if (edges[2 * e + own] === i) facts.push({ ...this.reference(edges[2 * e + 1 - own]), known: SPLITS[splits[e]] });
         }
-        if (facts.length) groups.push({ relation, side, total: facts.length, facts: facts.slice(0, STATED) });
+        if (facts.length) groups.push({ relation, side, total: facts.length, facts: facts.slice(0, KNOWN_FACTS) });
       }
     }
     return groups.sort((a, b) => b.total - a.total);
