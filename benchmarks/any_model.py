@@ -82,12 +82,17 @@ def compared(name: str, settings: dict[str, Any], device: torch.device, quick: b
     def model() -> Model:
         return from_config(config, graph.num_entities, graph.num_relations).initialise(0).to(device)
 
-    engine = TorchEngine(Task.of(config, model()), compile_after=0)
-    plain = plain_step(Task.of(config, model()), config)
-    works: Works = {
-        "ours": (lambda: engine.run([chunk], [config.lr]), float(chunk.steps)),
-        "plain PyTorch": (lambda: [plain(batch) for batch in few.positives], float(few.steps)),
-    }
+    def ours() -> Callable[[], object]:
+        engine = TorchEngine(Task.of(config, model()), compile_after=0)
+        return lambda: engine.run([chunk], [config.lr])
+
+    def plain() -> Callable[[], object]:
+        step = plain_step(Task.of(config, model()), config)
+        return lambda: [step(batch) for batch in few.positives]
+
+    begun = {"ours": (ours, float(chunk.steps)), "plain PyTorch": (plain, float(few.steps))}
+    peaks = {kind: _peak(begin) for kind, (begin, _) in begun.items()} if device.type == "cuda" else {}
+    works: Works = {kind: (begin(), steps) for kind, (begin, steps) in begun.items()}
     times = in_turns(works, repeats=2 if quick else 7, device=device)
     figures: dict[str, Any] = {"seconds_a_step": times, "times_faster": ratio(times, "plain PyTorch", "ours")}
     figures["settings"] = {**config.to_dict(), "data": graph.name}
@@ -96,7 +101,7 @@ def compared(name: str, settings: dict[str, Any], device: torch.device, quick: b
     if device.type == "cpu" and config.objective == "one-vs-all":
         figures["bounds"] = bounds(size, graph.num_entities, config.dim, 2 if quick else 7)
     if device.type == "cuda":
-        figures["peak_bytes"] = {kind: _peak(work[0]) for kind, work in works.items()}
+        figures["peak_bytes_beside_tables"] = peaks
         figures["batch_by_entities_bytes"] = size * graph.num_entities * 4
     return figures
 
@@ -134,9 +139,14 @@ def own_loops(work: Callable[[], object], steps: float) -> dict[str, float]:
     return {name: seconds / steps for name, seconds in spent.most_common()}
 
 
-def _peak(work: Callable[[], object]) -> int:
-    """Bytes of GPU memory that work takes beside what is there."""
+def _peak(begin: Callable[[], Callable[[], object]]) -> int:
+    """Bytes of GPU memory that a model's first steps take beside its tables and their state.
+
+    Compiling and capturing graphs are among them: a graph that is replayed asks for no memory any more.
+    """
+    work = begin()
     torch.cuda.synchronize()
+    torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
     work()

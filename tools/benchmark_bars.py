@@ -222,6 +222,15 @@ BARS = (
                 200e-6,
                 "s",
             ),
+            Bar(
+                "step with a matrix a relation, 1-vs-all: peak memory beside the tables against a tensor of batch × entities",
+                "gpu_any_model",
+                lambda figures: (
+                    figures["steps"][MATRICES]["peak_bytes_beside_tables"]["ours"]
+                    / figures["steps"][MATRICES]["batch_by_entities_bytes"]
+                ),
+                1.0,
+            ),
         ),
         1.3,
     ),
