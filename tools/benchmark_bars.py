@@ -223,7 +223,7 @@ BARS = (
                 "s",
             ),
             Bar(
-                "step with a matrix a relation, 1-vs-all: peak memory beside the tables against a tensor of batch × entities",
+                "step with a matrix a relation: peak memory beside the tables against a tensor of batch × entities",
                 "gpu_any_model",
                 lambda figures: (
                     figures["steps"][MATRICES]["peak_bytes_beside_tables"]["ours"]
@@ -333,6 +333,7 @@ BARS = (
         3,
         "s",
     ),
+    Bar("`make test`, all tests on two cores", "suite", _of("seconds"), 600, "s"),
     Bar("`murp --help`", "cpu_start_up", _of("seconds", "murp --help", "median"), 0.4, "s"),
     Bar(
         "`murp plot`, the disk of about ten thousand points, slowest kind",
@@ -530,5 +531,10 @@ WHY = (
         "moves smoothly at 60 frames a second, one every 16 ms. People accept half a minute for a large file. "
         "Watching a training should not make it slower. A team relies on a service: no question may fail, not even "
         "while the run is replaced, and memory must not grow.",
+    ),
+    (
+        "all tests",
+        ("suite",),
+        "Whoever changes the code runs all tests, and people do so only if they can wait for them.",
     ),
 )

@@ -25,7 +25,7 @@ from textbook import TextbookMuRP
 ROOT = Path(__file__).resolve().parents[2]
 IN_PROCESS = {
     "adaptive_ablation", "any_model", "cpu_step", "cpu_evaluation", "explorer_watched", "extending", "half_tables",
-    "hierarchy", "protocols", "time_to_quality", "tuning", "type_constraints",
+    "hierarchy", "protocols", "suite", "time_to_quality", "tuning", "type_constraints",
 }  # fmt: skip
 BY_PROCESS = {
     "cpu_many_entities", "cpu_neighbours", "cpu_reading", "explorer_load", "newcomer", "plots", "scale_finding",
@@ -172,6 +172,14 @@ def test_a_reference_run_stores_its_evidence(tmp_path: Path, monkeypatch: pytest
     assert {"config", "environment", "selected_epoch", "metrics", "curve"} <= set(stored)
     assert {name: stored[name] for name in identity()} == identity()
     assert stored["environment"]["source"] == stored["source"], "trained and stored by the same code"
+
+
+def test_outcomes_of_tests_are_counted() -> None:
+    """Of every run of pytest, and of each choice of instructions."""
+    from suite import outcomes
+
+    printed = "6 passed, 2 skipped, 1 warning in 3.00s\nthe lowest of all: 4 passed, 1 failed (threads 1)\n"
+    assert outcomes(printed) == {"passed": 10, "skipped": 2, "failed": 1}
 
 
 def check(stored: dict[str, object]) -> None:
