@@ -253,8 +253,8 @@ def test_a_run_of_one_process_is_not_continued_by_many(small_tree: KnowledgeGrap
     assert (out / folder.LAST).exists()
 
 
-def asked(out: Path, fault: str) -> None:
-    """Ask for answers; the second rank diverged, or is killed by the first question."""
+def asked(out: Path, fault: str, failing: int) -> None:
+    """Ask for answers; a rank diverged, or fails at the first question."""
     from murp.distributed.searching import Searching
     from murp.models import Model
     from murp.training.sharded import answered
@@ -262,13 +262,13 @@ def asked(out: Path, fault: str) -> None:
     ranks = join()
     if fault == "killed":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # see trained
-    if ranks.rank == 1 and fault == "killed":
-        Searching._merged = killed  # type: ignore[assignment, method-assign]
-    elif ranks.rank == 1:
+    if ranks.rank == failing and fault == "diverged":
         Model.broken = lambda self: ["entity (row 40)"]  # type: ignore[method-assign]
+    elif ranks.rank == failing:
+        Searching._merged = killed if fault == "killed" else starving  # type: ignore[assignment, method-assign]
 
     def answer(run: Run) -> None:
-        run.predict(head="n4", relation="next")
+        run.predict(head="nobody" if fault == "mistake" else "n4", relation="next")
 
     answered(out, ranks, None, "cpu", answer)
 
@@ -276,8 +276,17 @@ def asked(out: Path, fault: str) -> None:
 def test_a_rank_that_cannot_answer_stops_all(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     out = tmp_path / "run"
     together(trained, 2, small_tree, out, "")
-    message = told(together(asked, 2, out, "diverged"))
+    message = told(together(asked, 2, out, "diverged", 1))
     assert "rank 1 of 2: the model holds NaN, infinity or points outside the ball in entity (row 40)" in message
-    found = together(asked, 2, out, "killed")
+    for rank in (0, 1):
+        assert told(together(asked, 2, out, "memory", rank)).startswith(f"rank {rank} of 2: memory was out")
+    found = together(asked, 2, out, "killed", 1)
     assert found[1] is None
     assert told(found).startswith("another rank has stopped without a message")
+
+
+def test_a_mistake_of_the_one_who_asks_is_no_failure_of_a_rank(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    together(trained, 2, small_tree, tmp_path / "run", "")
+    found = together(asked, 2, tmp_path / "run", "mistake", 0)
+    assert found[1] is None
+    assert told(found) == "unknown entity 'nobody'."

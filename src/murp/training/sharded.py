@@ -29,8 +29,9 @@ from murp.errors import ConfigError, DivergedError, MurpError, NotFiniteError, R
 from murp.evaluation import Protocol, Report, evaluate
 from murp.evaluation.evaluate import check_candidates, refuse_broken
 from murp.evaluation.ranks import PROTOCOLS
-from murp.graph import SPLITS, KnowledgeGraph, Split
+from murp.graph import SPLITS, Indices, KnowledgeGraph, Split
 from murp.models import Model
+from murp.prediction.search import Floats
 from murp.provenance import source_digest
 from murp.runs import Run, checkpoint, folder
 from murp.runs.lock import locked
@@ -163,11 +164,11 @@ def evaluated(
 def answered(path: Path, ranks: Ranks, which: Checkpoint | None, device: str, answer: Callable[[Run], None]) -> None:
     """Call ``answer`` on the first rank with a run that predicts and discovers; all ranks search, each its own rows."""
     run, model = _own_rows(path, ranks, which, device)
-    searching = Searching(ranks, model)
+    searching = _Answering(ranks, model)
     if not ranks.first:
         searching.help()
         return
-    run.model, run.search = model, searching
+    run.search = searching
     try:
         answer(run)
     finally:
@@ -175,6 +176,19 @@ def answered(path: Path, ranks: Ranks, which: Checkpoint | None, device: str, an
             searching.end()
         else:
             failed()
+
+
+class _Answering(Searching):
+    """A search that, if it fails on one rank, stops all. What the first rank does with the answers is not part of
+    it."""
+
+    def __call__(self, subjects: Indices, relations: Indices, left_out: Indices, k: int) -> Floats:
+        with _alone(self.ranks):
+            return super().__call__(subjects, relations, left_out, k)
+
+    def help(self) -> None:
+        with _alone(self.ranks):
+            super().help()
 
 
 def _own_rows(path: Path, ranks: Ranks, which: Checkpoint | None, device: str) -> tuple[Run, Model]:
