@@ -6,6 +6,8 @@ import errno
 import os
 import shutil
 import signal
+import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -290,3 +292,28 @@ def test_a_mistake_of_the_one_who_asks_is_no_failure_of_a_rank(small_tree: Knowl
     found = together(asked, 2, tmp_path / "run", "mistake", 0)
     assert found[1] is None
     assert told(found) == "unknown entity 'nobody'."
+
+
+def pausing(out: Path) -> int:
+    """The first rank waits before its question, for longer than ranks usually wait for each other here.
+
+    Returns the number of answers.
+    """
+    from torch.distributed import distributed_c10d
+
+    from murp.training.sharded import answered
+
+    distributed_c10d._get_default_timeout = lambda backend: timedelta(seconds=4)
+    found: list[Any] = []
+
+    def answer(run: Run) -> None:
+        time.sleep(6)
+        found.extend(run.predict(head="n4", relation="next", k=3))
+
+    answered(out, join(), None, "cpu", answer)
+    return len(found)
+
+
+def test_helpers_wait_for_the_next_question(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    run = train(small_tree, out=tmp_path / "run", progress=Silent(), slices=2, **SETTINGS)
+    assert together(pausing, 2, run.path) == [3, 0]

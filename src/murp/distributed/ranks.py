@@ -29,6 +29,9 @@ from murp.errors import ConfigError, MurpError, first_line, is_of_memory
 
 RUN_ID, RESTARTS = "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"  # which torchrun sets
 PATIENCE = 5.0  # seconds in which the store of torchrun answers, unless its machine is gone
+# For what one rank does alone while the others wait. They notice at once if it dies, and must not give up before:
+# gloo usually waits 30 minutes.
+LONGEST_WAIT = timedelta(days=7)
 
 
 class RankError(MurpError):

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from murp.distributed.own_rows import OwnRows
-from murp.distributed.ranks import Ranks
+from murp.distributed.ranks import LONGEST_WAIT, Ranks
 from murp.graph import Indices
 from murp.models.model import Model
 from murp.prediction.search import Floats, best_objects, largest
@@ -25,13 +25,15 @@ class Searching(OwnRows):
 
     def __init__(self, ranks: Ranks, model: Model) -> None:
         super().__init__(ranks, model)
+        # Between two questions the first rank may prepare facts, or wait for someone who reads its answers.
+        self.patient = ranks.aside(LONGEST_WAIT)
         self.length = self.share.length
         self.waiting = True
 
     def __call__(self, subjects: Indices, relations: Indices, left_out: Indices, k: int) -> Floats:
         """(B), (B), cells (2, m) that are no answers → (B, k, 2): entity and score, best first."""
         self.waiting = False
-        self.ranks.gathered((subjects, relations, left_out, k))
+        self.patient.gathered((subjects, relations, left_out, k))
         found = self._merged(subjects, relations, left_out, k)
         self.waiting = True
         return found
@@ -39,12 +41,12 @@ class Searching(OwnRows):
     def help(self) -> None:
         """Answer the questions of the first rank, until it has no more."""
         with torch_alone():
-            while (asked := self.ranks.gathered(None)[0]) is not None:
+            while (asked := self.patient.gathered(None)[0]) is not None:
                 self._merged(*asked)
 
     def end(self) -> None:
         """No more questions."""
-        self.ranks.gathered(None)
+        self.patient.gathered(None)
 
     @torch.no_grad()
     def _merged(self, subjects: Indices, relations: Indices, left_out: Indices, k: int) -> Floats:

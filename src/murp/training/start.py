@@ -8,7 +8,6 @@ import math
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from torch import Tensor
 from murp import display, engines, models
 from murp.commands import command
 from murp.config import Config
-from murp.distributed.ranks import Ranks, join, launched, restarted
+from murp.distributed.ranks import LONGEST_WAIT, Ranks, join, launched, restarted
 from murp.distributed.shares import Share, initialise
 from murp.errors import ConfigError, MurpError, RunError, first_line, is_of_memory
 from murp.geometry import PoincareBall
@@ -41,8 +40,6 @@ from murp.training.state import State
 SOURCE = ("data_dir", "split_seed", "columns", "no_header")  # settings that say what to load
 # Of entities, read in one step: the fused engines number them with 32 bits.
 MOST_ROWS = 2**31 - 1
-# A rank that dies is noticed at once, but those that wait for a file must not give up: gloo usually waits 30 minutes.
-LONGEST_READING = timedelta(days=7)
 
 
 def train(
@@ -63,7 +60,7 @@ def train(
             raise ConfigError(
                 "with torchrun give --out, the run folder: ranks that are started again look for it there."
             )
-    patient = ranks.aside(LONGEST_READING)
+    patient = ranks.aside(LONGEST_WAIT)
     # One rank of each machine reads the data first, and the others find the result in the cache.
     for turn in (True, False):
         with patient.together():
