@@ -280,3 +280,14 @@ def test_what_does_not_work_on_slices_is_refused_in_one_list(small_tree: Knowled
     ):
         train(small_tree, out=tmp_path / "no", slices=17, batch_size=16, init_from=str(tmp_path))
     assert not (tmp_path / "no").exists()
+
+
+@pytest.mark.parametrize(("slices", "advice"), [(0, "start fewer ranks"), (2, "choose fewer --slices")])
+def test_who_has_more_slices_than_triples_is_told_what_helps(
+    slices: int, advice: str, small_tree: KnowledgeGraph, tmp_path: Path
+) -> None:
+    """Fewer ranks change nothing if the slices were given."""
+    settings = {**SETTINGS, "batch_size": 1, "slices": slices}
+    first, _ = together(trained, 2, small_tree, tmp_path / "no", settings)
+    assert f"a batch of 1 triples cannot be cut into 2 slices; {advice}, or choose a larger --batch-size" in str(first)
+    assert not (tmp_path / "no").exists()

@@ -46,11 +46,11 @@ from murp.training.state import State
 
 def begin(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks, progress: Silent, why: str | None) -> Run:
     """Train a new run into ``path``."""
-    config = config.replace(slices=config.slices or ranks.size)
+    asked, config = config, config.replace(slices=config.slices or ranks.size)
     _agree(ranks, config, graph)
     ranks.same("run folder", {"--out": str(path)}, "Start torchrun with the same command on every machine.")
     with ranks.together():
-        refuse(config, ranks.size)
+        refuse(asked, ranks.size)
         _use_device(config)
         model = new_model(config, graph, ranks)
     saver = Saver(ranks, model)
@@ -214,8 +214,11 @@ def _own_rows(path: Path, ranks: Ranks, which: Checkpoint | None, device: str) -
 
 
 def refuse(config: Config, size: int) -> None:
-    """Raise if ``size`` ranks cannot train a run in slices, with all that stands against it."""
-    parts = config.parts
+    """Raise if ``size`` ranks cannot train a run in slices, with all that stands against it.
+
+    Without ``config.slices`` each rank gets one.
+    """
+    parts, slices = config.parts, config.slices or size
     reasons = []
     if not parts["objective"].sampled:
         reasons.append(
@@ -224,11 +227,11 @@ def refuse(config: Config, size: int) -> None:
         )
     if parts["model"].keeps_statistics:
         reasons.append(f"model {config.model} normalises a batch by its own statistics, which no slice has")
-    if config.slices > config.batch_size:
-        fewer = "start fewer ranks" if config.slices == size else "choose fewer --slices"
+    if slices > config.batch_size:
+        fewer = "choose fewer --slices" if config.slices else "start fewer ranks"
         reasons.append(
-            f"a batch of {config.batch_size} triples cannot be cut into {config.slices} slices; {fewer}, or choose a "
-            "larger --batch-size"
+            f"a batch of {config.batch_size} triples cannot be cut into {slices} slices; {fewer}, or choose a larger "
+            "--batch-size"
         )
     if config.init_from:
         reasons.append("--init-from reads every row of another run on one process; start with fresh initial values")
