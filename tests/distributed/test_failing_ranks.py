@@ -114,6 +114,29 @@ def test_of_a_rank_that_is_killed_one_other_tells(small_tree: KnowledgeGraph, tm
     assert told(found).startswith("another rank has stopped without a message")
 
 
+def mistaken(graph: KnowledgeGraph, out: Path) -> str:
+    """A model of a user's own that fails in its first step, on every rank."""
+    from murp.distributed.engine import ShardedEngine
+
+    def gradients(*given: Any) -> None:
+        raise KeyError("entitty")
+
+    ShardedEngine._gradients = gradients  # type: ignore[assignment, method-assign]
+    try:
+        train(graph, out=out, progress=Silent(), **SETTINGS)
+    except KeyError as error:
+        join().agreed(True)  # both have failed: none notices that the other one is gone
+        return str(error)
+    return "trained"
+
+
+def test_of_a_model_that_fails_in_its_first_step_no_run_folder_stays(
+    small_tree: KnowledgeGraph, tmp_path: Path
+) -> None:
+    assert together(mistaken, 2, small_tree, tmp_path / "run") == ["'entitty'"] * 2
+    assert list(tmp_path.iterdir()) == []
+
+
 def again(graph: KnowledgeGraph, out: Path, lr: float) -> int:
     isfile = os.path.isfile
 

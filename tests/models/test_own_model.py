@@ -18,7 +18,7 @@ from murp.exchange.contents import score_formula
 from murp.graph import KnowledgeGraph
 from murp.models import Model
 from murp.testing import RUN, check_model
-from murp.training import train
+from murp.training import sweep, train
 from murp.training.progress import Silent
 
 OWN = '''
@@ -65,6 +65,10 @@ class Typo(DistMult):
     def query(self, subject, relation, shared):
         return Query((subject["entitty"],))
 '''
+
+FAILING: dict[str, Any] = {
+    "model": "own_models_of_a_test:Typo", "objective": "softmax", "dim": 4, "epochs": 2, "device": "cpu"
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -268,8 +272,23 @@ def test_a_setting_with_the_name_of_another_is_refused(folder: Path) -> None:
         Config(model="own_models_of_a_test:Clash")
 
 
-def test_of_a_model_that_fails_in_its_first_step_no_run_folder_stays(folder: Path, small_tree: KnowledgeGraph) -> None:
-    settings: dict[str, Any] = {"model": "own_models_of_a_test:Typo", "dim": 4, "epochs": 2, "device": "cpu"}
+@pytest.mark.parametrize("slices", [0, 2])
+def test_of_a_model_that_fails_in_its_first_step_no_run_folder_stays(
+    folder: Path, small_tree: KnowledgeGraph, slices: int
+) -> None:
     with pytest.raises(KeyError, match="entitty"):
-        train(small_tree, out=folder / "run", progress=Silent(), **settings)
+        train(small_tree, out=folder / "run", progress=Silent(), slices=slices, **FAILING)
     assert not (folder / "run").exists()
+
+
+def test_a_sweep_goes_on_after_a_model_that_failed_in_its_first_step(folder: Path, small_tree: KnowledgeGraph) -> None:
+    """The model begins anew with what was corrected; runs that are finished stay."""
+    settings = [{**FAILING, "model": f"own_models_of_a_test:{name}"} for name in ("Mine", "Typo")]
+    with pytest.raises(KeyError, match="entitty"):
+        sweep(small_tree, settings, out=folder / "runs", progress=Silent())
+    (finished,) = (folder / "runs").iterdir()
+    before = (finished / "last.safetensors").stat().st_mtime_ns
+    corrected = sys.modules["own_models_of_a_test"].Mine.query
+    sys.modules["own_models_of_a_test"].Typo.query = corrected
+    assert [run.state["epoch"] for run in sweep(small_tree, settings, out=folder / "runs", progress=Silent())] == [2, 2]
+    assert (finished / "last.safetensors").stat().st_mtime_ns == before

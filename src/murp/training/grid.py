@@ -32,7 +32,7 @@ from murp.runs.settings import checked
 from murp.training.job import Job
 from murp.training.loop import WRITERS, finished, fit
 from murp.training.progress import Named, Silent, usual
-from murp.training.start import check_reading, configure, new_model, resume
+from murp.training.start import check_reading, configure, new_model, nothing_kept_of_nothing, resume
 from murp.training.state import State
 from murp.training.trials import Sweep, differing, ranked, run_names
 
@@ -174,9 +174,10 @@ def _train_together(jobs: Sequence[Job], graph: KnowledgeGraph, progress: Silent
         create(jobs[0])
         with ThreadPoolExecutor(WRITERS) as disk:
             list(disk.map(create, jobs[1:], itertools.repeat(jobs[0].path)))
-        with contextlib.ExitStack() as locks:
+        with contextlib.ExitStack() as held:
             for job in jobs:
-                locks.enter_context(locked(job.path))
+                held.enter_context(locked(job.path))
+                held.enter_context(nothing_kept_of_nothing(job))
             fit(jobs, engine, progress if len(jobs) > 1 else Named(progress, jobs[0].path))
     except MurpError as error:
         return {job.path: _told(job.failure or error) for job in jobs}

@@ -40,7 +40,7 @@ from murp.runs.settings import checked
 from murp.training.job import Job
 from murp.training.loop import Interrupted, finished, fit
 from murp.training.progress import Silent
-from murp.training.start import changed, check_changes, check_usable, new_model
+from murp.training.start import changed, check_changes, check_usable, new_model, nothing_kept_of_nothing
 from murp.training.state import State
 
 
@@ -89,7 +89,7 @@ def go_on(path: Path, changes: dict[str, Any], ranks: Ranks, progress: Silent) -
                     folder.write_config(path, config)
         if finished(config, state):
             return opened(path, config, graph)
-        return _trained(job, engine, progress, lock=False)
+        return _trained(job, engine, progress, new=False)
 
 
 def _restored(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks) -> tuple[State, Job, ShardedEngine]:
@@ -352,13 +352,14 @@ def _plainly(saver: Saver, path: Path, tables: dict[str, Any], state: dict[str, 
         raise RunError(f"{path} cannot be written: {error}. Nothing was kept.") from error
 
 
-def _trained(job: Job, engine: ShardedEngine, progress: Silent, *, lock: bool = True) -> Run:
-    """Train to the end."""
+def _trained(job: Job, engine: ShardedEngine, progress: Silent, *, new: bool = True) -> Run:
+    """Train to the end. The folder of a run that is not ``new`` is locked already."""
     ranks = job.ranks
     with _alone(ranks), contextlib.ExitStack() as held:
         with ranks.together():
-            if ranks.first and lock:
+            if ranks.first and new:
                 held.enter_context(locked(job.path))
+                held.enter_context(nothing_kept_of_nothing(job))
         fit([job], engine, progress if ranks.first else Silent())
     return opened(job.path, job.config, job.graph)
 

@@ -79,13 +79,13 @@ def train(
     job = Job(path, config, loaded, model, State())
     engine = engines.build(config.engine, [job.task])
     folder.create(job.path, config, loaded, model, job.state.to_dict(), engine.name, recipe=why)
-    with locked(job.path), _nothing_kept_of_nothing(job):
+    with locked(job.path), nothing_kept_of_nothing(job):
         fit([job], engine, progress or usual())
     return load(job.path, device=home(config))
 
 
 @contextlib.contextmanager
-def _nothing_kept_of_nothing(job: Job) -> Iterator[None]:
+def nothing_kept_of_nothing(job: Job) -> Iterator[None]:
     """If a model or an objective fails in its first steps, such as one that a user is writing, no run folder stays."""
     try:
         yield
