@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from murp.distributed import join
 from murp.distributed.ranks import _reason
 from murp.errors import RunError
 from murp.graph import KnowledgeGraph
+from murp.runs import shards
 from murp.runs.run import Checkpoint
 from murp.training import resume, sharded, train
 from murp.training.progress import Silent
@@ -70,6 +72,54 @@ def test_a_copy_of_the_run_with_another_checkpoint(run: Path, copy: Path) -> Non
         assert re.search(expected, told(found))
     assert murp.load(run, checkpoint="last").state["epoch"] == 4
     assert murp.load(copy, checkpoint="last").state["epoch"] == 3
+
+
+Renames = list[tuple[Path, Path]]
+
+
+def evaluated_meanwhile(path: Path, changes: list[Renames], one_before: bool) -> tuple[float, list[str]]:
+    """The metric and the warnings if a training makes one of the ``changes`` before each of the ranks' first looks.
+
+    ``one_before``: the first rank looks before a change, and the other after it; otherwise both look after it.
+    """
+    ranks, look, looks = join(), shards.save_of, 0
+
+    def save_of(place: Path) -> str:
+        nonlocal looks
+        begins = place.name == "last.shards"  # a look, which ends with the checkpoint before
+        looks += begins
+        if looks > len(changes):
+            return look(place)
+        if begins and one_before and ranks.rank == 1:
+            ranks.agreed(True)  # the first rank has looked
+        if begins and ranks.rank == 1:
+            for old, new in changes[looks - 1]:
+                old.replace(new)
+        if begins and not one_before:
+            ranks.agreed(True)
+        found = look(place)
+        if not begins and one_before and ranks.rank == 0:
+            ranks.agreed(True)
+        return found
+
+    shards.save_of = save_of
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        mrr = evaluated([path, path], ["last", "last"])
+    return mrr, [str(one.message) for one in said]
+
+
+@pytest.mark.parametrize(("at_once", "one_before"), [(True, True), (False, True), (False, False)])
+def test_ranks_look_again_while_a_training_saves(run: Path, copy: Path, at_once: bool, one_before: bool) -> None:
+    """Between the two renames of a save there is no ``last.shards``."""
+    expected = murp.load(run, checkpoint="last").evaluate("test").mrr
+    assert murp.load(copy, checkpoint="last").evaluate("test").mrr != expected
+    home, older, new = (copy / f"last.{name}" for name in ("shards", "previous.shards", "new"))
+    shutil.copytree(run / "last.shards", new)
+    shutil.rmtree(older)
+    renames = [(home, older), (new, home)]
+    changes = [renames] if at_once else [renames[:1], renames[1:]]
+    assert together(evaluated_meanwhile, 2, copy, changes, one_before) == [(pytest.approx(expected), [])] * 2
 
 
 def test_without_a_shard_ranks_use_the_checkpoint_before_as_one_process_does(

@@ -71,14 +71,13 @@ class Saver:
 
     def newest(self, path: Path, *, repair: bool = True) -> tuple[Path, dict[str, Any]]:
         """The folder of the newest complete checkpoint, and its state; with ``repair``, the previous one replaces a
-        damaged one.
+        damaged one. Without, a training may be saving meanwhile.
 
         The ranks divide the files among them to check whether they are complete. Ranks that see other checkpoints
         are refused.
         """
         home = checkpoint.shards_of(path)
-        saves = {place.name: shards.save_of(place) for place in (home, checkpoint.previous(home))}
-        self.ranks.same("checkpoints", saves, "See that every machine has the same run folder, not a copy of it.")
+        self._same_saves(home, looks=1 if repair else checkpoint.LOOKS)
         faults = []
         for place in (home, checkpoint.previous(home)):
             try:
@@ -98,6 +97,16 @@ class Saver:
                     shutil.rmtree(home, ignore_errors=True)
                     place.replace(home)
         return home if repair else place, state
+
+    def _same_saves(self, home: Path, looks: int) -> None:
+        """Raise unless all ranks see the same checkpoints. If one looked before a save and another after it, or in
+        between, they look again."""
+        for _ in range(looks):
+            saves = {place.name: shards.save_of(place) for place in (home, checkpoint.previous(home))}
+            said = self.ranks.gathered(saves)
+            if said[0][home.name] != shards.MISSING and all(other == said[0] for other in said):
+                return
+        self.ranks.same("checkpoints", saves, "See that every machine has the same run folder, not a copy of it.")
 
     def read(self, home: Path, names: dict[str, Tensor]) -> None:
         """Fill the tables ``names`` with this rank's rows of the checkpoint in the folder ``home``."""

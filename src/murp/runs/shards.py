@@ -39,6 +39,7 @@ from murp.runs import tensor_file
 from murp.runs.tensor_file import DamagedError, MissingError
 
 SHARDS = "shards"  # in the state of a file: which part it is, and of what
+MISSING = "missing"  # in place of a save
 PART = {"number": int, "of": int, "save": str, "offsets": dict, "rows": dict}
 
 
@@ -92,7 +93,7 @@ def save_of(folder: Path) -> str:
         shard = _shard(min(folder.glob("*.safetensors")))
         return f"epoch {shard.state.get('epoch')} (saved as {shard.part['save']})"
     except (ValueError, DamagedError):
-        return "damaged" if folder.is_dir() else "missing"
+        return "damaged" if folder.is_dir() else MISSING
 
 
 def verify(folder: Path, *, rank: int = 0, size: int = 1) -> dict[str, Any]:
