@@ -16,7 +16,10 @@ from together import together
 
 import murp
 from murp.cli.main import main
+from murp.distributed import join
 from murp.graph import KnowledgeGraph
+
+PATIENCE = 20.0  # seconds that a rank waits until another one reads
 
 
 def said(words: list[str], place: Path) -> int:
@@ -148,8 +151,11 @@ def test_what_needs_one_process_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-def reading(path: Path, place: Path) -> tuple[int, int]:
-    """Train on a file that is read in pieces, slowly; how often this rank has coded it, and the facts it found."""
+def reading(path: Path, place: Path, kept: bool) -> tuple[int, int]:
+    """Train on a file that is read in pieces; how often this rank has coded it, and the facts it found.
+
+    If the result is ``kept`` in the cache, reading is slow; if not, a rank has read when both have begun to read.
+    """
     from torch.distributed import distributed_c10d
 
     from murp.graph import cache, large
@@ -157,7 +163,7 @@ def reading(path: Path, place: Path) -> tuple[int, int]:
     from murp.training import sharded, start
 
     os.environ["XDG_CACHE_HOME"] = str(place / "cache")
-    os.environ.pop("MURP_CACHE", None)
+    os.environ["MURP_CACHE"] = "on" if kept else "off"
     large.LARGE = cache.LEAST_BYTES = 0
     # Ranks usually wait for each other for half an hour; here they wait for less than reading takes.
     distributed_c10d._get_default_timeout = lambda backend: timedelta(seconds=4)
@@ -165,7 +171,14 @@ def reading(path: Path, place: Path) -> tuple[int, int]:
 
     def slowly(*of: Any) -> Any:
         calls.append(of)
-        time.sleep(6)
+        if kept:
+            time.sleep(6)
+        else:
+            (place / f"begun{join().rank}").touch()
+            ends = time.monotonic() + PATIENCE
+            while len(list(place.glob("begun*"))) < 2:
+                assert time.monotonic() < ends, "the other rank does not read"
+                time.sleep(0.01)
         return code(*of)
 
     coding.code = slowly
@@ -174,9 +187,12 @@ def reading(path: Path, place: Path) -> tuple[int, int]:
     return len(calls), found
 
 
-def test_one_rank_of_a_machine_reads_a_large_file_and_the_others_wait(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kept", "calls"), [(True, [1, 0]), (False, [1, 1])])
+def test_one_rank_of_a_machine_reads_a_large_file_and_the_others_wait_or_all_read_at_once(
+    tmp_path: Path, kept: bool, calls: list[int]
+) -> None:
     path = tmp_path / "facts.tsv"
     path.write_text("".join(f"a{i % 20}\tr{i % 3}\ta{i * 7 % 20}\n" for i in range(200)))
-    found = together(reading, 2, path, tmp_path)
-    assert [calls for calls, _ in found] == [1, 0]
+    found = together(reading, 2, path, tmp_path, kept)
+    assert [count for count, _ in found] == calls
     assert found[0][1] == found[1][1] > 50

@@ -48,12 +48,17 @@ WAIT = 0.5  # seconds between two looks whether another process is done
 LOOKS = 5  # at a lock file that others may remove
 
 
+def place() -> Path | None:
+    """The folder of the cache; None if it is switched off, or if there is no home folder."""
+    return None if os.environ.get("MURP_CACHE", "").lower() == "off" else user_cache()
+
+
 def coded(files: Sequence[Path], parse: Callable[[], KnowledgeGraph], how: str = "") -> KnowledgeGraph:
     """The result of ``parse`` for ``files``, from the cache; if it is not there, it is parsed and stored.
 
     ``how``: what else the result depends on, such as the seed of a split or the choice of columns.
     """
-    root = None if os.environ.get("MURP_CACHE", "").lower() == "off" else user_cache()
+    root = place()
     key = None if root is None else _key(files, how)
     if root is None or key is None:
         return parse()
@@ -78,7 +83,7 @@ def coded_large(order: Order) -> KnowledgeGraph:
 
     files = [*order.files, *order.names.values()]
     how = f"{order.seed if order.divided else ''} {order.columns!r} in pieces {[len(part) for part in order.parts]}"
-    root = None if os.environ.get("MURP_CACHE", "").lower() == "off" else user_cache()
+    root = place()
     key = None if root is None else _key(files, how)
     if root is None or key is None or not private_folder(root / FOLDER):
         with tempfile.TemporaryDirectory(prefix="murp-") as folder:

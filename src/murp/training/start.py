@@ -21,7 +21,7 @@ from murp.distributed.ranks import LONGEST_WAIT, Ranks, join, launched, restarte
 from murp.distributed.shares import Share, initialise
 from murp.errors import ConfigError, MurpError, RunError, first_line, is_of_memory
 from murp.geometry import PoincareBall
-from murp.graph import KnowledgeGraph
+from murp.graph import KnowledgeGraph, cache
 from murp.graph.shape import shape
 from murp.graph.vocabulary import counted
 from murp.models import Model
@@ -61,10 +61,11 @@ def train(
                 "with torchrun give --out, the run folder: ranks that are started again look for it there."
             )
     patient = ranks.aside(LONGEST_WAIT)
-    # One rank of each machine reads the data first, and the others find the result in the cache.
+    # One rank of each machine reads the data first, and the others find the result in the cache, if there is one.
+    at_once = os.environ.get("LOCAL_RANK", "0") == "0" or cache.place() is None
     for turn in (True, False):
         with patient.together():
-            if (os.environ.get("LOCAL_RANK", "0") == "0") is turn:
+            if at_once is turn:
                 source, given, why = decided(graph, dict(settings))
                 loaded, config = configure(source, given)
                 path = place_for(out, config, loaded, reuse=reuse)
