@@ -18,7 +18,7 @@ from murp.distributed import join
 from murp.distributed.ranks import _reason
 from murp.errors import RunError
 from murp.graph import KnowledgeGraph
-from murp.runs import shards
+from murp.runs import checkpoint, shards
 from murp.runs.run import Checkpoint
 from murp.training import resume, sharded, train
 from murp.training.progress import Silent
@@ -59,6 +59,26 @@ def test_other_run_folders(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     message = told(together(trained, 2, small_tree, [tmp_path / "a", tmp_path / "b"]))
     assert "do not have the same run folder" in message
     assert list(tmp_path.iterdir()) == []
+
+
+def trained_unseen(graph: KnowledgeGraph, out: Path, looks: int, patience: float) -> int:
+    """As if the second rank did not see the new run folder when it first looks for it. Its epochs."""
+    exists = checkpoint.exists
+
+    def later(path: Path) -> bool:
+        nonlocal looks
+        looks -= path.name == "last.safetensors"
+        return looks < 0 and exists(path)
+
+    if join().rank == 1:
+        checkpoint.exists, sharded.SIGHT, sharded.PAUSE = later, patience, 0.01
+    return int(train(graph, out=out, progress=Silent(), **SETTINGS).state["epoch"])
+
+
+def test_a_rank_may_see_a_new_run_folder_later(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    assert together(trained_unseen, 2, small_tree, tmp_path / "late", 3, 60.0) == [2, 2]
+    message = told(together(trained_unseen, 2, small_tree, tmp_path / "never", 1000, 0.1))
+    assert "rank 1 of 2: this rank does not see the run folder" in message
 
 
 def test_other_checkpoints(run: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,9 @@ from murp.training.progress import Silent
 from murp.training.start import changed, check_changes, check_usable, new_model, nothing_kept_of_nothing
 from murp.training.state import State
 
+# A machine may remember that a file of NFS was not there, usually for at most so many seconds (acdirmax of nfs(5)).
+SIGHT, PAUSE = 60.0, 0.5
+
 
 def begin(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks, progress: Silent, why: str | None) -> Run:
     """Train a new run into ``path``."""
@@ -59,12 +63,20 @@ def begin(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks, progr
     _same_engine(ranks, engine)
     _create(job, engine, why)
     with ranks.together():
-        if not checkpoint.exists(path / folder.LAST):
+        if not _appears(path / folder.LAST):
             raise RunError(
                 f"this rank does not see the run folder {path}, which the first rank has made. All machines need the "
                 "same folder, such as one of the network."
             )
     return _trained(job, engine, progress)
+
+
+def _appears(file: Path) -> bool:
+    """Whether this rank sees a checkpoint that was just made: at once, or after a while on a folder of the network."""
+    ends = time.monotonic() + SIGHT
+    while not (there := checkpoint.exists(file)) and time.monotonic() < ends:
+        time.sleep(PAUSE)
+    return there
 
 
 def go_on(path: Path, changes: dict[str, Any], ranks: Ranks, progress: Silent) -> Run:
