@@ -69,7 +69,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         finally:
             git(ROOT, "worktree", "remove", "--force", str(earlier))
     figures = {model: _compared(found) for model, found in times.items()}
-    settings = {"data": Path(data).name, "dim": chosen.dim, "earlier": commit, "rounds": rounds, "repeats": repeats}
+    settings = {
+        "seed": 0,
+        "data": Path(data).name,
+        "dim": chosen.dim,
+        "earlier": commit,
+        "rounds": rounds,
+        "repeats": repeats,
+    }
     what = "filtered evaluation of a test set, both directions, float32, by this code and by an earlier commit's"
     store(result(what, settings, figures), chosen.out)
 

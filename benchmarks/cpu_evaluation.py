@@ -47,7 +47,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "seconds": times,
         "times_faster": times["murp, one query at a time"]["median"] / times["murp"]["median"],
     }
-    settings = {"data": graph.name, "split": "test", "queries": queries, "dim": chosen.dim, "protocol": "standard"}
+    settings = {
+        "seed": 0,
+        "data": graph.name,
+        "split": "test",
+        "queries": queries,
+        "dim": chosen.dim,
+        "protocol": "standard",
+    }
     what = "filtered evaluation of a test set, both directions, float32; one query at a time: float64"
     store(result(what, settings, figures), chosen.out)
 

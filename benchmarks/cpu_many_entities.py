@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             }
         )
     figures = {"by": by, "constant_bytes": constant, "ratio": ratio(times, str(sizes[-1]), str(sizes[0]))}
-    settings = {"model": "murp", "dim": DIM, "batch_size": BATCH, "negatives": NEGATIVES, "engine": engine}
+    settings = {"seed": 0, "model": "murp", "dim": DIM, "batch_size": BATCH, "negatives": NEGATIVES, "engine": engine}
     store(result("a training step by number of entities, float32", settings, figures), chosen.out)
 
 

@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         },
         "left_out": missing,
     }
-    settings = {"data": graph.name, "dim": chosen.dim, "batch_size": BATCH, "negatives": NEGATIVES, "lr": LR}
+    settings = {"seed": 0, "data": graph.name, "dim": chosen.dim, "batch_size": BATCH, "negatives": NEGATIVES, "lr": LR}
     what = "a training step; the textbook's is dense and in float64, all others are in float32"
     store(result(what, settings, figures), chosen.out)
 

@@ -325,7 +325,7 @@ def main(arguments: list[str] | None = None) -> int:
                 turns[name].append(started(name, options, settings, steps, Path(folder)))
                 if name in alone:
                     alone[name].append(sent_alone(turns[name][-1]))
-    about = {**settings, "data": options.data, "turns": options.turns, "cases (ranks, slices)": CASES}
+    about = {**settings, "seed": 0, "data": options.data, "turns": options.turns, "cases (ranks, slices)": CASES}
     about |= {"steps": steps, "steps before": BEFORE * steps}
     measure.store(measure.result("distributed training on CPUs", about, summary(turns, alone)), options.out)
     return 0

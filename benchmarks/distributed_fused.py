@@ -68,7 +68,14 @@ def main(arguments: list[str] | None = None) -> int:
                         given = {**settings, "batch_size": batch, "engine": engine}
                         turns[batch][ranks][engine].append(started(ranks, options, given, steps, Path(folder)))
     cases = {ranks: CASES[ranks] for ranks in RANKS}
-    about = {**settings, "batch_size": batches, "engine": ENGINES, "data": options.data, "turns": options.turns}
+    about = {
+        **settings,
+        "seed": 0,
+        "batch_size": batches,
+        "engine": ENGINES,
+        "data": options.data,
+        "turns": options.turns,
+    }
     about["cases (ranks, slices)"] = cases
     measure.store(measure.result("fused gradients of slices on CPUs", about, summary(turns)), options.out)
     return 0

@@ -175,7 +175,14 @@ def step(size: Size) -> dict[str, Any]:
         "200 million in host memory, float16 against float32": ratio(times, half_host, large_host),
         "bus": bus(size.device),
     }
-    settings = {"model": "murp", "batch_size": size.batch, "negatives": size.negatives, "steps": size.steps, "lr": LR}
+    settings = {
+        "seed": 0,
+        "model": "murp",
+        "batch_size": size.batch,
+        "negatives": size.negatives,
+        "steps": size.steps,
+        "lr": LR,
+    }
     what = "a step by number of entities and by where and in which format their points are stored, engine triton"
     return result(what, settings, told, size.device)
 
@@ -227,7 +234,7 @@ def rows(size: Size, keep: Callable[[Any], None]) -> Any:
     """Random rows by the size of their table; ``keep`` is handed what there is after each place."""
     from host_rows import by_place
 
-    settings = {"dim": DIM, "batch_size": size.batch, "negatives": size.negatives}
+    settings = {"seed": 0, "dim": DIM, "batch_size": size.batch, "negatives": size.negatives}
 
     def told(figures: dict[str, Any]) -> Any:
         return result("random rows, read by how large their table is and where it lies", settings, figures, size.device)

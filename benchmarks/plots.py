@@ -56,7 +56,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         pictures = dict(list(PICTURES.items())[-1:]) if chosen.quick else PICTURES
         works: Works = {name: ((lambda how=how: draw(*how)), 1) for name, how in pictures.items()}
         figures = in_turns(works, repeats=1 if chosen.quick else 5, warm_up=not chosen.quick)
-    settings = {"data": graph.name, "entities": graph.num_entities, "edges": relation, "model": "murp", "dim": 40}
+    settings = {
+        "seed": 0,
+        "data": graph.name,
+        "entities": graph.num_entities,
+        "edges": relation,
+        "model": "murp",
+        "dim": 40,
+    }
     store(result("seconds of a whole `murp plot`", settings, {"seconds": figures}), chosen.out)
 
 
