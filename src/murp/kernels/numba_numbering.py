@@ -27,14 +27,14 @@ def number(
     for i in range(len(out)):
         begin, end = offsets[i], offsets[i + 1]
         place_key = (np.int64(stage) << np.int64(56)) | np.int64(row + i)
-        code = _hash(data, begin, end)
+        code = hash_of(data, begin, end)
         tag = (code >> np.int64(32)) & _LOW
         at = code & mask
         found = np.int64(-1)
         while slots[at] != 0:
             if (slots[at] >> np.int64(32)) & _LOW == tag:
                 candidate = (slots[at] & _LOW) - 1
-                if _same(data, begin, end, names, ends[candidate], ends[candidate + 1]):
+                if same(data, begin, end, names, ends[candidate], ends[candidate + 1]):
                     found = candidate
                     break
             at = (at + 1) & mask
@@ -58,7 +58,7 @@ def fill(slots: Any, names: Any, ends: Any, count: int) -> None:
     """Put the names 0 … count - 1 into empty slots."""
     mask = np.int64(len(slots) - 1)
     for n in range(count):
-        code = _hash(names, ends[n], ends[n + 1])
+        code = hash_of(names, ends[n], ends[n + 1])
         at = code & mask
         while slots[at] != 0:
             at = (at + 1) & mask
@@ -75,7 +75,8 @@ def renumber(rows: Any, entities: Any, relations: Any, heads: Any) -> None:
 
 
 @kernel
-def _same(data: Any, begin: int, end: int, names: Any, start: int, stop: int) -> bool:
+def same(data: Any, begin: int, end: int, names: Any, start: int, stop: int) -> bool:
+    """Whether ``data[begin:end]`` and ``names[start:stop]`` are the same bytes."""
     if end - begin != stop - start:
         return False
     different = 0
@@ -85,7 +86,7 @@ def _same(data: Any, begin: int, end: int, names: Any, start: int, stop: int) ->
 
 
 @kernel
-def _hash(data: Any, begin: int, end: int) -> Any:
+def hash_of(data: Any, begin: int, end: int) -> Any:
     """64 bits of all bytes, eight at a time, with the multipliers of splitmix64."""
     code = np.uint64(end - begin) * np.uint64(0x9E3779B97F4A7C15)
     place = begin

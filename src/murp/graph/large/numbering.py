@@ -34,7 +34,7 @@ class Names:
         """The numbers (n) of texts (n), large strings; ``stage`` and ``row`` say where the first of them stands."""
         if len(texts) == 0:
             return np.empty(0, np.int32)
-        offsets, data = _buffers(texts)
+        offsets, data = buffers(texts)
         self._make_room(len(texts), int(offsets[-1] - offsets[0]))
         out = np.empty(len(texts), np.int32)
         table = self._slots, self._names, self._ends
@@ -89,7 +89,7 @@ class Names:
         return pa.LargeStringArray.from_buffers(self.count, pa.py_buffer(ends), pa.py_buffer(names))
 
 
-def _buffers(texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+def buffers(texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Offsets (n + 1) and bytes of large strings."""
     _, offsets, data = texts.buffers()
     from_first = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
