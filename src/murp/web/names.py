@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import overload
+from typing import TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +18,9 @@ from murp.errors import UnknownNameError
 from murp.graph import Vocabulary
 from murp.web.refusals import Refused
 
+Found = TypeVar("Found")
 SHOWN = 10  # of those that share a name
-MANY = 2**20  # names: of more, a server keeps no copies, and looks through all of them for each question
+MANY = 2**20  # names: of more, a server keeps no copies of its own
 
 
 class Index:
@@ -46,8 +47,8 @@ class Index:
         return self._index.get(text)
 
     def sharing(self, text: str) -> list[int]:
-        """Which things are called ``text``, if they are several."""
-        return self._shared.get(text, [])
+        """Which things are called ``text``, which is no id, if they are several; the first of them."""
+        return self._shared.get(text, [])[:SHOWN]
 
     def reference(self, index: int) -> dict[str, str]:
         """How an answer speaks of it."""
@@ -55,31 +56,33 @@ class Index:
 
 
 class LargeIndex(Index):
-    """The same without Python's own copies: ready at once, and ten million names take some hundredths of a second."""
+    """The same without Python's own copies: of ten million names ready within a second."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
+        from murp.graph.large.places import Places  # Numba, which small graphs need not wait for
+
         self.vocabulary = vocabulary
-        self._names = _readable(vocabulary)
-        self.ids, self.names = Column(vocabulary.ids), Column(self._names)
+        ids, names = vocabulary.ids, vocabulary.names
+        self.ids, self.names = Column(ids, ids), Column(ids if names is None else names, ids)
+        self._ids, self._names = Places(ids), None if names is None else Places(names)
 
     def known(self, text: str) -> int | None:
-        index = pc.index(self.vocabulary.ids, text).as_py()
-        if index < 0 and self.vocabulary.names is not None:
-            index = pc.index(self._names, text).as_py()
-            if index >= 0 and pc.index(self._names[index + 1 :], text).as_py() >= 0:
-                return None
-        return None if index < 0 else int(index)
+        found = self._ids.of(text, 1) or self._called(text, 2)
+        return found[0] if len(found) == 1 else None
 
     def sharing(self, text: str) -> list[int]:
-        found: list[int] = np.flatnonzero(pc.equal(self._names, text).to_numpy(False)).tolist()
+        found = self._called(text, SHOWN)
         return found if len(found) > 1 else []
+
+    def _called(self, text: str, most: int) -> list[int]:
+        return [] if self._names is None else self._names.of(text, most)
 
 
 class Column(Sequence[str]):
-    """Strings of Arrow, each made for Python when it is asked for."""
+    """Strings of Arrow, each made for Python when it is asked for; where one is null, that of ``instead``."""
 
-    def __init__(self, values: pa.Array) -> None:
-        self.values = values
+    def __init__(self, values: pa.Array, instead: pa.Array) -> None:
+        self.values, self.instead = values, instead
 
     def __len__(self) -> int:
         return len(self.values)
@@ -89,7 +92,10 @@ class Column(Sequence[str]):
     @overload
     def __getitem__(self, index: slice) -> Column: ...
     def __getitem__(self, index: int | slice) -> str | Column:
-        return Column(self.values[index]) if isinstance(index, slice) else str(self.values[int(index)].as_py())
+        if isinstance(index, slice):
+            return Column(self.values[index], self.instead[index])
+        text = self.values[int(index)].as_py()
+        return str(self.instead[int(index)].as_py() if text is None else text)
 
 
 def index_of(vocabulary: Vocabulary) -> Index:
@@ -137,8 +143,8 @@ def _readable(vocabulary: Vocabulary) -> pa.Array:
     return vocabulary.ids if vocabulary.names is None else pc.coalesce(vocabulary.names, vocabulary.ids)
 
 
-class Suggestions:
-    """What misspelt names may have meant: slow to find, so one at a time, in a thread."""
+class Searches:
+    """What looks through all names, for one that is unknown or shared: slow, so one at a time, in a thread."""
 
     def __init__(self) -> None:
         self.start()
@@ -147,14 +153,14 @@ class Suggestions:
 
     def start(self) -> None:
         """Have a thread as soon as one is needed."""
-        self.thread = ThreadPoolExecutor(1, "murp-suggestions")
+        self.thread = ThreadPoolExecutor(1, "murp-searches")
 
-    async def closest(self, vocabulary: Vocabulary, text: str) -> list[str]:
-        """The names nearest to ``text``."""
-        return await asyncio.get_running_loop().run_in_executor(self.thread, vocabulary.closest, text)
+    async def run(self, search: Callable[[str], Found], text: str) -> Found:
+        """What ``search`` finds for ``text``."""
+        return await asyncio.get_running_loop().run_in_executor(self.thread, search, text)
 
 
-SUGGESTIONS = Suggestions()
+SEARCHES = Searches()
 
 
 async def find(names: Index, text: str, advice: Mapping[str, str], where: str = "") -> int:
@@ -168,10 +174,10 @@ async def find(names: Index, text: str, advice: Mapping[str, str], where: str = 
     vocabulary = names.vocabulary
     if shared := names.sharing(text):
         try:
-            return vocabulary.find(text)
+            return await SEARCHES.run(vocabulary.find, text)
         except UnknownNameError as error:
-            closest = [vocabulary.label(index) for index in shared[:SHOWN]]
+            closest = [vocabulary.label(index) for index in shared]
             raise Refused(404, f"{where}{error}", "Ask by one of the ids.", closest) from None
-    closest = await SUGGESTIONS.closest(vocabulary, text)
+    closest = await SEARCHES.run(vocabulary.closest, text)
     hint = f" Closest: {', '.join(closest)}." if closest else ""
     raise Refused(404, f"{where}unknown {vocabulary.kind} {text!r}.{hint}", advice[vocabulary.kind], closest)
