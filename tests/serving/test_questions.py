@@ -210,6 +210,16 @@ def test_one_question_among_very_many_entities_waits_in_the_thread_too(
             client.ask(head="n9", relation="parent")
 
 
+def test_looking_names_up_is_part_of_the_time_of_a_request(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "TURN", 2)
+    with murp.serve(run.path, timeout=1e-9) as served:
+        client = client_of(served)
+        with pytest.raises(RefusedError, match="would take longer than 1e-09 s"):
+            client.score([("n1", "next", "n2")])
+        with pytest.raises(RefusedError, match="would take longer than 1e-09 s"):
+            client.ask(head="n9", relation="parent", candidates=["n1", "n2"])
+
+
 def test_every_field_of_a_question_is_documented() -> None:
     from murp.serving import schema
 

@@ -16,48 +16,35 @@ import numpy as np
 
 from murp.prediction import Ranking
 from murp.serving.asking import Asked, Indices
+from murp.serving.limits import LateError
 from murp.serving.loaded import BATCH, Loaded
 from murp.web.encoding import to_json
-from murp.web.refusals import Refused
 
 SLICE = 64  # questions between two looks at the clock
 IN_PLACE = 2**22  # scores: they take some milliseconds, in which nobody else is answered
 
 
-class LateError(Exception):
-    """The time of a request is over."""
-
-
 class Desk:
-    """Answers requests, each within ``seconds``. A thread has the long ones, one after the other."""
+    """Answers requests, each until it is ``late``. A thread has the long ones, one after the other."""
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
+    def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "murp-answers")
 
-    async def predict(self, loaded: Loaded, asked: Sequence[Asked]) -> bytes:
+    async def predict(self, loaded: Loaded, asked: Sequence[Asked], late: float) -> bytes:
         """The answers, in the order of the questions, as JSON."""
         quick = len(asked) < BATCH and len(asked) * loaded.graph.num_entities < IN_PLACE
         if quick and (loaded.types_learned or not any(one.types for one in asked)):
             return to_json({"answers": [_said(loaded, one, _alone(loaded, one)) for one in asked]})
-        return await self._within(lambda late: to_json({"answers": _answered(loaded, asked, late)}))
+        return await self._in_thread(lambda: to_json({"answers": _answered(loaded, asked, late)}))
 
     async def score(self, loaded: Loaded, triples: Indices) -> bytes:
         """The scores, in the order of the triples, as JSON."""
         if len(triples) < BATCH:
             return to_json({"scores": loaded.scores(triples)})
-        return await self._within(lambda late: to_json({"scores": loaded.scores(triples)}))
+        return await self._in_thread(lambda: to_json({"scores": loaded.scores(triples)}))
 
-    async def _within(self, work: Callable[[float], bytes]) -> bytes:
-        """What ``work``, which is told when it is late, gives in the thread; a refusal where it takes too long."""
-        late = time.monotonic() + self.seconds
-        try:
-            async with asyncio.timeout(self.seconds):
-                return await asyncio.get_running_loop().run_in_executor(self._thread, work, late)
-        except (TimeoutError, LateError):
-            raise Refused(
-                503, f"the answer would take longer than {self.seconds:g} s.", "Ask less at a time, or later."
-            ) from None
+    async def _in_thread(self, work: Callable[[], bytes]) -> bytes:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
 def _answered(loaded: Loaded, asked: Sequence[Asked], late: float) -> list[dict[str, Any]]:

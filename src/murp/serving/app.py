@@ -62,15 +62,16 @@ def create_app(current: Current, limits: Limits, keys: frozenset[bytes], bound: 
 
 
 def _add_questions(app: FastAPI, current: Current, limits: Limits, metrics: Metrics) -> None:
-    desk, rates = Desk(limits.seconds), Rates(limits.rate)
+    desk, rates = Desk(), Rates(limits.rate)
 
     @app.post("/predict", summary="answers to questions", **_takes(schema.Questions, schema.Answers))
     async def predict(request: Request) -> Response:
         body = asking.parsed(await _body(request, limits))
         loaded = current.loaded  # this one to the end, whatever takes its place meanwhile
-        questions = await asking.questions(body, loaded, limits)
-        _spend(rates, request, len(questions))
-        answers = await desk.predict(loaded, questions)
+        async with limits.in_time() as late:
+            questions = await asking.questions(body, loaded, limits)
+            _spend(rates, request, len(questions))
+            answers = await desk.predict(loaded, questions, late)
         metrics.questions += len(questions)
         return Response(answers, media_type="application/json")
 
@@ -78,9 +79,10 @@ def _add_questions(app: FastAPI, current: Current, limits: Limits, metrics: Metr
     async def score(request: Request) -> Response:
         body = asking.parsed(await _body(request, limits))
         loaded = current.loaded
-        triples = await asking.triples(body, loaded, limits)
-        _spend(rates, request, len(triples))
-        scores = await desk.score(loaded, triples)
+        async with limits.in_time():
+            triples = await asking.triples(body, loaded, limits)
+            _spend(rates, request, len(triples))
+            scores = await desk.score(loaded, triples)
         metrics.triples += len(triples)
         return Response(scores, media_type="application/json")
 
