@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import statistics
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -155,3 +156,68 @@ def test_help_shows_the_settings_of_what_is_chosen(capsys: pytest.CaptureFixture
         assert stop.value.code == 0
         assert shown in text
         assert hidden not in text
+
+
+@pytest.fixture
+def defaults(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, str]]:
+    """What ``--help`` says after "default:", by setting; nothing if it says none."""
+    monkeypatch.setenv("COLUMNS", "10000")  # no line is broken
+
+    def shown(*words: str) -> dict[str, str]:
+        with pytest.raises(SystemExit):
+            main([*words, "--help"])
+        lines = re.sub(r"\n {10,}", " ", capsys.readouterr().out).splitlines()
+        options = [line.partition("; default: ") for line in lines if line.startswith("  --")]
+        return {option.split()[0].removeprefix("--").replace("-", "_"): default for option, _, default in options}
+
+    return shown
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [*(("model", name) for name in registry.MODELS), *(("recipe", name) for name in RECIPES)]
+)
+def test_the_defaults_of_help_are_those_of_the_run(
+    kind: str, name: str, defaults: Callable[..., dict[str, str]]
+) -> None:
+    config = Config(**completed({kind: name}))
+    usual = {setting: "" if value is False else str(value) for setting, value in config.to_dict().items()}
+    shown = {
+        setting: re.sub(r" \(of .*\)$", "", default)
+        for setting, default in defaults("train", f"--{kind}", name).items()
+    }
+    usual.pop(kind, None)
+    assert {setting: shown[setting] for setting in usual} == usual
+
+
+def test_help_says_what_a_default_is_of(defaults: Callable[..., dict[str, str]], tmp_path: Path) -> None:
+    for words, setting, default in (
+        (["train"], "lr", "50.0"),
+        (["train", "--model", "rotate"], "lr", "0.003 (of rotate)"),
+        (["train", "--model=rotate"], "model", "murp"),
+        (["train", "--model", "rotate", "--objective", "bernoulli"], "objective", "self-adversarial (of rotate)"),
+        (["train", "--model", "rotate", "--objective", "self-adversarial"], "dim", "40"),
+        (["train", "--recipe", "wn18rr"], "lr", "0.002 (of recipe wn18rr)"),
+        (["train", "--recipe", "wn18rr"], "model", "roth-stretch (of recipe wn18rr)"),
+        (["train", "--recipe", "auto"], "lr", "0.002 (of recipe wn18rr), 0.1 (of recipe fb15k-237)"),
+        (["tune", "--model", "rotate"], "lr", "0.003 (of rotate)"),
+        (["tune", "--space", "model=mure,rotate"], "batch_size", "500 (of rotate), else 128"),
+        (["sweep", "--model", "rotate", "mure"], "batch_size", "500 (of rotate), else 128"),
+        (["sweep", "--model", "rotate", "mure"], "lr", "0.003 (of rotate), 50.0 (of sgd)"),
+        (["sweep", "--model", "rotate", "mure"], "temperature", "1.0 (of rotate)"),
+        (["sweep", "--model", "mure", "murp"], "batch_size", "128"),
+        (["sweep", "--model", "complex", "distmult"], "batch_size", "1000 (of complex, distmult)"),
+        (["sweep", "--optimizer", "sgd", "adam"], "lr", "50.0 (of sgd), 0.001 (of adam)"),
+    ):
+        assert defaults(*words)[setting] == default, words
+    file = tmp_path / "100%.toml"
+    file.write_text("model = 'rotate'\nlr = 20\ntensorboard = true\ncolumns = ''\nno_header = false\ndim = 'x'\n")
+    shown = defaults("train", "--config", str(file))
+    assert {name: shown[name] for name in ("model", "lr", "negatives", "tensorboard", "columns", "no_header")} == {
+        "model": f"rotate (of {file})",
+        "lr": f"20.0 (of {file})",
+        "negatives": "250 (of rotate)",
+        "tensorboard": f"True (of {file})",
+        "columns": "",
+        "no_header": "",
+    }
+    assert defaults("train", "--config", str(file), "--model", "murp")["batch_size"] == "128"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from murp import registry
-from murp.config import Config
+from murp.config import Config, known_settings, parts_of
 from murp.errors import ConfigError
 from murp.settings import Part
 
@@ -192,6 +192,12 @@ def completed(values: Mapping[str, Any]) -> dict[str, Any]:
 
     ``recipe`` itself is not a setting of a run; the settings that it stands for are.
     """
+    return {name: value for name, (value, _) in with_origins(values).items()}
+
+
+def with_origins(values: Mapping[str, Any]) -> dict[str, tuple[Any, str]]:
+    """What :func:`completed` makes, each value with where it comes from: the model, the recipe, or nothing if it was
+    given."""
     given = dict(values)
     recipe = given.pop("recipe", None)
     named: Mapping[str, Any] = {}
@@ -208,7 +214,9 @@ def completed(values: Mapping[str, Any]) -> dict[str, Any]:
     model = given.get("model", named.get("model", Config.model))
     usual = registry.find("model", model).usual if isinstance(model, str) else {}
     whole = {**usual, **named, **given}
-    return {name: value for name, value in whole.items() if name in given or _fits(name, whole)}
+    origins = {**dict.fromkeys(usual, model), **dict.fromkeys(named, f"recipe {recipe}"), **dict.fromkeys(given, "")}
+    taken = {*given, *(_fitting(whole) if len(whole) > len(given) else ())}
+    return {name: (value, origins[name]) for name, value in whole.items() if name in taken}
 
 
 def _of_no_model(named: Mapping[str, Any], given: Mapping[str, Any]) -> set[str]:
@@ -219,11 +227,8 @@ def _of_no_model(named: Mapping[str, Any], given: Mapping[str, Any]) -> set[str]
     return set(named) - own - {"model"}
 
 
-def _fits(name: str, whole: Mapping[str, Any]) -> bool:
-    """Whether a setting of a recipe or a model belongs to the chosen parts: the user may have chosen another
+def _fitting(whole: Mapping[str, Any]) -> set[str]:
+    """The settings that the chosen parts have: a recipe or a model may have others, where the user has chosen another
     optimizer."""
-    from murp.config import known_settings, parts_of
-
-    if name in registry.KINDS and name not in parts_of(whole):  # negatives of an objective that draws none
-        return False
-    return name in known_settings(whole)
+    left_out = set(registry.KINDS) - set(parts_of(whole))  # negatives, if the objective draws none
+    return set(known_settings(whole)) - left_out

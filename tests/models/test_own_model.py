@@ -96,7 +96,9 @@ def test_a_model_of_ones_own_is_chosen_by_its_place_or_its_entry_point(
     assert check_model(name)
     with pytest.raises(SystemExit):
         main(["train", "--model", name, "--help"])
-    assert "how sharp it is" in capsys.readouterr().out
+    text = " ".join(capsys.readouterr().out.split())
+    assert "how sharp it is" in text
+    assert f"default: 3.0 (of {name})" in text
 
 
 def test_a_package_that_is_installed_meanwhile_is_found(folder: Path) -> None:
