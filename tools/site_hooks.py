@@ -20,6 +20,8 @@ from mkdocs.structure.files import File, Files
 
 import murp
 from murp import registry
+from murp.config import known_settings
+from murp.recipes import completed
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -125,7 +127,7 @@ def _reference(what: str, which: str | None) -> Iterator[str]:
     elif what == "parts":
         for name, place in getattr(registry, str(which)).items():
             described = _documented(place.replace(":", "."), 4, members=False, show_bases=False)
-            yield f"### {name}\n\n{described}\n{_settings(place)}"
+            yield f"### {name}\n\n{described}\n{_settings(place)}\n{_usual(name) if which == 'MODELS' else ''}"
     else:
         yield from _commands()
 
@@ -146,6 +148,17 @@ def _settings(place: str) -> str:
         for setting in getattr(import_module(module), name).settings.values()
     ]
     return "\n".join(["| setting | default | meaning |", "| --- | --- | --- |", *rows, ""]) if rows else ""
+
+
+def _usual(model: str) -> str:
+    """The defaults that a model declares for a run of it, beside the general ones, as a table."""
+    values = completed({"model": model})
+    known = known_settings(values)
+    rows = [
+        f"| `{name}` | `{values[name]}` | `{known[name].default}` |" for name in registry.find("model", model).usual
+    ]
+    head = [f"| in a run of {model} | default | otherwise |", "| --- | --- | --- |"]
+    return "\n".join([*head, *rows, ""]) if rows else ""
 
 
 def _commands() -> Iterator[str]:

@@ -106,6 +106,17 @@ def test_the_reference_has_every_name(site: Path) -> None:
         assert f'id="murp-{"-".join(words)}"' in commands
 
 
+def test_the_reference_has_the_usual_settings_of_every_model(site: Path) -> None:
+    text = (site / "reference" / "models.html").read_text(encoding="utf-8")
+    for name in registry.MODELS:
+        section = re.split("<h[23] ", text.partition(f'<h3 id="{name}">')[2])[0]
+        assert section, name
+        cells = re.findall(r"<td><code>(.*?)</code></td>\s*<td><code>(.*?)</code></td>\s*<td><code>", section)
+        usual = registry.find("model", name).usual
+        assert cells == [(setting, str(value)) for setting, value in usual.items()], name
+    assert re.search(r"<code>lr</code></td>\s*<td><code>0.003</code></td>\s*<td><code>0.001</code></td>", text)
+
+
 def test_no_role_of_an_editor_is_left(site: Path) -> None:
     for path in (site / "reference").glob("*.html"):
         assert not re.search(r":(func|class|meth|mod|attr|data):", path.read_text(encoding="utf-8")), path.name
