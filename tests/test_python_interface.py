@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -62,3 +64,17 @@ def test_a_path_that_is_no_run_is_answered_with_those_that_are(small_tree: Knowl
         murp.load(tmp_path)
     with pytest.raises(RunError, match=r"murp train --out. makes one\.$"):
         murp.load(tmp_path / "first" / "graph")
+
+
+def test_modules_that_messages_name_need_no_import() -> None:
+    """In a process of its own: here they are imported already. What needs neither is as quick as before."""
+    code = """
+import sys, murp
+assert {"recipes", "threads"} <= set(dir(murp))
+assert not {"murp.recipes", "murp.threads"} & set(sys.modules)
+assert "wn18rr" in murp.recipes.RECIPES
+murp.threads.use(1)
+assert murp.threads.count() == 1
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr

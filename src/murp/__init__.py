@@ -25,6 +25,8 @@ if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 
 if TYPE_CHECKING:
+    from murp import recipes as recipes
+    from murp import threads as threads
     from murp.api.graphs import analyze as analyze
     from murp.api.graphs import audit as audit
     from murp.api.graphs import convert as convert
@@ -70,6 +72,8 @@ _HOMES = {
     "train": "murp.api.training",
     "tune": "murp.api.tuning",
 }
+# Modules that need no import of their own: error messages and explanations of settings name them.
+_MODULES = ("recipes", "threads")
 __all__ = [
     "Client",
     "Config",
@@ -100,8 +104,10 @@ def __getattr__(name: str) -> Any:
     # PyTorch takes a second to import; `murp --help` and `murp data` do without it.
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return import_module(f"murp.{name}")
     raise AttributeError(f"module 'murp' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_MODULES])

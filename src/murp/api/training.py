@@ -47,7 +47,8 @@ def train(
     as the ``config.toml`` of a run; the keyword arguments override it. ``progress`` shows the progress; by default a
     bar on a terminal or in a notebook.
 
-    The settings are those of :class:`murp.Config`:
+    Other models and recipes have other defaults: ``murp.recipes.completed({"model": "rotate"})`` returns RotatE's. The
+    settings are those of :class:`murp.Config`, here with the defaults of MuRP:
     """
     given: dict[str, Any] = dict(settings)
     if config is not None:
