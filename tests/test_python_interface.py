@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -78,3 +79,9 @@ assert murp.threads.count() == 1
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("function", [murp.train, murp.sweep, murp.tune])
+def test_how_threads_are_set_is_told(function: Callable[..., object], small_tree: KnowledgeGraph) -> None:
+    with pytest.raises(ConfigError, match=r"threads is not a setting of a run: .* call murp\.threads\.use\(N\)"):
+        function(small_tree, threads=1)

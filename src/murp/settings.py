@@ -29,6 +29,11 @@ FORMER = {
     "bias": {"subject": "head", "object": "tail"},
     "corruption": {"with-subject": "with-head"},
 }
+# What is often taken for a setting of a run, and how it is set.
+NO_SETTINGS = {
+    "threads": "threads is not a setting of a run: give --threads N on the command line, set MURP_NUM_THREADS=N in the "
+    "environment, or call murp.threads.use(N) in Python.",
+}
 _WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
 
 
@@ -177,10 +182,10 @@ def whole_number(name: str, value: Any, *, least: int = 1) -> int:
 def refuse_unknown(
     names: Mapping[str, Any], known: Mapping[str, Any], whose: Callable[[str], str] = lambda name: ""
 ) -> None:
-    """Raise if a name is not a setting, and say ``whose`` it is, or suggest the closest one."""
+    """Raise if a name is not a setting, and say ``whose`` it is, how it is set, or which name is close."""
     for name in names:
         if name not in known:
-            if found := whose(name):
+            if found := whose(name) or NO_SETTINGS.get(name):
                 raise ConfigError(found, name)
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"Did you mean {close[0]!r}?" if close else f"Known settings: {', '.join(sorted(known))}."

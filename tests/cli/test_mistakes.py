@@ -212,6 +212,7 @@ def test_a_fault_of_ours_is_not_taken_for_one_of_the_output(monkeypatch: pytest.
         ("dim = 4\n", ["--patience", "3", "--validate-every", "0"], "f.toml and the command line: patience needs"),
         ("[optimizer]\nlr = 0.1\n", [], "f.toml, line 1: optimizer must be a text"),
         ("model = 'rotate'\ncurvature = 3.0\n", [], "f.toml, line 2: curvature is a setting of model murp"),
+        ("dim = 3\nthreads = 1\n", [], "f.toml, line 2: threads is not a setting of a run: give --threads N on"),
         ("epochs = 3\n'dim' = 0\n", [], "f.toml, line 2: dim must be at least"),
         ("dim = 4\nmodel = 'murpp'\n", [], "f.toml, line 2: model 'murpp' is not known. Did you mean murp?"),
         ("model = 'nowhere:Model'\n", [], "f.toml, line 1: model nowhere:Model cannot be imported"),
