@@ -128,16 +128,27 @@ def models_that(can: Callable[[Any], bool]) -> str:
 def whose(setting: str, chosen: Mapping[str, Sequence[str]], shown: str) -> str:
     """A sentence on which parts have a setting that none of the ``chosen`` ones has; or nothing.
 
-    ``chosen`` has the names of each kind; ``shown`` is what the user calls the setting.
+    ``chosen`` has the names of each kind; ``shown`` is what the user calls the setting. The user may have named none
+    but the model: then the sentence says that the model has others by default.
     """
     for kind in KINDS:
         having = [one for one in names(kind) if setting in _settings_of(kind, one)]
         if having and kind in chosen:
-            return f"{shown} is a setting of {kind} {', '.join(having)}, and not of {' or '.join(chosen[kind])}."
+            return f"{shown} is a setting of {kind} {', '.join(having)}, and not of {_named(kind, chosen)}."
         if having:
             draw = [one for one in names("objective") if find("objective", one).sampled]
-            return f"{shown} is a setting of objectives that draw false triples: {', '.join(draw)}."
+            others = _named("objective", chosen)
+            return f"{shown} is a setting of objectives that draw false triples: {', '.join(draw)}; not of {others}."
     return ""
+
+
+def _named(kind: str, chosen: Mapping[str, Sequence[str]]) -> str:
+    """The chosen parts of a kind, each with the models that have it by default."""
+    words = []
+    for name in chosen[kind]:
+        models = [model for model in chosen["model"] if find("model", model).usual.get(kind) == name]
+        words.append(f"{name} (the default of {', '.join(models)})" if models else name)
+    return " or ".join(words)
 
 
 def _settings_of(kind: str, name: str) -> Mapping[str, Setting]:

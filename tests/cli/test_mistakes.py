@@ -67,8 +67,17 @@ def test_a_misspelt_word_is_answered_with_the_one_that_is_close(
         ("tune --regularizer-weight 1", "--regularizer-weight is a setting of regularizer l2, n3, dura"),
         (
             "train --objective one-vs-all --negatives 5",
-            "--negatives is a setting of objectives that draw false triples",
+            "--negatives is a setting of objectives that draw false triples: bernoulli, self-adversarial, softmax, "
+            "margin, rank; not of one-vs-all.",
         ),
+        ("train --model distmult --negatives 5", "; not of one-vs-all (the default of distmult)."),
+        ("train --recipe fb15k-237 --negatives 5", "; not of one-vs-all (the default of rescal)."),
+        (
+            "sweep --model conve distmult complex --negatives 5",
+            "; not of k-vs-all (the default of conve) or one-vs-all (the default of distmult, complex).",
+        ),
+        ("train --model distmult --temperature 1", ", and not of one-vs-all (the default of distmult)."),
+        ("train --model distmult --objective k-vs-all --temperature 1", ", and not of k-vs-all."),
     ],
 )
 def test_a_setting_of_something_else_is_told_whose_it_is(
@@ -212,6 +221,7 @@ def test_a_fault_of_ours_is_not_taken_for_one_of_the_output(monkeypatch: pytest.
         ("dim = 4\n", ["--patience", "3", "--validate-every", "0"], "f.toml and the command line: patience needs"),
         ("[optimizer]\nlr = 0.1\n", [], "f.toml, line 1: optimizer must be a text"),
         ("model = 'rotate'\ncurvature = 3.0\n", [], "f.toml, line 2: curvature is a setting of model murp"),
+        ("model = 'distmult'\nnegatives = 3\n", [], "f.toml, line 2: negatives is a setting of objectives that draw"),
         ("dim = 3\nthreads = 1\n", [], "f.toml, line 2: threads is not a setting of a run: give --threads N on"),
         ("epochs = 3\n'dim' = 0\n", [], "f.toml, line 2: dim must be at least"),
         ("dim = 4\nmodel = 'murpp'\n", [], "f.toml, line 2: model 'murpp' is not known. Did you mean murp?"),

@@ -205,7 +205,7 @@ def test_mistakes_are_told(file: Path, tmp_path: Path, capsys: pytest.CaptureFix
         (["--dim", "1"], "two dimensions at least"),
         (["--relation", "child"], "unknown relation 'child'"),
         (["--optimizer", "adam", "--lr", "-1"], "lr must be above 0"),
-        (["--softness", "0.2"], "softness is a setting of objective rank, and not of softmax."),
+        (["--softness", "0.2"], "softness is a setting of objective rank, and not of softmax"),
         (["--objective", "rank", "--softness", "0"], "softness must be above 0"),
     ):
         assert run_of(["embed", "--data", file, "--out", out, "--quiet", *words]) == 1, words
