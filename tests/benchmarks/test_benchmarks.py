@@ -58,8 +58,8 @@ def test_a_benchmark_runs_and_stores_what_it_found(name: str, tmp_path: Path) ->
     check(json.loads(out.read_text()))
 
 
-@pytest.mark.parametrize(("target", "epochs"), [(0.0, 1), (1.1, 2)])
-def test_a_training_ends_at_the_target_if_it_reaches_it(target: float, epochs: int) -> None:
+@pytest.mark.parametrize(("target", "epochs"), [(0.0, 1), (1.1, 2), (None, 2)])
+def test_a_training_ends_at_the_target_if_it_reaches_it(target: float | None, epochs: int) -> None:
     timed = importlib.import_module("time_to_quality").timed
     settings = {"model": "mure", "dim": 4, "epochs": 2, "validate_every": 1, "batch_size": 32}
     found = timed(measure.toy_graph(), settings, target, end=True)

@@ -396,6 +396,23 @@ def test_fused_gradients_of_ranks_stand_beside_those_of_autograd(store: Callable
     assert "1e-07 at most" in text
 
 
+def test_a_target_is_shown_for_the_graph_that_it_is_of(store: Callable[..., None]) -> None:
+    """A stored result of the other graph has it, too; new ones have none."""
+
+    def stored(name: str, data: str, target: float | None, seconds: float | None) -> str:
+        run = {"seconds": 6.0, "test_mrr_standard": 0.35, "seconds_to_target": seconds}
+        store(name, settings={"data": data, "target": target}, figures={"some": [run]})
+        return "\n".join(benchmark_uses.time_to_quality())
+
+    other = "gpu_time_to_quality_fb15k-237"
+    row = "some | 1 | 6.00 s | 0.350 |"
+    assert f"| GPU, WN18RR: {row} 0.46: 3.00 s |" in stored("gpu_time_to_quality", "WN18RR", 0.46, 3.0)
+    assert f"| CPU, WN18RR: {row} 0.46: – |" in stored("cpu_time_to_quality", "WN18RR", 0.46, None)
+    assert f"| GPU, FB15k-237: {row} – |" in stored(other, "FB15k-237", 0.46, None)
+    assert f"| GPU, FB15k-237: {row} – |" in stored(other, "FB15k-237", None, None)
+    assert f"| GPU, FB15k-237: {row} 0.34: 2.00 s |" in stored(other, "FB15k-237", 0.34, 2.0)
+
+
 def test_the_work_of_a_rank_is_told_part_by_part(store: Callable[..., None]) -> None:
     def case(work: float, messages: float) -> dict[str, Any]:
         spread = {"median": work, "least": work, "most": work, "repeats": 3}
