@@ -94,6 +94,8 @@ def test_the_reference_has_every_name(site: Path) -> None:
     python = (site / "reference" / "python.html").read_text(encoding="utf-8")
     for name in set(murp.__all__) - {"__version__"}:
         assert re.search(rf'id="murp\.[\w.]*\b{name}"', python), name
+    for name in ("recipes.completed", "threads.use"):
+        assert f'id="murp.{name}"' in python
     for file, parts in {
         "models": registry.MODELS,
         "training": {**registry.OBJECTIVES, **registry.NEGATIVES, **registry.OPTIMIZERS, **registry.REGULARIZERS},
