@@ -17,11 +17,13 @@ import importlib
 import importlib.metadata
 import os
 import sys
+import sysconfig
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from murp.errors import ConfigError, MurpError
+from murp.errors import ConfigError, MurpError, first_line
 from murp.settings import Part, Setting, current
 
 MODELS = {
@@ -186,12 +188,8 @@ def _imported(kind: str, place: str) -> type[Any]:
     module, _, wanted = place.partition(":")
     try:
         found = getattr(importlib.import_module(module), wanted)
-    except (ImportError, AttributeError, ValueError, TypeError) as error:
-        raise ConfigError(
-            f"{kind} {place} cannot be imported: {error}. Name a class as package.module:Class, and put its folder on "
-            "Python's path: `PYTHONPATH=. murp …`.",
-            kind,
-        ) from error
+    except Exception as error:
+        raise ConfigError(f"{kind} {place} cannot be imported: {_why_not(module, error)}", kind) from error
     module, _, base = BASES[kind].partition(":")
     derived_from: type[Part] = getattr(importlib.import_module(module), base)
     if not (isinstance(found, type) and issubclass(found, derived_from)):
@@ -201,3 +199,30 @@ def _imported(kind: str, place: str) -> type[Any]:
         why = f"does not define {', '.join(missing)}: write it as its base class explains."
         raise ConfigError(f"{kind} {place} {why}", kind)
     return found
+
+
+def _why_not(module: str, error: Exception) -> str:
+    """Why a module, or a name in it, cannot be imported, and what to do."""
+    missing = error.name if isinstance(error, ModuleNotFoundError) and error.name else None
+    at = None if missing and f"{module}.".startswith(f"{missing}.") else _line_of_its_author(error)
+    if at is None:
+        first = f"{first_line(error)}. Name a class as package.module:Class"
+        return f"{first}, and put its folder on Python's path: `PYTHONPATH=. murp …`."
+    file, number = at
+    what = str(error.msg) if isinstance(error, SyntaxError) else first_line(error).removesuffix(".")
+    todo = f"Install {missing}, or put its folder on Python's path." if missing else "Correct this line."
+    return f"{file}, line {number}: {type(error).__name__}: {what}. {todo}"
+
+
+def _line_of_its_author(error: Exception) -> tuple[str, int] | None:
+    """The file and the line that raised an error in an import: the last one outside this package and, if there is one,
+    outside Python's libraries. None if no line of the module was reached."""
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        return error.filename, error.lineno
+    ours = ("<frozen importlib", importlib.__file__, os.path.join(os.path.dirname(__file__), ""))
+    libraries = tuple(os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "purelib", "platlib"))
+    passed = [(frame.f_code.co_filename, number) for frame, number in traceback.walk_tb(error.__traceback__)]
+    theirs = [line for line in passed if not line[0].startswith(ours)]
+    return next(
+        (line for line in reversed(theirs) if not line[0].startswith(libraries)), theirs[-1] if theirs else None
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from murp.exchange import export, import_run
 from murp.exchange.contents import score_formula
 from murp.graph import KnowledgeGraph
 from murp.models import Model
+from murp.models.distmult import DistMult
+from murp.models.model import Table
 from murp.testing import RUN, check_model
 from murp.training import sweep, train
 from murp.training.progress import Silent
@@ -124,6 +127,86 @@ def test_what_cannot_be_a_model_is_refused_with_what_to_do(folder: Path) -> None
     ):
         with pytest.raises(ConfigError, match=words):
             Config(model=name)
+
+
+# What is wrong in a user's file, and what is said of it after "cannot be imported: {folder}".
+WRONG_FILES = [
+    (
+        {"mine": "from murp.settings import setting\n\n\nclass Mine:\n    weight: float = setting(1.0)\n"},
+        r"mine.py, line 5: TypeError: setting\(\) missing 1 required positional argument: 'help'\. Correct this line\.",
+    ),
+    ({"mine": "\nvalue = unknown\n"}, r"mine.py, line 2: NameError: name 'unknown' is not defined\. Correct"),
+    ({"mine": "class Mine(:\n"}, r"mine.py, line 1: SyntaxError: invalid syntax\. Correct"),
+    ({"mine": "\nint('one')\n"}, r"mine.py, line 2: ValueError: invalid literal"),
+    ({"mine": "import math\n\nmath.no\n"}, r"mine.py, line 3: AttributeError: module 'math' has no attribute 'no'"),
+    ({"mine": "import json\n\njson.loads('[')\n"}, r"mine.py, line 3: JSONDecodeError: Expecting value"),
+    ({"mine": "from murp.models import Modell\n"}, r"mine.py, line 1: ImportError: cannot import name 'Modell'"),
+    (
+        {"mine": "\nimport no_such_package\n"},
+        r"mine.py, line 2: ModuleNotFoundError: No module named 'no_such_package'\. Install no_such_package, or put",
+    ),
+    ({"mine": "import helper\n", "helper": "\n\n1 / 0\n"}, r"helper.py, line 3: ZeroDivisionError: division by zero"),
+    (
+        {"mine": "from murp.config import Config\n\nConfig(dim=0)\n"},
+        r"mine.py, line 3: ConfigError: dim must be at least 1, not 0\. Correct",
+    ),
+]
+
+
+@pytest.mark.parametrize(("files", "words"), WRONG_FILES)
+def test_an_error_in_the_file_of_a_model_is_said_with_its_line(
+    files: dict[str, str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in files.items():
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        with pytest.raises(
+            ConfigError, match=f"model mine:Mine cannot be imported: {re.escape(str(tmp_path))}.{words}"
+        ) as told:
+            Config(model="mine:Mine")
+    finally:
+        for name in files:
+            sys.modules.pop(name, None)
+    assert told.value.setting == "model"
+    assert "PYTHONPATH" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "place", ["no_such.module:Mine", "murp.no_such:Mine", ":Mine", ".own:Mine", "math:Mine", "math:"]
+)
+def test_the_place_of_a_class_is_doubted_if_no_file_is_found_there(place: str) -> None:
+    with pytest.raises(ConfigError, match=r"cannot be imported: [^/]*\. Name a class as .*PYTHONPATH=") as told:
+        Config(model=place)
+    assert told.value.setting == "model"
+
+
+@pytest.mark.parametrize(
+    ("tables", "words"),
+    [
+        (
+            (Table("entity", "entity", (4,))),
+            "a tuple of Table, not Table. Of one table it is (Table(…),), with a comma.",
+        ),
+        (None, "a tuple of Table, not NoneType."),
+        ((("entity", "entity", (4,)),), "a tuple of Table, not a tuple of tuple."),
+        ([Table("entity", "entity", (4,)), "relation"], "a tuple of Table, not a list of Table, str."),
+    ],
+)
+def test_what_is_no_tuple_of_tables_is_refused(tables: Any, words: str) -> None:
+    class Mine(DistMult):
+        def declare(self) -> Any:
+            return tables
+
+    with pytest.raises(ConfigError, match=re.escape(f"declare of model Mine must return {words}")):
+        Mine(10, 4, 4)
+
+
+def test_a_table_whose_shape_is_a_number_is_refused() -> None:
+    with pytest.raises(
+        ConfigError, match=r"table entity: its shape must be a tuple as \(self\.dim,\) or \(\), not 4\."
+    ):
+        Table("entity", "entity", 4)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -64,6 +64,8 @@ class Table:
     trained: bool = True
 
     def __post_init__(self) -> None:
+        if isinstance(self.shape, int):
+            raise ConfigError(f"table {self.name}: its shape must be a tuple as (self.dim,) or (), not {self.shape!r}.")
         if not self.roles:
             usual: dict[str, tuple[Role, ...]] = {
                 "entity": ("subject", "object"), "relation": ("relation",), "shared": ("shared",),
@@ -169,13 +171,27 @@ class Model(Part):
         self.first_row = 0  # of the entities it holds, where other processes hold others
         self.training = False  # in a training step: dropout and batch normalisation ask
         self.parameters: dict[str, Tensor] = {}
-        self.tables: tuple[Table, ...] = tuple(self.declare())
+        self.tables: tuple[Table, ...] = self._declared()
         if not any((table.name, table.of) == ("entity", "entity") for table in self.tables):
             declared = ", ".join(table.name for table in self.tables) or "none"
             raise ConfigError(
                 f"model {type(self).__name__} declares no table of entities with the name entity, which has their "
                 f"points. Its tables: {declared}."
             )
+
+    def _declared(self) -> tuple[Table, ...]:
+        """What :meth:`declare` returns, if it is a tuple of tables."""
+        found: Any = self.declare()
+        tables = tuple(found) if isinstance(found, Iterable) else (found,)
+        if isinstance(found, Iterable) and all(isinstance(one, Table) for one in tables):
+            return tables
+        kinds = ", ".join(type(one).__name__ for one in tables)
+        raise ConfigError(
+            f"declare of model {type(self).__name__} must return a tuple of Table, not "
+            f"{f'a {type(found).__name__} of {kinds}' if isinstance(found, Iterable) else kinds}. Of one table it is "
+            "(Table(…),), with a comma.",
+            "model",
+        )
 
     @classmethod
     def refuse(cls, config: Any) -> None:
