@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
@@ -16,6 +17,7 @@ from murp.cli.main import main
 from murp.config import Config
 from murp.errors import ConfigError
 from murp.graph.shape import Shape
+from murp.models.distmult import DistMult
 from murp.recipes import RECIPES, Result, completed, decide, results
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,6 +44,37 @@ def test_what_the_user_says_comes_first() -> None:
     chosen = completed({"model": "complex", "optimizer": "sgd", "objective": "bernoulli", "negatives": 7, "lr": 3.0})
     config = Config(**chosen)
     assert (config.optimizer, config.objective, config.negatives, config.lr) == ("sgd", "bernoulli", 7, 3.0)
+
+
+def rate(**values: Any) -> float:
+    """The learning rate of a run."""
+    return float(Config(**completed(values)).lr)
+
+
+def test_a_learning_rate_counts_with_the_optimizer_that_it_was_chosen_for() -> None:
+    """Of a recipe or a model it is left out beside another optimizer; then the next one counts."""
+    assert rate(model="transe") == 0.003
+    assert rate(model="transe", optimizer="adagrad") == 0.1
+    assert rate(model="transe", optimizer="adagrad", lr=7.0) == 7.0
+    assert rate(recipe="wn18rr") == 0.002
+    assert rate(recipe="wn18rr", optimizer="adagrad") == 0.1
+    assert rate(recipe="paper", optimizer="adam") == 0.001
+
+
+def test_a_learning_rate_of_sgd_counts_with_the_objective_that_it_was_chosen_for() -> None:
+    """Gradients are of another size under another objective; Adam and Adagrad divide by it."""
+    assert rate(model="mure", objective="bernoulli") == 50.0
+    assert rate(recipe="paper", objective="margin") == 1.0
+    assert rate(model="transe", optimizer="sgd") == 1.0
+    assert rate(model="transe", optimizer="sgd", objective="bernoulli") == 50.0
+    assert rate(model="transe", objective="margin") == 0.003
+    assert rate(model="mure", objective="margin", optimizer="adam") == 0.001
+    assert rate(model="test_recipes:Own") == 20.0
+    assert rate(model="test_recipes:Own", objective="margin") == 1.0
+
+
+class Own(DistMult):
+    usual: ClassVar[Mapping[str, Any]] = {"lr": 20.0}
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import importlib.resources
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -188,7 +188,11 @@ def checked_settings(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def completed(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings completed with those of their recipe, and with the defaults of their model.
+    """Settings completed with those of their recipe, and with the usual ones of their model and their objective.
+
+    Of several values of a setting the first counts: what is given, then the recipe's, the model's, the objective's.
+    A setting that none of them names has the default of its part. A learning rate does not count beside another
+    optimizer than the one it was chosen for, nor, if that is SGD, beside another objective.
 
     ``recipe`` itself is not a setting of a run; the settings that it stands for are.
     """
@@ -196,8 +200,8 @@ def completed(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_origins(values: Mapping[str, Any]) -> dict[str, tuple[Any, str]]:
-    """What :func:`completed` makes, each value with where it comes from: the model, the recipe, or nothing if it was
-    given."""
+    """What :func:`completed` makes, each value with where it comes from: the objective, the model, the recipe, or
+    nothing if it was given."""
     given = dict(values)
     recipe = given.pop("recipe", None)
     named: Mapping[str, Any] = {}
@@ -212,11 +216,46 @@ def with_origins(values: Mapping[str, Any]) -> dict[str, tuple[Any, str]]:
         if given.get("model", named["model"]) != named["model"]:
             named = {name: value for name, value in named.items() if name in _of_no_model(named, given)}
     model = given.get("model", named.get("model", Config.model))
-    usual = registry.find("model", model).usual if isinstance(model, str) else {}
-    whole = {**usual, **named, **given}
-    origins = {**dict.fromkeys(usual, model), **dict.fromkeys(named, f"recipe {recipe}"), **dict.fromkeys(given, "")}
+    of_model = _usual("model", model)
+    objective = {**of_model, **named, **given}.get("objective", Config.objective)
+    of_objective = _usual("objective", objective)
+    layers = [(objective, of_objective), (model, of_model), (f"recipe {recipe}", named), ("", given)]
+    found = {name: (value, origin) for origin, layer in layers for name, value in layer.items()}
+    whole = {name: value for name, (value, _) in found.items()}
+    if "lr" in whole and "lr" not in given:
+        del found["lr"], whole["lr"]
+        for origin, layer in [(objective, {**of_objective, "objective": objective}), *layers[1:]]:
+            if "lr" in layer and _rate_suits(layer, whole):
+                found["lr"] = layer["lr"], origin
     taken = {*given, *(_fitting(whole) if len(whole) > len(given) else ())}
-    return {name: (value, origins[name]) for name, value in whole.items() if name in taken}
+    _refuse_unknown_in("model", model, of_model.keys() - taken)
+    _refuse_unknown_in("objective", objective, of_objective.keys() - taken)
+    return {name: one for name, one in found.items() if name in taken}
+
+
+def _usual(kind: str, name: Any) -> Mapping[str, Any]:
+    """The usual settings of a run with a model or an objective."""
+    return registry.find(kind, name).usual if isinstance(name, str) else {}
+
+
+def _rate_suits(layer: Mapping[str, Any], whole: Mapping[str, Any]) -> bool:
+    """Whether the learning rate of a recipe, a model or an objective suits the parts of the run."""
+    optimizer = layer.get("optimizer", Config.optimizer)
+    if whole.get("optimizer", Config.optimizer) != optimizer:
+        return False
+    same = layer.get("objective", Config.objective) == whole.get("objective", Config.objective)
+    return same or not registry.find("optimizer", optimizer).rate_by_loss
+
+
+def _refuse_unknown_in(kind: str, name: str, settings: Iterable[str]) -> None:
+    """Raise if ``usual`` of a model or an objective has ``settings`` that no part has."""
+    if not settings:
+        return
+    known = {*known_settings({**_usual(kind, name), kind: name}), *registry.all_settings()}
+    for one in sorted(set(settings) - known):
+        close = difflib.get_close_matches(one, known, n=1)
+        hint = f"Did you mean {close[0]!r}?" if close else "Name settings of a run, or of its parts, there."
+        raise ConfigError(f"{kind} {name} has {one!r} in usual, which is not a setting. {hint}", kind)
 
 
 def _of_no_model(named: Mapping[str, Any], given: Mapping[str, Any]) -> set[str]:

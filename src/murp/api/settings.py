@@ -118,7 +118,7 @@ class Settings(TypedDict, total=False):
     negatives: int
     """false triples for each true one (of uniform, with-head, both-sides, shared, by-relation, checked, unrelated, relatives)"""
     lr: float
-    """learning rate; in the paper (SGD) 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs need less (of sgd, adagrad, row-adagrad, adam)"""
+    """learning rate; in the paper (SGD, objective bernoulli) 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs and other objectives need less (of sgd, adagrad, row-adagrad, adam)"""
     clip: float
     """largest norm of a row's gradient, in the metric of its space; longer gradients are clipped to it; 0: no clipping (of sgd, adagrad, row-adagrad, adam)"""
     eps: float
@@ -252,7 +252,7 @@ EXPLAINED: dict[str, tuple[Any, str]] = {
     "label_smoothing": (..., "ε: share of the label that is spread evenly over all entities (of one-vs-all, k-vs-all)"),
     "answer_weight": (..., "κ: the weight of a question is 1 + κ times its answer's share of the most frequent answer's facts (of one-vs-all, k-vs-all)"),
     "negatives": (50, "false triples for each true one (of uniform, with-head, both-sides, shared, by-relation, checked, unrelated, relatives)"),
-    "lr": (50.0, "learning rate; in the paper (SGD) 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs need less (of sgd, adagrad, row-adagrad, adam)"),
+    "lr": (50.0, "learning rate; in the paper (SGD, objective bernoulli) 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs and other objectives need less (of sgd, adagrad, row-adagrad, adam)"),
     "clip": (0.0, "largest norm of a row's gradient, in the metric of its space; longer gradients are clipped to it; 0: no clipping (of sgd, adagrad, row-adagrad, adam)"),
     "eps": (..., "added to the denominator, the root of the summed squares (of adagrad, row-adagrad, adam)"),
     "beta1": (..., "decay of the mean gradient (of adam)"),

@@ -139,7 +139,7 @@ class Model(Part):
 
     A model defines :meth:`declare`, :meth:`query` and :meth:`ending`; everything else follows from these. ``products``
     is False for a model whose score is not a function of inner products, and which defines :meth:`tile` instead of
-    :meth:`ending`. ``usual`` has default settings of a run that suit the model; the user and a recipe override them.
+    :meth:`ending`. ``usual`` has default settings of a run that suit the model: see :func:`murp.recipes.completed`.
     """
 
     dim: int = setting(40, "dimension d of the embedding", least=1)

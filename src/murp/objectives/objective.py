@@ -6,6 +6,7 @@ Either negatives are drawn (:class:`Sampled`), or every entity is a candidate (:
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,9 +20,15 @@ from murp.settings import Part
 
 
 class Objective(Part):
-    """A loss, the mean over a batch."""
+    """A loss, the mean over a batch.
+
+    ``usual`` has default settings of a run that suit the objective; see :func:`murp.recipes.completed`. The learning
+    rate of SGD depends on the size of the gradients, so each objective has its own (here for the optimizer SGD; others
+    have their own default). The default of SGD itself, 50, is the paper's, for :class:`Bernoulli`.
+    """
 
     sampled: ClassVar[bool]
+    usual: ClassVar[Mapping[str, Any]] = {"lr": 1.0}
     grouped: ClassVar[bool] = False  # whether a batch is made of questions (s, r) with all their answers
 
     def prepare(self, triples: Tensor, num_entities: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -28,7 +29,8 @@ class Optimizer(Part):
 
     lr: float = setting(
         50.0,
-        "learning rate; in the paper (SGD) 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs need less",
+        "learning rate; in the paper (SGD, objective bernoulli) 50 for WN18RR and NELL, 10 for FB15k-237; small, dense "
+        "graphs and other objectives need less",
         above=0,
         search=Span(1, 100, log=True),
     )
@@ -42,6 +44,8 @@ class Optimizer(Part):
     def state_shapes(self, table: Table) -> dict[str, tuple[int, ...]]:
         """The state of each row of a table: names and shapes; all begin at 0. A row is given as one flat vector."""
         return {}
+
+    rate_by_loss: ClassVar[bool] = False  # whether steps grow with gradients: a rate then suits one objective alone
 
     @abstractmethod
     def step(self, geometry: Geometry, x: Tensor, gradient: Tensor, state: State, lr: float | Tensor) -> Tensor:
