@@ -18,7 +18,9 @@ from murp.config import Config
 from murp.errors import ConfigError
 from murp.graph.shape import Shape
 from murp.models.distmult import DistMult
+from murp.objectives.softmax import Softmax
 from murp.recipes import RECIPES, Result, completed, decide, results
+from murp.settings import setting
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -75,6 +77,42 @@ def test_a_learning_rate_of_sgd_counts_with_the_objective_that_it_was_chosen_for
 
 class Own(DistMult):
     usual: ClassVar[Mapping[str, Any]] = {"lr": 20.0}
+
+
+class Misspelt(Own):
+    usual: ClassVar[Mapping[str, Any]] = {"objektive": "bernoulli"}
+
+
+class OfOthers(Own):
+    """Names settings of parts that are not chosen with it."""
+
+    usual: ClassVar[Mapping[str, Any]] = {"temperature": 1.0, "regularizer_weight": 0.1, "beta1": 0.5}
+
+
+class OfItsObjective(Own):
+    usual: ClassVar[Mapping[str, Any]] = {"objective": "test_recipes:Sharper", "sharpness": 2.0}
+
+
+class Sharper(Softmax):
+    sharpness: float = setting(1.0, "of no other part")
+    usual: ClassVar[Mapping[str, Any]] = {"lr": 1.0, "sharpnes": 3.0}
+
+
+def test_usual_names_settings() -> None:
+    words = r"model test_recipes:Misspelt has 'objektive' in usual, which is not a setting\. Did you mean 'objective'\?"
+    with pytest.raises(ConfigError, match=words) as told:
+        completed({"model": "test_recipes:Misspelt"})
+    assert told.value.setting == "model"
+    words = r"objective test_recipes:Sharper has 'sharpnes' in usual, .* Did you mean 'sharpness'\?"
+    with pytest.raises(ConfigError, match=words) as told:
+        completed({"objective": "test_recipes:Sharper"})
+    assert told.value.setting == "objective"
+
+
+def test_usual_may_name_settings_of_parts_that_are_not_chosen() -> None:
+    assert completed({"model": "test_recipes:OfOthers"}) == {"model": "test_recipes:OfOthers"}
+    left = completed({"model": "test_recipes:OfItsObjective", "objective": "margin"})
+    assert "sharpness" not in left
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

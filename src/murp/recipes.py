@@ -227,7 +227,7 @@ def with_origins(values: Mapping[str, Any]) -> dict[str, tuple[Any, str]]:
         for origin, layer in [(objective, {**of_objective, "objective": objective}), *layers[1:]]:
             if "lr" in layer and _rate_suits(layer, whole):
                 found["lr"] = layer["lr"], origin
-    taken = {*given, *(_fitting(whole) if len(whole) > len(given) else ())}
+    taken = {*given, *(_fitting(whole) if len(found) > len(given) else ())}
     _refuse_unknown_in("model", model, of_model.keys() - taken)
     _refuse_unknown_in("objective", objective, of_objective.keys() - taken)
     return {name: one for name, one in found.items() if name in taken}

@@ -153,6 +153,11 @@ def _named(kind: str, chosen: Mapping[str, Sequence[str]]) -> str:
     return " or ".join(words)
 
 
+def all_settings() -> set[str]:
+    """The names of the settings of every part, whatever is chosen."""
+    return {setting for kind in KINDS for name in names(kind) for setting in _settings_of(kind, name)}
+
+
 def _settings_of(kind: str, name: str) -> Mapping[str, Setting]:
     """Those of a part; none where it is another package's and cannot be imported."""
     try:
