@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import pytest
 import torch
 from torch import Tensor
 
+from murp import registry
 from murp.errors import ConfigError
 from murp.models.distmult import DistMult
-from murp.models.model import Candidate, Numbers, Query, Rows, Table
+from murp.models.model import Candidate, Model, Numbers, Query, Rows, Table
 from murp.testing import ChecksFailed, check_model
 
 
@@ -97,6 +99,48 @@ class Deaf(DistMult):
         return Query((1e-9 * super().query(subject, relation, shared).vectors[0],))
 
 
+class TwoVectors(Model):
+    """CP: φ = Σᵢ sᵢ rᵢ oᵢ with other vectors for subjects than for objects. At its small initial values all gradients
+    are nearly 0, so SGD takes long."""
+
+    usual: ClassVar[Mapping[str, Any]] = {"optimizer": "adagrad", "lr": 0.1}
+
+    def declare(self) -> tuple[Table, ...]:
+        return (
+            Table("entity", "entity", (self.dim,), roles=("object",)),
+            Table("subject", "entity", (self.dim,), roles=("subject",)),
+            Table("relation", "relation", (self.dim,)),
+        )
+
+    def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
+        return Query((subject["subject"] * relation["relation"],))
+
+    def ending(self, products: tuple[Tensor, ...], query: Numbers, candidate: Numbers) -> Tensor:
+        return products[0]
+
+
+class TwoVectorsByAdam(TwoVectors):
+    usual: ClassVar[Mapping[str, Any]] = {"optimizer": "adam"}
+
+
+class TwoVectorsBySGD(TwoVectors):
+    usual: ClassVar[Mapping[str, Any]] = {}
+
+
+class MisspeltUsual(DistMult):
+    usual: ClassVar[Mapping[str, Any]] = {"objektive": "bernoulli"}
+
+
+class NoQuery(DistMult):
+    def query(self, subject: Rows, relation: Rows, shared: Rows) -> Any:
+        return super().query(subject, relation, shared).vectors[0]
+
+
+class BareVector(DistMult):
+    def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
+        return Query(super().query(subject, relation, shared).vectors[0])  # type: ignore[arg-type]
+
+
 class Remembers(DistMult):
     """State that no table holds, and no checkpoint."""
 
@@ -111,6 +155,8 @@ class Remembers(DistMult):
     [
         (TwoOfOneName, "shapes", "two tables have one name"),
         (WideQuery, "shapes", r"query: a vector has the shape \(5, 1, 8\)"),
+        (NoQuery, "shapes", "query returns a Tensor, not a Query"),
+        (BareVector, "shapes", r"query: its vectors are no tuple; one is \(x,\), with a comma"),
         (OtherLinear, "one score by every path", "linear and score_objects differ"),
         (OtherConverse, "one score by every path", "converse"),
         (SumsOverTheQueries, "equal entities tie", "a query has other scores alone than among others"),
@@ -122,7 +168,17 @@ class Remembers(DistMult):
         (UnreadTable, "gradients", "no score depends on unread"),
         (BranchesOnValues, "no look at values", "meta"),
         (GlobalSeed, "seeds", "the same seed gives other values of relation"),
-        (Deaf, "training lowers the loss", "the loss did not fall in 15 epochs"),
+        (
+            Deaf,
+            "training lowers the loss",
+            "the loss fell by less than 2%, or not at all. Name an lr or an optimizer in usual .*"
+            r"Tried: bernoulli, sgd, lr 1, 15 epochs: .*; one-vs-all, adagrad, lr 0\.1, 100 epochs: ",
+        ),
+        (
+            TwoVectorsBySGD,
+            "training lowers the loss",
+            r"less than 2%.* Tried: bernoulli, sgd, lr 1, 15 epochs: 0\.6931 to 0\.6931; .*; bernoulli, sgd, lr 50",
+        ),
         (Remembers, "resuming and repeating", r"2 \+ 2 epochs and 4 epochs differ in"),
     ],
 )
@@ -148,6 +204,32 @@ def test_settings_reach_the_model_and_its_runs() -> None:
     assert "resuming and repeating" in check_model("transe", norm=2, dim=5, negatives=3)
     with pytest.raises(ConfigError, match="norm must be at most 2"):
         check_model("transe", norm=3)
+
+
+@pytest.mark.parametrize("model", [TwoVectors, TwoVectorsByAdam])
+def test_a_model_that_sgd_hardly_moves_is_trained_with_its_usual_settings(model: type[Model]) -> None:
+    assert "training lowers the loss" in check_model(model)
+
+
+@pytest.mark.parametrize("objective", registry.OBJECTIVES)
+@pytest.mark.parametrize("model", ["complex", "mure"])
+def test_a_model_passes_with_every_objective(model: str, objective: str) -> None:
+    assert "resuming and repeating" in check_model(model, objective=objective)
+
+
+@pytest.mark.parametrize("optimizer", registry.OPTIMIZERS)
+def test_a_model_passes_with_every_optimizer(optimizer: str) -> None:
+    assert "resuming and repeating" in check_model("mure", optimizer=optimizer)
+
+
+def test_settings_that_do_not_go_together_are_refused() -> None:
+    with pytest.raises(ConfigError, match="negatives is a setting of objectives that draw false triples"):
+        check_model("complex", objective="k-vs-all", negatives=5)
+
+
+def test_a_misspelt_name_in_usual_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"MisspeltUsual has 'objektive' in usual.* Did you mean 'objective'\?"):
+        check_model(MisspeltUsual)
 
 
 def test_a_class_that_no_run_could_find_is_refused() -> None:
