@@ -257,11 +257,11 @@ def test_the_defaults_of_help_are_those_of_the_run(
         for setting, default in defaults("train", f"--{kind}", name).items()
     }
     usual.pop(kind, None)
-    assert {setting: shown[setting] for setting in usual} == usual
+    assert {name: shown[name] for name in usual} == usual
 
 
 def test_help_says_what_a_default_is_of(defaults: Callable[..., dict[str, str]], tmp_path: Path) -> None:
-    for words, setting, default in (
+    for words, name, default in (
         (["train"], "lr", "50.0"),
         (["train", "--model", "rotate"], "lr", "0.003 (of rotate)"),
         (["train", "--model=rotate"], "model", "murp"),
@@ -279,7 +279,7 @@ def test_help_says_what_a_default_is_of(defaults: Callable[..., dict[str, str]],
         (["sweep", "--model", "complex", "distmult"], "batch_size", "1000 (of complex, distmult)"),
         (["sweep", "--optimizer", "sgd", "adam"], "lr", "50.0 (of sgd), 0.001 (of adam)"),
     ):
-        assert defaults(*words)[setting] == default, words
+        assert defaults(*words)[name] == default, words
     file = tmp_path / "100%.toml"
     file.write_text("model = 'rotate'\nlr = 20\ntensorboard = true\ncolumns = ''\nno_header = false\ndim = 'x'\n")
     shown = defaults("train", "--config", str(file))
