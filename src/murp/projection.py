@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from murp.errors import ConfigError
-from murp.geometry import Euclidean, MobiusGeometry, PoincareBall
+from murp.geometry import Geometry, MobiusGeometry
 from murp.geometry.poincare import set_back_radius
 from murp.models import MultiRelational
 from murp.models.model import squared_norm
@@ -60,8 +60,8 @@ class Points:
     Only inner products with the centre and with two axes are needed: no N × d tensor is made a view.
     """
 
-    def __init__(self, geometry: MobiusGeometry, rows: Tensor) -> None:
-        if not isinstance(geometry, PoincareBall | Euclidean):
+    def __init__(self, geometry: Geometry, rows: Tensor) -> None:
+        if not isinstance(geometry, MobiusGeometry):
             raise ConfigError(
                 "there are pictures of the Poincaré ball and of Euclidean space, and this model's points lie in "
                 f"another space ({geometry.name}). `murp export` gives them as numbers."

@@ -22,9 +22,10 @@ from hypothesis import strategies as st
 from examples import at_most
 from murp import engines, threads
 from murp.config import Config
-from murp.engines import Chunk, TorchEngine
+from murp.engines import Chunk, TorchEngine, slices
+from murp.engines.task import Task
 from murp.errors import ConfigError
-from murp.geometry import Euclidean, PoincareBall, poincare
+from murp.geometry import Euclidean, Hyperboloid, PoincareBall, poincare
 from murp.models import BIASES, MODELS, TRANSFORMATIONS, Bias, MultiRelational, Transformation, rounding
 from murp.models.rounding import rounded
 
@@ -525,6 +526,14 @@ class TestChoice:
         assert engines.build("auto", [self.model(bias="head")]).name == "torch"
         assert engines.build("auto", [self.model(transformation="swapped")]).name == "torch"
         assert engines.build("auto", [stored_in(torch.float16, self.model())]).name == "torch"
+
+    def test_a_space_of_ones_own_is_for_torch(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        model = self.model()
+        monkeypatch.setattr(type(model), "space", lambda _: Hyperboloid())
+        for name in engines.FUSED:
+            assert engines.FUSED[name].unknown(Task(model)) == engines.OTHER_MODEL
+            assert slices.unknown(name, Task(model)) == engines.OTHER_MODEL
+        assert engines.build("auto", [model]).name == "torch"
 
     def test_torch_takes_everything(self) -> None:
         assert engines.build("torch", [self.model(bias="norm")]).name == "torch"

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from murp.errors import NotFiniteError
 from murp.evaluation import PROTOCOLS, KnownFacts, Protocol, fused, rank
 from murp.evaluation.ranks import BYTES_PER_CELL
+from murp.geometry import Hyperboloid
 from murp.graph import Triples
 from murp.kernels.elementary import FORMATS, exp_minus, log1p
 from murp.kernels.products import inner_products
@@ -272,6 +273,9 @@ def test_only_the_published_models_have_a_kernel(monkeypatch: pytest.MonkeyPatch
                 assert fused.kernel_for(model) is (numba_ranks if published else None), name
     assert fused.kernel_for(TableScorer(np.zeros((3, 2, 3)))) is None
     published_model = cast(MultiRelational, MODELS["murp"](3, 2, 2).initialise(0))
+    with monkeypatch.context() as patch:
+        patch.setattr(type(published_model), "space", lambda _: Hyperboloid())
+        assert fused.kernel_for(published_model) is None
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     assert fused.kernel_for(published_model) is None
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from examples import at_most
 from murp.errors import ConfigError
-from murp.geometry import Euclidean, Geometry, Hyperboloid, PoincareBall, Product, Sphere
+from murp.geometry import Euclidean, Geometry, Hyperboloid, MobiusGeometry, PoincareBall, Product, Sphere
 
 law = settings(deadline=None, max_examples=at_most(12))
 MIXED = Product(((PoincareBall(0.5), 3), (Sphere(2.0), 4), (Euclidean(), 2), (Hyperboloid(), 3)))
@@ -79,6 +79,20 @@ def test_exp_and_log_are_inverse_and_as_long_as_they_should_be(
     s.close(space.distance(s.x, space.exp(s.x, s.v)), space.inner(s.x, s.v, s.v).sqrt().squeeze(-1))
     s.close(space.project_tangent(s.x, there), there)
     assert space.contains(space.exp(s.x, s.v)).all()
+
+
+@every_space
+@law
+@given(seeds, dtypes)
+def test_exp0_and_log0_are_exp_and_log_at_the_origin(
+    space: Geometry, width: int, seed: int, dtype: torch.dtype
+) -> None:
+    s = Sample(space, width, seed, dtype)
+    origin = space.origin(width, dtype).expand(s.shape)
+    v = 0.5 * space.project_tangent(origin, space.transport(s.x, origin, s.v))
+    s.close(space.exp0(v), space.exp(origin, v))
+    s.close(space.log0(s.x), space.log(origin, s.x))
+    s.close(space.log0(space.exp0(v)), v)
 
 
 @every_space
@@ -301,6 +315,16 @@ def test_a_product_is_its_parts() -> None:
     assert MIXED.contains(broken).tolist() == [True, True, False, True, True, True, True]
     assert not MIXED.is_flat
     assert Product(((Euclidean(), 2), (Euclidean(), 3))).is_flat
+
+
+@every_space
+def test_where_coordinates_are_free_any_short_vector_is_a_point(space: Geometry, width: int) -> None:
+    vectors = 0.1 * size(space) * torch.randn(20, width, generator=torch.Generator().manual_seed(3))
+    assert space.has_free_coordinates == isinstance(space, MobiusGeometry)
+    if space.has_free_coordinates:
+        assert space.contains(vectors).all()
+        assert torch.equal(space.project(vectors), vectors)
+    assert Product(((Euclidean(), 2), (Euclidean(), 3))).has_free_coordinates
 
 
 def test_a_product_refuses_what_does_not_fit() -> None:

@@ -46,7 +46,7 @@ def clustered(name: str, entities: int = ENTITIES, dim: int = 8, **settings: obj
             else:
                 flat = model.vector({table.name: centre}) if table.name == "entity" else centre
                 flat = flat + 0.015 * torch.randn(flat.shape, generator=draw)
-                values[:] = approximate._point(model, flat) if table.name == "entity" else flat
+                values[:] = model.geometry.exp0(flat) if table.name == "entity" else flat
     return model
 
 

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from murp.api.run import Run
 from murp.api.training import train
 from murp.errors import ConfigError, DataError, MurpError
-from murp.exchange.coordinates import Coordinates
-from murp.geometry import PoincareBall
+from murp.exchange.coordinates import Coordinates, has_all_coordinates
 from murp.graph import KnowledgeGraph
 from murp.graph.splitting import split
 from murp.prediction.classification import Thresholds, choose_thresholds, judge
@@ -100,7 +99,7 @@ class Embedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Vectors (n, d) of entities, by id or name: a list, or an array or data frame with one column."""
         run = self._fitted()
         coordinates = self.coordinates
-        if coordinates is None and isinstance(run.model.geometry, PoincareBall):
+        if coordinates is None and has_all_coordinates(run.model):
             coordinates = "tangent"
         names = np.asarray(X, dtype=object)
         if names.ndim == 2 and names.shape[1] == 1:

@@ -130,7 +130,7 @@ def _unknown(name: str, task: Task) -> str | None:
 
 
 def _unknown_to_triton(task: Task) -> str | None:
-    if not isinstance(task.model, MultiRelational):
+    if not isinstance(task.model, MultiRelational) or not task.model.has_space_of_paper:
         return OTHER_MODEL
     if not task.as_published:
         return "knows the paper's objective, negatives and optimizer, and no regularizer"

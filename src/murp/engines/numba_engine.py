@@ -15,7 +15,6 @@ from murp.engines.engine import Chunk
 from murp.engines.numba_math import ROUND_TO
 from murp.engines.numba_slices import slice_gradients
 from murp.engines.numba_steps import steps
-from murp.geometry import PoincareBall
 from murp.geometry.poincare import limit_radius, set_back_radius
 from murp.kernels.elementary import FORMATS
 from murp.kernels.waiting import COUNTERS, THREADS
@@ -140,8 +139,7 @@ def _tables(model: MultiRelational) -> tuple[Any, ...]:
 
 
 def _numbers(model: MultiRelational, lr: float) -> tuple[float, ...]:
-    c = model.geometry.c if isinstance(model.geometry, PoincareBall) else 0.0
-    return float(lr), c, limit_radius(model.dtype), set_back_radius(model.dtype), TINY[model.dtype]
+    return float(lr), model.geometry.c, limit_radius(model.dtype), set_back_radius(model.dtype), TINY[model.dtype]
 
 
 def _apart(count: int, length: int, dtype: Any) -> Any:

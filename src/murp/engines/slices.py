@@ -58,7 +58,7 @@ def unknown(name: str, task: Task) -> str | None:
     package, model = FUSED[name].package, task.model
     if importlib.util.find_spec(package) is None:
         return f"needs the package {package}, which is not installed"
-    if not isinstance(model, MultiRelational):
+    if not isinstance(model, MultiRelational) or not model.has_space_of_paper:
         return OTHER_MODEL
     if name == "numba" and not model.published:
         return OTHER_PARTS

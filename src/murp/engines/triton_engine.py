@@ -40,7 +40,6 @@ from murp.engines.engine import Chunk
 from murp.engines.triton_gradient import gradient_kernel
 from murp.engines.triton_math import draw_kernel
 from murp.engines.triton_update import update_kernel
-from murp.geometry import PoincareBall
 from murp.geometry.poincare import limit_radius, set_back_radius
 from murp.models import MultiRelational
 
@@ -237,9 +236,9 @@ def options(
     model: MultiRelational, candidates: int, runs: int = 1, *, host: bool = False, slices: bool = False
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the two kernels are compiled for. ``slices``: negatives are given, and rows replaced by their gradients."""
-    ball = model.geometry if isinstance(model.geometry, PoincareBall) else None
-    shape: dict[str, Any] = {"K": candidates, "D": model.dim, "BALL": ball is not None}
-    shape |= {"C": ball.c if ball else 1.0, "SET_BACK_GAP": 1 - set_back_radius(model.dtype)}
+    space = model.geometry
+    shape: dict[str, Any] = {"K": candidates, "D": model.dim, "BALL": not space.is_flat}
+    shape |= {"C": 1.0 if space.is_flat else space.c, "SET_BACK_GAP": 1 - set_back_radius(model.dtype)}
     shape |= {"LIMIT_GAP": 1 - limit_radius(model.dtype), **parts(model), "HOST": host}
     gradient, update = tuning(model.dim, candidates, runs, half=model.point_dtype != model.dtype)
     return {**shape, **gradient, "GIVEN": slices}, {**shape, **update, "KEEP": slices}

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from murp.geometry import Euclidean, PoincareBall
 from murp.graph import Indices, KnownFacts
 from murp.kernels.products import inner_products, row_products, squared_norms
 from murp.models import MultiRelational
@@ -83,9 +82,7 @@ class Kernel(Protocol):
 
 def kernel_for(model: object) -> Kernel | None:
     """The kernel that can rank ``model`` where it is, if there is one and what it needs is installed."""
-    if not isinstance(model, MultiRelational) or not isinstance(model.geometry, PoincareBall | Euclidean):
-        return None
-    if not model.published:
+    if not isinstance(model, MultiRelational) or not model.published:
         return None
     if model.dtype not in (torch.float32, torch.float64):
         return None
@@ -130,6 +127,15 @@ def fused_ranks(
     return ranks
 
 
+def entity_numbers(model: MultiRelational, points: Tensor, bias: Tensor) -> Tensor:
+    """What scores need of entities v beside products: vv = |v|², on the ball 1 / (1 - c vv), and the bias.
+
+    Points (n, d), biases (n) → (3, n) on the ball, (2, n) in Euclidean space.
+    """
+    vv, space = squared_norms(points), model.geometry
+    return torch.stack([vv, bias] if space.is_flat else [vv, 1 / (1 - space.c * vv), bias])
+
+
 class Rows:
     """What the batches of one model share: the numbers of its entities and room for the products.
 
@@ -142,11 +148,7 @@ class Rows:
         self.size = size
         self.room: Tensor | None = None
         self.panels: Any = None
-        vv = squared_norms(self.entity)
-        if isinstance(model.geometry, PoincareBall):
-            self.entities = torch.stack([vv, 1 / (1 - model.geometry.c * vv), bias])
-        else:
-            self.entities = torch.stack([vv, bias])
+        self.entities = entity_numbers(model, self.entity, bias)
 
     def packed(self) -> Any:
         """The entities packed for :func:`murp.kernels.numba_products.multiply`, once for all batches."""
@@ -164,7 +166,7 @@ class Rows:
         x = self._moved(queries[0], queries[1])
         r = self.model.parameters["translation"].index_select(0, queries[1])
         asked = queries[2:].contiguous()
-        if not isinstance(self.model.geometry, PoincareBall):
+        if self.model.geometry.is_flat:
             y = x - r
             return self.kernel.flat(Products(y, self), row_products(y, y), self.entities, asked, objects)
         c = self.model.geometry.c

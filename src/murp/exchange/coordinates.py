@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, cast
 
 from torch import Tensor
 
 from murp.errors import ConfigError
-from murp.geometry import PoincareBall, hyperboloid, poincare
+from murp.geometry import MobiusGeometry, hyperboloid, poincare
 from murp.models import Model
 
 Coordinates = Literal["poincare", "lorentz", "tangent"]
@@ -33,34 +33,40 @@ def own_coordinates(model: Model) -> str:
     return str(model.geometry.name)
 
 
+def has_all_coordinates(model: Model) -> bool:
+    """Whether its points can be written in all :data:`COORDINATES`: those of the ball can."""
+    return own_coordinates(model) == "poincare"
+
+
 def converted(model: Model, coordinates: Coordinates | None) -> dict[str, Tensor]:
     """The tables of a model on the CPU, points of its ball in ``coordinates``; as they are if that is None."""
     tables = {name: values.detach().cpu() for name, values in model.parameters.items()}
-    geometry = model.geometry
-    if coordinates is None or (coordinates == "poincare" and isinstance(geometry, PoincareBall)):
+    if coordinates in (None, own_coordinates(model)):
         return tables
-    if not isinstance(geometry, PoincareBall):
+    if not has_all_coordinates(model):
         raise ConfigError(
-            f"this model lives in {geometry.name} space: it has no {coordinates} coordinates. Leave --coordinates out."
+            f"this model lives in {model.geometry.name} space: it has no {coordinates} coordinates. Leave "
+            "--coordinates out."
         )
-    to = hyperboloid.from_ball if coordinates == "lorentz" else poincare.log0
-    return {
-        name: to(values.double(), c=geometry.c) if name in _points(model) else values for name, values in tables.items()
-    }
+    to, c = hyperboloid.from_ball if coordinates == "lorentz" else poincare.log0, _c(model)
+    return {name: to(values.double(), c=c) if name in _points(model) else values for name, values in tables.items()}
 
 
 def restored(model: Model, tables: dict[str, Tensor], coordinates: str) -> dict[str, Tensor]:
     """The inverse of :func:`converted`: tables as ``model``, which need have no values yet, holds them."""
-    geometry = model.geometry
-    if coordinates == own_coordinates(model) or not isinstance(geometry, PoincareBall):
+    if coordinates == own_coordinates(model) or not has_all_coordinates(model):
         return tables
-    back = hyperboloid.to_ball if coordinates == "lorentz" else poincare.exp0
-    c = geometry.c
+    back, c = hyperboloid.to_ball if coordinates == "lorentz" else poincare.exp0, _c(model)
     return {
         # Rounding to the model's precision may put a point on the rim.
         name: poincare.project(back(values.double(), c=c).to(model.dtype), c=c) if name in _points(model) else values
         for name, values in tables.items()
     }
+
+
+def _c(model: Model) -> float:
+    """The c of a model's ball."""
+    return cast(MobiusGeometry, model.geometry).c
 
 
 def _points(model: Model) -> set[str]:

@@ -60,6 +60,7 @@ class Euclidean:
 
     name: ClassVar[str] = "euclidean"
     is_flat: ClassVar[bool] = True
+    has_free_coordinates: ClassVar[bool] = True
     c: ClassVar[float] = 0.0
     curvature: ClassVar[float] = 0.0
 

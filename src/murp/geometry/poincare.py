@@ -358,6 +358,7 @@ class PoincareBall(Curved):
     c: float = 1.0
     name: ClassVar[str] = "poincare"
     in_words: ClassVar[str] = "Poincaré ball"
+    has_free_coordinates: ClassVar[bool] = True
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
         return mobius_add(x, y, c=self.c)

@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from murp.errors import ConfigError
-from murp.geometry.spaces import Geometry
+from murp.geometry.spaces import FromOrigin, Geometry
 
 
 @dataclass(frozen=True)
-class Product:
+class Product(FromOrigin):
     """``parts``: each space with the width of its part of a row, in the order of the row's last axis."""
 
     parts: tuple[tuple[Geometry, int], ...]
@@ -38,6 +38,10 @@ class Product:
     def is_flat(self) -> bool:
         return all(space.is_flat for space, _ in self.parts)
 
+    @property
+    def has_free_coordinates(self) -> bool:
+        return self.is_flat
+
     def split(self, x: Tensor) -> tuple[Tensor, ...]:
         """The parts of x [..., width], each [..., its width]."""
         if x.shape[-1] != self.width:
@@ -54,6 +58,12 @@ class Product:
 
     def log(self, x: Tensor, y: Tensor) -> Tensor:
         return torch.cat(self._each(lambda space, x, y: space.log(x, y), x, y), -1)
+
+    def exp0(self, v: Tensor) -> Tensor:
+        return v if self.is_flat else super().exp0(v)
+
+    def log0(self, x: Tensor) -> Tensor:
+        return x if self.is_flat else super().log0(x)
 
     def retract(self, x: Tensor, v: Tensor) -> Tensor:
         return torch.cat(self._each(lambda space, x, v: space.retract(x, v), x, v), -1)

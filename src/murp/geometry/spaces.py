@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -31,6 +31,13 @@ class Geometry(Protocol):
         """Whether the space is Euclid's, where all tangent spaces are one."""
 
     @property
+    def has_free_coordinates(self) -> bool:
+        """Whether points are vectors without a constraint but their length, as in the ball and in Euclidean space.
+
+        Not on the hyperboloid and the sphere, and not in products with a curved part.
+        """
+
+    @property
     def curvature(self) -> float | None:
         """The curvature, where it is one number: products have several."""
 
@@ -39,6 +46,12 @@ class Geometry(Protocol):
 
     def log(self, x: Tensor, y: Tensor) -> Tensor:
         """The velocity that leads from x to y."""
+
+    def exp0(self, v: Tensor) -> Tensor:
+        """The point reached from the origin with velocity v."""
+
+    def log0(self, x: Tensor) -> Tensor:
+        """The velocity that leads from the origin to x."""
 
     def retract(self, x: Tensor, v: Tensor) -> Tensor:
         """A cheap stand-in for exp(x, v): it differs in the order |v|²."""
@@ -92,6 +105,7 @@ class Geometry(Protocol):
         """
 
 
+@runtime_checkable
 class MobiusGeometry(Geometry, Protocol):
     """A space with an addition, a translation that takes 0 to any point: the ball of curvature -c, or Euclid's.
 
@@ -108,14 +122,8 @@ class MobiusGeometry(Geometry, Protocol):
     def stretch(self, m: Tensor, x: Tensor) -> Tensor:
         """diag(m) ⊗ x: the diagonal matrix applied in the tangent space at 0."""
 
-    def exp0(self, v: Tensor) -> Tensor:
-        """The point reached from 0 with velocity v."""
-
     def exp0_scale(self, vv: Tensor) -> Tensor:
         """κ(|v|²) with exp0(v) = κ v, from |v|² alone."""
-
-    def log0(self, x: Tensor) -> Tensor:
-        """The velocity that leads from 0 to x."""
 
     def conformal_factor(self, x: Tensor) -> Tensor:
         """λ_x [..., 1]: the metric at x is λ_x² times the Euclidean one."""
@@ -141,6 +149,7 @@ class Curved:
     c: float
     in_words: ClassVar[str]
     is_flat: ClassVar[bool] = False
+    has_free_coordinates: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not (self.c > 0 and math.isfinite(self.c)):
@@ -157,11 +166,26 @@ class Curved:
         return (*shape[:-1], 1)
 
 
-class Embedded(Curved, ABC):
-    """A curved space whose points [x₀, x'] have one coordinate more than it has dimensions; the origin has x' = 0."""
+class FromOrigin(ABC):
+    """What spaces share that have no formulas of their own for exp and log at the origin."""
 
     @abstractmethod
     def exp(self, x: Tensor, v: Tensor) -> Tensor: ...
+    @abstractmethod
+    def log(self, x: Tensor, y: Tensor) -> Tensor: ...
+    @abstractmethod
+    def origin(self, dim: int, dtype: torch.dtype = torch.float32) -> Tensor: ...
+
+    def exp0(self, v: Tensor) -> Tensor:
+        return self.exp(self.origin(v.shape[-1], v.dtype).to(v.device), v)
+
+    def log0(self, x: Tensor) -> Tensor:
+        return self.log(self.origin(x.shape[-1], x.dtype).to(x.device), x)
+
+
+class Embedded(Curved, FromOrigin):
+    """A curved space whose points [x₀, x'] have one coordinate more than it has dimensions; the origin has x' = 0."""
+
     @abstractmethod
     def project(self, x: Tensor) -> Tensor: ...
     @abstractmethod

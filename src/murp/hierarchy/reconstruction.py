@@ -48,13 +48,12 @@ def reconstruct(space: Geometry, points: NDArray[np.float64], pairs: NDArray[np.
     nodes, ancestors = pairs[order, 0].astype(np.int64), pairs[order, 1].astype(np.int64)
     subjects, first = np.unique(nodes, return_index=True)
     starts = np.append(first, len(nodes))
-    ball = isinstance(space, PoincareBall)
     coordinates = np.ascontiguousarray(points.T)
     norms = np.sqrt(np.square(points).sum(1)) * np.sqrt(space.c)
     gaps = (1 - norms) * (1 + norms)
     twice = np.zeros(len(nodes), np.int64)
     work = points.size * len(subjects)
-    threads.share(count, coordinates, gaps, ball, subjects, starts, ancestors, twice, work=work)
+    threads.share(count, coordinates, gaps, space.has_free_coordinates, subjects, starts, ancestors, twice, work=work)
     ranks = 1 + twice / 2
     ranks = ranks[np.lexsort((ranks, nodes))]
     place = np.arange(len(nodes)) - np.repeat(first, np.diff(starts)) + 1  # among the ancestors of a node, from 1 on

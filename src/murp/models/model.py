@@ -25,7 +25,7 @@ from torch.nn.functional import dropout
 
 from murp import registry, threads
 from murp.errors import ConfigError
-from murp.geometry import Euclidean, Geometry, PoincareBall
+from murp.geometry import Euclidean, Geometry
 from murp.kernels.products import inner_products, squared_norms
 from murp.models.blocks import QUERIES, block_length, filled
 from murp.models.host_memory import pinned, room
@@ -86,7 +86,7 @@ class Table:
             values.fill_(1.0)
         elif self.initial == "identity":
             values.diagonal(dim1=-2, dim2=-1).fill_(1.0)
-        elif self.initial == "normal" and not (self.geometry.is_flat or isinstance(self.geometry, PoincareBall)):
+        elif self.initial == "normal" and not self.geometry.has_free_coordinates:
             values = self.geometry.random(generator, (rows, *self.shape), scale, dtype)
         elif self.initial == "normal":
             values.normal_(0.0, scale, generator=generator)
@@ -102,7 +102,7 @@ class Table:
     ) -> Iterator[tuple[int, Tensor]]:
         """The values of :meth:`draw`, some rows at a time with the number of the first; products all at once, since
         they are drawn part by part."""
-        free = self.initial != "normal" or self.geometry.is_flat or isinstance(self.geometry, PoincareBall)
+        free = self.initial != "normal" or self.geometry.has_free_coordinates
         start = 0
         while start < rows:
             stop = min(rows, start + BLOCK) if free else rows
@@ -271,12 +271,7 @@ class Model(Part):
 
     def vector(self, entity: Rows) -> Tensor:
         """Entities' points (…, d) as vectors: in a curved space as log₀(v), in the tangent space at the origin."""
-        point, space = entity["entity"], self.geometry
-        if space.is_flat:
-            return point
-        if isinstance(space, PoincareBall):
-            return space.log0(point)
-        return space.log(self._origin(point), point)
+        return self.geometry.log0(entity["entity"])
 
     def dropped(self, x: Tensor) -> Tensor:
         """A query's vector x (B, d) in a training step: with dropout ``query_dropout`` (:meth:`thinned`).
@@ -299,16 +294,7 @@ class Model(Part):
         """
         if not (self.training and share):
             return x
-        space, kept = self.geometry, dropout(self.vector({"entity": x}), share)
-        if space.is_flat:
-            return kept
-        if isinstance(space, PoincareBall):
-            return space.exp0(kept)
-        return space.exp(self._origin(x), kept)
-
-    def _origin(self, x: Tensor) -> Tensor:
-        """The origin (d) of the space of points x (…, d)."""
-        return self.geometry.origin(x.shape[-1], x.dtype).to(x.device)
+        return self.geometry.exp0(dropout(self.vector({"entity": x}), share))
 
     @property
     def geometry(self) -> Geometry:

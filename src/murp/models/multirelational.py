@@ -44,8 +44,13 @@ class MultiRelational(Model):
 
     @property
     def published(self) -> bool:
-        """Whether the parts are those of the published model."""
-        return self.transformation == "published" and self.bias == "both"
+        """Whether it is MuRP or MuRE with the parts of the paper: what compiled loops for the CPU know."""
+        return self.transformation == "published" and self.bias == "both" and self.has_space_of_paper
+
+    @property
+    def has_space_of_paper(self) -> bool:
+        """Whether its space is the Poincaré ball or Euclid's, whose formulas are written out in all fused kernels."""
+        return isinstance(self.space(), PoincareBall | Euclidean)
 
     @abstractmethod
     def space(self) -> MobiusGeometry:

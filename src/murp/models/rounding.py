@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from torch import Tensor
 
-from murp.geometry import Geometry, PoincareBall
+from murp.geometry import Geometry, MobiusGeometry
 from murp.geometry.poincare import limit_radius
 
 
 def can_round(geometry: Geometry) -> bool:
     """Whether rounded points are points of the space: not on a hyperboloid or a sphere, where coordinates depend on
     each other."""
-    return geometry.is_flat or isinstance(geometry, PoincareBall)
+    return geometry.has_free_coordinates
 
 
 def rounded(rows: Tensor, dtype: torch.dtype, geometry: Geometry) -> Tensor:
@@ -24,9 +26,10 @@ def rounded(rows: Tensor, dtype: torch.dtype, geometry: Geometry) -> Tensor:
     """
     if rows.dtype == dtype:
         return rows
-    if not isinstance(geometry, PoincareBall):
+    if geometry.is_flat or not geometry.has_free_coordinates:
         return rows.to(dtype)
-    found: Tensor = (_in_ball_compiled if torch.compiler.is_compiling() else _in_ball)(rows, dtype, geometry.c)
+    c = cast(MobiusGeometry, geometry).c
+    found: Tensor = (_in_ball_compiled if torch.compiler.is_compiling() else _in_ball)(rows, dtype, c)
     return found
 
 

@@ -27,7 +27,6 @@ from torch import Tensor
 
 from murp.errors import ConfigError
 from murp.extras import need
-from murp.geometry import PoincareBall
 from murp.graph import Indices, KnowledgeGraph
 from murp.models import Model, MultiRelational
 from murp.models.blocks import by_row
@@ -260,19 +259,8 @@ def _centres(model: Model, tables: Mapping[str, Tensor], starts: NDArray[np.int6
             rows = values[start : start + BLOCK]
             means.index_add_(0, cell[start : start + BLOCK], model.vector({name: rows}) if name == "entity" else rows)
         means /= counts.view(-1, *(1,) * (values.dim() - 1))
-        found[name] = _point(model, means) if name == "entity" else means
+        found[name] = model.geometry.exp0(means) if name == "entity" else means
     return found
-
-
-def _point(model: Model, vector: Tensor) -> Tensor:
-    """The inverse of :meth:`Model.vector`."""
-    space = model.geometry
-    if space.is_flat:
-        return vector
-    if isinstance(space, PoincareBall):
-        return space.exp0(vector)
-    origin = space.origin(vector.shape[-1], vector.dtype)
-    return space.project(space.exp(origin.expand_as(vector), vector))
 
 
 def _questions(graph: KnowledgeGraph, draw: np.random.Generator) -> tuple[Indices, Indices]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from murp.evaluation import fused
-from murp.geometry import PoincareBall
-from murp.kernels.products import squared_norms
 from murp.models import Model, MultiRelational
 from murp.prediction.search import Floats
 
@@ -38,7 +36,7 @@ class PackedCells:
         used = -(-rows // width)
         first = np.cumsum(used) - used
         panels = np.zeros((int(used.sum()), tables["entity"].shape[1], width), _dtype(model))
-        own = _numbers(model, tables)
+        own = fused.entity_numbers(cast(MultiRelational, model), tables["entity"], tables["object_bias"]).numpy()
         numbers = np.zeros((len(own), panels.shape[0] * width), panels.dtype)
         for cell, (start, count, panel) in enumerate(zip(starts[:-1], rows, first, strict=True)):
             panels[panel : panel + used[cell]] = packed(tables["entity"][start : start + count])
@@ -70,7 +68,7 @@ def suits(model: Model) -> bool:
 def asked(model: MultiRelational, x: Tensor, r: Tensor) -> Asked:
     """What the loops need of a question: of x (1, d), the moved subject, and the translation r (1, d)."""
     space = model.geometry
-    if not isinstance(space, PoincareBall):
+    if space.is_flat:
         y = x - r
         return y.numpy(), y.square().sum(1).numpy(), 0.0
     c = space.c
@@ -78,14 +76,6 @@ def asked(model: MultiRelational, x: Tensor, r: Tensor) -> Asked:
     bracket = [xx - 2 * xr + rr, 1 + 2 * c * xr + c * c * xx * rr, -2 * (1 + c * rr), 2 * (1 + c * xx), -4 * c]
     of_query = np.array(bracket) * (c / ((1 - c * xx) * (1 - c * rr)))
     return torch.cat([x, r]).numpy(), of_query.astype(_dtype(model)), 1 / c
-
-
-def _numbers(model: Model, tables: Mapping[str, Tensor]) -> NDArray[Any]:
-    """|v|², on the ball 1 / (1 - c|v|²), and the bias: (3, n) or (2, n)."""
-    vv, bias, space = squared_norms(tables["entity"]), tables["object_bias"], model.geometry
-    gap = [1 / (1 - space.c * vv)] if isinstance(space, PoincareBall) else []
-    found: NDArray[Any] = torch.stack([vv, *gap, bias]).numpy()
-    return found
 
 
 def _dtype(model: Model) -> np.dtype[Any]:

@@ -20,7 +20,7 @@ from murp.config import Config
 from murp.distributed.ranks import LONGEST_WAIT, Ranks, join, launched, restarted
 from murp.distributed.shares import Share, initialise
 from murp.errors import ConfigError, MurpError, RunError, first_line, is_of_memory
-from murp.geometry import PoincareBall
+from murp.geometry import MobiusGeometry
 from murp.graph import KnowledgeGraph, cache
 from murp.graph.shape import shape
 from murp.graph.vocabulary import counted
@@ -378,7 +378,7 @@ def _outside(config: Config, model: Model, broken: list[str]) -> str:
     balls = {
         table.name: table.geometry
         for table in model.tables
-        if table.initial == "normal" and isinstance(table.geometry, PoincareBall)
+        if table.initial == "normal" and isinstance(table.geometry, MobiusGeometry) and not table.geometry.is_flat
     }
     lengths = {
         name: ball.c**0.5 * float(torch.linalg.vector_norm(model.parameters[name].double(), dim=-1).max())
