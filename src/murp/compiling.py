@@ -141,9 +141,10 @@ def _bases() -> Iterator[Path]:
 
 
 def _sources() -> list[Path]:
-    """The files that hold kernels, by their place or their name."""
+    """The files that hold kernels, by their place or their name, and a formula that kernels compile too."""
     package = Path(__file__).parent
-    return sorted([*package.glob("kernels/*.py"), *package.glob("*/numba_*.py"), Path(__file__)])
+    shared = package / "geometry" / "ball_distance.py"
+    return sorted([*package.glob("kernels/*.py"), *package.glob("*/numba_*.py"), shared, Path(__file__)])
 
 
 @cache

@@ -27,7 +27,7 @@ from torch import Tensor
 
 from murp.errors import ConfigError
 from murp.geometry import Geometry, MobiusGeometry
-from murp.geometry.poincare import set_back_radius
+from murp.geometry.poincare import mobius_add_coefficients, set_back_radius
 from murp.models import MultiRelational
 from murp.models.model import squared_norm
 
@@ -95,9 +95,9 @@ class Points:
         along, own = self.products(axes), axes @ centre
         radius = distances
         if not self.geometry.is_flat:
-            # (-m) ⊕ x is a positive multiple of (1 - c|m|²) x - (1 - 2c⟨m,x⟩ + c|x|²) m.
             c = self.geometry.c
-            plane = (1 - c * square) * along - (1 - 2 * c * products + c * self.squares)[:, None] * own
+            of_centre, of_points, _ = mobius_add_coefficients(square, self.squares, -products, c=c)
+            plane = of_points * along - of_centre[:, None] * own  # a positive multiple of (-m) ⊕ x
             radius = torch.tanh(math.sqrt(c) * distances / 2)
         else:
             plane = along - own
@@ -119,10 +119,7 @@ class Points:
 
 
 class Translated(Points):
-    """x ⊕ r for all points x and one r (d,), as multiples of x and r: no point is computed before it is asked for.
-
-    In the ball x ⊕ r = [(1 + 2c⟨x,r⟩ + c|r|²) x + (1 - c|x|²) r] / (1 + 2c⟨x,r⟩ + c²|x|²|r|²).
-    """
+    """x ⊕ r for all points x and one r (d,), as multiples of x and r: no point is computed before it is asked for."""
 
     def __init__(self, points: Points, r: Tensor) -> None:
         self.geometry = points.geometry
@@ -133,8 +130,8 @@ class Translated(Points):
         self.of_x = self.of_r = torch.ones_like(xx)
         if not self.geometry.is_flat:
             c = self.geometry.c
-            both = 1 + 2 * c * xr + c * c * xx * rr
-            self.of_x, self.of_r = (1 + 2 * c * xr + c * rr) / both, (1 - c * xx) / both
+            of_x, of_r, both = mobius_add_coefficients(xx, rr, xr, c=c)
+            self.of_x, self.of_r = of_x / both, of_r / both
             # Rounding must not put a point onto the rim, from which everything is infinitely far.
             self.squares.clamp_(max=set_back_radius(torch.float64) ** 2 / c)
 

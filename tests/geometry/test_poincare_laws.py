@@ -137,6 +137,15 @@ def test_products_carry_all_that_the_score_needs(ball: Ball) -> None:
     close(found, dot(total, total), c, 1e-9)
 
 
+@law
+@given(st.data(), dimensions)
+def test_a_sum_is_a_combination_with_coefficients_from_products(data: st.DataObject, d: int) -> None:
+    c = 0.7
+    x, y = (poincare.exp0(data.draw(vectors(d, 2.0)), c=c) for _ in range(2))
+    alpha, beta, both = poincare.mobius_add_coefficients(dot(x, x), dot(y, y), dot(x, y), c=c)
+    torch.testing.assert_close((alpha * x + beta * y) / both, poincare.mobius_add(x, y, c=c), rtol=1e-7, atol=1e-9)
+
+
 def test_products_broadcast_over_all_entities() -> None:
     c = 0.7
     generator = torch.Generator().manual_seed(0)

@@ -8,6 +8,7 @@ in all processes of a machine. So digests of all bits are compared.
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import os
 import re
@@ -75,6 +76,7 @@ def test_every_kernel_is_compiled_by_the_rules() -> None:
         importlib.import_module(module)
     made = kernels()
     assert {kernel.py_func.__module__ for kernel in made.values()} >= set(modules)
+    assert {Path(inspect.getfile(kernel.py_func)) for kernel in made.values()} <= {*compiling._sources()}
     for name, kernel in made.items():
         options = kernel.targetoptions
         assert (options["nopython"], options["nogil"], options["error_model"]) == (True, True, "numpy"), name

@@ -21,11 +21,13 @@ from murp.engines.numba_math import (
     prefetch_row,
     softplus_and_sigmoid,
 )
+from murp.geometry import ball_distance
 from murp.kernels.elementary import log1p
 from murp.kernels.intrinsics import combine, fill, product, sums
 
 announce(__name__, "the training step")
 
+query_coefficients = kernel(ball_distance.query_coefficients)
 with_candidate = sums(product(0, 2), product(1, 2), product(2, 2))
 
 
@@ -73,11 +75,9 @@ def murp_positive(
         xv[k], vr[k], vv[k] = with_candidate((x, rv, entity[o]))
         phi[k] = object_bias[o]
     gap_x, gap_r = 1.0 - c * xx, 1.0 - c * rr
-    fixed = c / (gap_x * gap_r)
-    of_vv = 1.0 + 2.0 * c * xr + c * c * xx * rr
-    of_vr, of_xv, base = 2.0 * (1.0 + c * xx), -2.0 * (1.0 + c * rr), xx - 2.0 * xr + rr
+    base, of_vv, of_xv, of_vr, of_both, fixed = query_coefficients(xx, rr, xr, c)
     for k in range(len(z)):
-        bracket = vr[k] * (of_vr - 4.0 * c * xv[k]) + of_xv * xv[k] + vv[k] * of_vv + base
+        bracket = vr[k] * (of_vr + of_both * xv[k]) + of_xv * xv[k] + vv[k] * of_vv + base
         z[k] = max(bracket * (fixed / (1.0 - c * vv[k])), 0.0)
         y[k] = 2.0 * (z[k] + math.sqrt(z[k] * z[k] + z[k]))
     scratch, bits = space.scratch[thread], space.bits[thread, 0]
@@ -106,8 +106,8 @@ def murp_positive(
         gap_v = 1.0 - c * vv[k]
         lift = dz * (fixed / gap_v)
         of_phi[k] = g
-        of_x[k] = lift * (of_xv - 4.0 * c * vr[k])
-        of_r[k] = lift * (of_vr - 4.0 * c * xv[k])
+        of_x[k] = lift * (of_xv + of_both * vr[k])
+        of_r[k] = lift * (of_vr + of_both * xv[k])
         of_self[k] = 2.0 * (lift * of_vv + dz * z[k] * c / gap_v)
         lifts[k], slopes[k] = lift, dz * z[k] * c
     sum_xx, sum_rr, sum_xr = 0.0, 0.0, 0.0

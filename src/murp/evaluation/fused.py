@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from murp.geometry.ball_distance import query_coefficients
 from murp.graph import Indices, KnownFacts
 from murp.kernels.products import inner_products, row_products, squared_norms
 from murp.models import MultiRelational
@@ -70,8 +71,8 @@ class Kernel(Protocol):
     ) -> Tensor:
         """By b_o - (4/c) asinh(√z)², z = g (q₀ + q₁ vv + q₂ xv + vr (q₃ + q₄ xv)) or 0 if that is negative.
 
-        ``vr`` (G, N) by relation, ``group`` (B) the row of each query, ``of_query`` (B, 5) the numbers q,
-        ``entities`` (3, N) the numbers vv, g, b_o.
+        ``vr`` (G, N) by relation, ``group`` (B) the row of each query, ``of_query`` (B, 5) the numbers q, those
+        of :func:`murp.geometry.ball_distance.query_coefficients` times s; ``entities`` (3, N) the numbers vv, g, b_o.
         """
         ...
 
@@ -171,10 +172,9 @@ class Rows:
             return self.kernel.flat(Products(y, self), row_products(y, y), self.entities, asked, objects)
         c = self.model.geometry.c
         xx, rr, xr = row_products(x, x), row_products(r, r), row_products(x, r)
-        # The bracket of squared_distance_to_sum_from_products, with what all objects share multiplied into it.
-        bracket = [xx - 2 * xr + rr, 1 + 2 * c * xr + c * c * xx * rr, -2 * (1 + c * rr), 2 * (1 + c * xx)]
-        of_query = torch.stack([*bracket, torch.full_like(xx, -4 * c)], 1)
-        of_query *= (c / ((1 - c * xx) * (1 - c * rr)))[:, None]
+        *bracket, of_both, scale = query_coefficients(xx, rr, xr, c)
+        of_query = torch.stack([*bracket, torch.full_like(xx, of_both)], 1)
+        of_query *= scale[:, None]
         distinct, group = np.unique(relations, return_inverse=True)
         indices = torch.from_numpy(np.concatenate([distinct, group])).to(queries.device)
         distinct_r = self.model.parameters["translation"].index_select(0, indices[: len(distinct)])

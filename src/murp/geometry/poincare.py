@@ -27,6 +27,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from murp.geometry.ball_distance import query_coefficients
 from murp.geometry.spaces import Curved, normal
 
 Curvature = float | Tensor
@@ -108,6 +109,16 @@ def mobius_add(x: Tensor, y: Tensor, *, c: Curvature) -> Tensor:
     w = x + y
     cww = c * squared_norm(w)
     return project((gap_x * w + cww * x) / (cww + gap_x * gap(y, c=c)), c=c)
+
+
+def mobius_add_coefficients(xx: Tensor, yy: Tensor, xy: Tensor, *, c: Curvature) -> tuple[Tensor, Tensor, Tensor]:
+    """(α, β, D) with x ⊕ y = (α x + β y)/D, from |x|², |y|² and ⟨x,y⟩, which broadcast.
+
+        α = 1 + 2c⟨x,y⟩ + c|y|²,   β = 1 - c|x|²,   D = 1 + 2c⟨x,y⟩ + c²|x|²|y|²
+
+    Good to rounding of the products: where y is close to -x prefer :func:`mobius_add`.
+    """
+    return 1 + 2 * c * xy + c * yy, 1 - c * xx, 1 + 2 * c * xy + c * c * xx * yy
 
 
 def recentre(x: Tensor, centre: Tensor, *, c: Curvature) -> Tensor:
@@ -221,20 +232,20 @@ def squared_distance_to_sum_from_products(
 ) -> Tensor:
     """d(x, v ⊕ r)² from the six inner products of x, v and r, which broadcast.
 
-    v ⊕ r = (α v + β r)/D with α = 1 + 2c⟨v,r⟩ + c|r|², β = 1 - c|v|², D = 1 + 2c⟨v,r⟩ + c²|v|²|r|²;
-    |v ⊕ r|² = |v + r|²/D and 1 - c|v ⊕ r|² = (1 - c|v|²)(1 - c|r|²)/D turn z = sinh²(√c d/2) into
+    v ⊕ r = (α v + β r)/D with α, β and D of :func:`mobius_add_coefficients`; |v ⊕ r|² = |v + r|²/D and
+    1 - c|v ⊕ r|² = (1 - c|v|²)(1 - c|r|²)/D turn z = sinh²(√c d/2) into
 
         z = c [D|x|² - 2(α⟨x,v⟩ + β⟨x,r⟩) + |v + r|²] / ((1 - c|x|²)(1 - c|v|²)(1 - c|r|²)).
 
     The bracket is computed sorted by ⟨x,v⟩ and ⟨v,r⟩, the only two products that are matrices when one query
-    (x, r) meets all entities v:
-
-        2⟨v,r⟩(1 + c|x|² - 2c⟨x,v⟩) - 2(1 + c|r|²)⟨x,v⟩ + |v|²(1 + 2c⟨x,r⟩ + c²|x|²|r|²) + |x - r|².
+    (x, r) meets all entities v, as q₀ + q₁|v|² + q₂⟨x,v⟩ + ⟨v,r⟩(q₃ + q₄⟨x,v⟩) with the numbers of
+    :func:`murp.geometry.ball_distance.query_coefficients`.
     """
-    bracket = torch.addcmul(xx - 2 * xr + rr, vv, 1 + 2 * c * xr + c * c * xx * rr)
-    bracket = torch.addcmul(bracket, xv, 1 + c * rr, value=-2)
-    bracket = torch.addcmul(bracket, vr, _plus_multiple(1 + c * xx, -2 * c, xv), value=2)
-    z = bracket * (c / ((1 - c * xx) * (1 - c * rr))) / (1 - c * vv)
+    base, of_vv, of_xv, of_vr, of_both, scale = query_coefficients(xx, rr, xr, c)
+    bracket = torch.addcmul(base, vv, of_vv)
+    bracket = torch.addcmul(bracket, xv, of_xv)
+    bracket = torch.addcmul(bracket, vr, _plus_multiple(of_vr, of_both, xv))
+    z = bracket * scale / (1 - c * vv)
     return squared_distance_of_sinh(z, c=c)
 
 

@@ -12,11 +12,13 @@ import numpy as np
 
 from murp.compiling import allocating_kernel, announce, kernel
 from murp.evaluation.numba_ranks import ball_scores, flat_scores
+from murp.geometry import ball_distance
 from murp.kernels.intrinsics import fma
 
 announce(__name__, "the explorer's answers")
 
 _TILE = 1024
+query_coefficients = kernel(ball_distance.query_coefficients)
 
 
 @allocating_kernel
@@ -28,14 +30,8 @@ def ball(
     ``vr`` (N) and ``entities`` (3, N) as in :meth:`murp.evaluation.fused.Kernel.ball`.
     """
     x = _stretched(subject, stretch, c, set_back)
-    xx, rr, xr = _product(x, x), _product(r, r), _product(x, r)
-    of_query = np.empty(5, columns.dtype)
-    scale = c / ((1 - c * xx) * (1 - c * rr))
-    of_query[0] = scale * (xx - 2 * xr + rr)
-    of_query[1] = scale * (1 + 2 * c * xr + c * c * xx * rr)
-    of_query[2] = scale * -2 * (1 + c * rr)
-    of_query[3] = scale * 2 * (1 + c * xx)
-    of_query[4] = scale * -4 * c
+    base, of_vv, of_xv, of_vr, of_both, scale = query_coefficients(_product(x, x), _product(r, r), _product(x, r), c)
+    of_query = (scale * np.array([base, of_vv, of_xv, of_vr, of_both])).astype(columns.dtype)
     scores = products(x, columns)
     ball_scores(scores, vr, of_query, entities, 1 / c, form)
     return scores

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from murp.evaluation import fused
+from murp.geometry.ball_distance import query_coefficients
 from murp.models import Model, MultiRelational
 from murp.prediction.search import Floats
 
@@ -73,8 +74,8 @@ def asked(model: MultiRelational, x: Tensor, r: Tensor) -> Asked:
         return y.numpy(), y.square().sum(1).numpy(), 0.0
     c = space.c
     xx, rr, xr = (float(value.double().sum()) for value in (x * x, r * r, x * r))
-    bracket = [xx - 2 * xr + rr, 1 + 2 * c * xr + c * c * xx * rr, -2 * (1 + c * rr), 2 * (1 + c * xx), -4 * c]
-    of_query = np.array(bracket) * (c / ((1 - c * xx) * (1 - c * rr)))
+    *bracket, scale = query_coefficients(xx, rr, xr, c)
+    of_query = np.array(bracket) * scale
     return torch.cat([x, r]).numpy(), of_query.astype(_dtype(model)), 1 / c
 
 
