@@ -170,16 +170,14 @@ def test_more_entities_than_a_tile_and_more_queries_than_a_batch(
 class Scores:
     """A kernel that gives the scores themselves, by the words of :class:`murp.evaluation.fused.Kernel`."""
 
-    def ball(
-        self, products: fused.Products, vr: Tensor, group: Tensor, q: Tensor, entities: Tensor, c: float, *_: Tensor
-    ) -> Tensor:
-        xv, (vv, g, bias) = products.matrix(), entities
-        z = g * (q[:, :1] + q[:, 1:2] * vv + q[:, 2:3] * xv + vr[group] * (q[:, 3:4] + q[:, 4:] * xv))
-        return bias - 4 / c * torch.asinh(z.clamp(min=0).sqrt()).square()
+    def ball(self, terms: fused.BallTerms, *_: Tensor) -> Tensor:
+        xv, vr, q, (vv, g, bias) = terms.xv.matrix(), terms.vr[terms.group], terms.of_query, terms.entities
+        z = g * (q[:, :1] + q[:, 1:2] * vv + q[:, 2:3] * xv + vr * (q[:, 3:4] + q[:, 4:] * xv))
+        return bias - 4 / terms.c * torch.asinh(z.clamp(min=0).sqrt()).square()
 
-    def flat(self, products: fused.Products, yy: Tensor, entities: Tensor, *_: Tensor) -> Tensor:
-        yv, (vv, bias) = products.matrix(), entities
-        return bias - (yy[:, None] + vv - 2 * yv).clamp(min=0)
+    def flat(self, terms: fused.FlatTerms, *_: Tensor) -> Tensor:
+        yv, (vv, bias) = terms.yv.matrix(), terms.entities
+        return bias - (terms.yy[:, None] + vv - 2 * yv).clamp(min=0)
 
 
 @pytest.mark.parametrize("name", MODELS)

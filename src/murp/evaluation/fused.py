@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -36,9 +37,6 @@ class Products:
         self.points = points
         self._rows = rows
 
-    def __len__(self) -> int:
-        return len(self.points)
-
     def matrix(self) -> Tensor:
         """(B, N); may be overwritten."""
         rows = self._rows
@@ -51,6 +49,32 @@ class Products:
         return self._rows.packed()
 
 
+@dataclass(frozen=True)
+class BallTerms:
+    """What the scores b_o - (4/c) asinh(√z)² of B queries follow from: with ⟨x,v⟩, ⟨v,r⟩, vv = |v|², g = 1/(1 - c vv)
+
+        z = g (q₀ + q₁ vv + q₂⟨x,v⟩ + ⟨v,r⟩(q₃ + q₄⟨x,v⟩)), or 0 if that is negative.
+
+    q are the numbers of :func:`murp.geometry.ball_distance.query_coefficients`, times s.
+    """
+
+    xv: Products  # (B, N)
+    vr: Tensor  # (G, N), by relation
+    group: Tensor  # (B) the row of that
+    of_query: Tensor  # (B, 5) the numbers q
+    entities: Tensor  # (3, N) the numbers vv, g, b_o
+    c: float
+
+
+@dataclass(frozen=True)
+class FlatTerms:
+    """What the scores b_o - max(|y|² + vv - 2⟨y,v⟩, 0) of B queries follow from."""
+
+    yv: Products  # (B, N)
+    yy: Tensor  # (B)
+    entities: Tensor  # (2, N) the numbers vv, b_o
+
+
 class Kernel(Protocol):
     """Ranks (B), float64, of B queries; NaN where a score is NaN.
 
@@ -58,27 +82,8 @@ class Kernel(Protocol):
     known objects begin and end in ``objects`` (F), which are sorted there.
     """
 
-    def ball(
-        self,
-        xv: Products,
-        vr: Tensor,
-        group: Tensor,
-        of_query: Tensor,
-        entities: Tensor,
-        c: float,
-        queries: Tensor,
-        objects: Tensor,
-    ) -> Tensor:
-        """By b_o - (4/c) asinh(√z)², z = g (q₀ + q₁ vv + q₂ xv + vr (q₃ + q₄ xv)) or 0 if that is negative.
-
-        ``vr`` (G, N) by relation, ``group`` (B) the row of each query, ``of_query`` (B, 5) the numbers q, those
-        of :func:`murp.geometry.ball_distance.query_coefficients` times s; ``entities`` (3, N) the numbers vv, g, b_o.
-        """
-        ...
-
-    def flat(self, yv: Products, yy: Tensor, entities: Tensor, queries: Tensor, objects: Tensor) -> Tensor:
-        """By b_o - max(yy + vv - 2 yv, 0); ``yy`` (B), ``entities`` (2, N) the numbers vv, b_o."""
-        ...
+    def ball(self, terms: BallTerms, queries: Tensor, objects: Tensor) -> Tensor: ...
+    def flat(self, terms: FlatTerms, queries: Tensor, objects: Tensor) -> Tensor: ...
 
 
 def kernel_for(model: object) -> Kernel | None:
@@ -169,7 +174,7 @@ class Rows:
         asked = queries[2:].contiguous()
         if self.model.geometry.is_flat:
             y = x - r
-            return self.kernel.flat(Products(y, self), row_products(y, y), self.entities, asked, objects)
+            return self.kernel.flat(FlatTerms(Products(y, self), row_products(y, y), self.entities), asked, objects)
         c = self.model.geometry.c
         xx, rr, xr = row_products(x, x), row_products(r, r), row_products(x, r)
         *bracket, of_both, scale = query_coefficients(xx, rr, xr, c)
@@ -179,8 +184,8 @@ class Rows:
         indices = torch.from_numpy(np.concatenate([distinct, group])).to(queries.device)
         distinct_r = self.model.parameters["translation"].index_select(0, indices[: len(distinct)])
         vr = inner_products(distinct_r, self.entity, panels=self.packed() if queries.device.type == "cpu" else None)
-        xv = Products(x, self)
-        return self.kernel.ball(xv, vr, indices[len(distinct) :], of_query, self.entities, c, asked, objects)
+        terms = BallTerms(Products(x, self), vr, indices[len(distinct) :], of_query, self.entities, c)
+        return self.kernel.ball(terms, asked, objects)
 
     def _moved(self, subjects: Tensor, relations: Tensor) -> Tensor:
         """The subjects (B, d), each moved by its relation."""

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from murp import threads
 from murp.compiling import allocating_kernel, announce, kernel
-from murp.evaluation.fused import Products
+from murp.evaluation.fused import BallTerms, FlatTerms
 from murp.kernels.elementary import FORMATS, log1p
 from murp.kernels.intrinsics import fma, take
 from murp.kernels.numba_products import multiply
@@ -28,23 +28,14 @@ TILE_PANELS, QUERIES = 16, 24  # a tile of scores stays in the first cache, the 
 OPERATIONS = 64  # that a score takes beside its product, about
 
 
-def ball(
-    xv: Products,
-    vr: Tensor,
-    group: Tensor,
-    of_query: Tensor,
-    entities: Tensor,
-    c: float,
-    queries: Tensor,
-    objects: Tensor,
-) -> Tensor:
-    """See :meth:`murp.evaluation.fused.Kernel.ball`."""
-    return ranks_of(Asked.on_ball(xv, vr, group, of_query, entities, c), queries, objects)
+def ball(terms: BallTerms, queries: Tensor, objects: Tensor) -> Tensor:
+    """See :class:`murp.evaluation.fused.Kernel`."""
+    return ranks_of(Asked.on_ball(terms), queries, objects)
 
 
-def flat(yv: Products, yy: Tensor, entities: Tensor, queries: Tensor, objects: Tensor) -> Tensor:
-    """See :meth:`murp.evaluation.fused.Kernel.flat`."""
-    return ranks_of(Asked.in_the_plane(yv, yy, entities), queries, objects)
+def flat(terms: FlatTerms, queries: Tensor, objects: Tensor) -> Tensor:
+    """See :class:`murp.evaluation.fused.Kernel`."""
+    return ranks_of(Asked.in_the_plane(terms), queries, objects)
 
 
 class Asked(NamedTuple):
@@ -60,17 +51,18 @@ class Asked(NamedTuple):
     form: Any  # see murp.kernels.elementary
 
     @classmethod
-    def on_ball(cls, xv: Products, vr: Tensor, group: Tensor, of_query: Tensor, entities: Tensor, c: float) -> Asked:
-        given = vr.numpy(), group.contiguous().numpy(), of_query.contiguous().numpy(), entities.numpy()
-        points = xv.points.contiguous().numpy()
-        return cls(points, xv.panels(), given[0], given[1], given[2], given[3], 1 / c, FORMATS[points.dtype])
+    def on_ball(cls, terms: BallTerms) -> Asked:
+        points, group = terms.xv.points.contiguous().numpy(), terms.group.contiguous().numpy()
+        of_query, entities = terms.of_query.contiguous().numpy(), terms.entities.numpy()
+        panels, form = terms.xv.panels(), FORMATS[points.dtype]
+        return cls(points, panels, terms.vr.numpy(), group, of_query, entities, 1 / terms.c, form)
 
     @classmethod
-    def in_the_plane(cls, yv: Products, yy: Tensor, entities: Tensor) -> Asked:
-        points = yv.points.contiguous().numpy()
+    def in_the_plane(cls, terms: FlatTerms) -> Asked:
+        points = terms.yv.points.contiguous().numpy()
         none, first = np.zeros((1, 1), points.dtype), np.zeros(len(points), np.int64)
-        of_query = yy.contiguous().numpy()[:, None]
-        return cls(points, yv.panels(), none, first, of_query, entities.numpy(), 0.0, FORMATS[points.dtype])
+        of_query, entities = terms.yy.contiguous().numpy()[:, None], terms.entities.numpy()
+        return cls(points, terms.yv.panels(), none, first, of_query, entities, 0.0, FORMATS[points.dtype])
 
     def work(self) -> int:
         """How many operations the scores take, about."""

@@ -12,39 +12,26 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from murp.evaluation.fused import Products
+from murp.evaluation.fused import BallTerms, FlatTerms
 
 _OPTIONS = {"TILE": 1024, "num_warps": 4}
 
 
-def ball(
-    xv: Products,
-    vr: Tensor,
-    group: Tensor,
-    of_query: Tensor,
-    entities: Tensor,
-    c: float,
-    queries: Tensor,
-    objects: Tensor,
-) -> Tensor:
-    """See :meth:`murp.evaluation.fused.Kernel.ball`."""
-    products = xv.matrix()
-    ranks = torch.zeros(len(xv), dtype=torch.float64, device=products.device)
-    sizes = products.shape
-    _ranks[(len(xv),)](
-        products, vr, group, of_query, entities, queries, objects, ranks, *sizes, BALL=True, C=c, **_OPTIONS
-    )
+def ball(terms: BallTerms, queries: Tensor, objects: Tensor) -> Tensor:
+    """See :class:`murp.evaluation.fused.Kernel`."""
+    products = terms.xv.matrix()
+    ranks = torch.zeros(len(products), dtype=torch.float64, device=products.device)
+    given = products, terms.vr, terms.group, terms.of_query, terms.entities, queries, objects
+    _ranks[(len(products),)](*given, ranks, *products.shape, BALL=True, C=terms.c, **_OPTIONS)
     return ranks
 
 
-def flat(yv: Products, yy: Tensor, entities: Tensor, queries: Tensor, objects: Tensor) -> Tensor:
-    """See :meth:`murp.evaluation.fused.Kernel.flat`."""
-    products = yv.matrix()
-    ranks = torch.zeros(len(yv), dtype=torch.float64, device=products.device)
-    sizes = products.shape
-    _ranks[(len(yv),)](
-        products, products, queries, yy, entities, queries, objects, ranks, *sizes, BALL=False, C=1.0, **_OPTIONS
-    )
+def flat(terms: FlatTerms, queries: Tensor, objects: Tensor) -> Tensor:
+    """See :class:`murp.evaluation.fused.Kernel`."""
+    products = terms.yv.matrix()
+    ranks = torch.zeros(len(products), dtype=torch.float64, device=products.device)
+    given = products, products, queries, terms.yy, terms.entities, queries, objects
+    _ranks[(len(products),)](*given, ranks, *products.shape, BALL=False, C=1.0, **_OPTIONS)
     return ranks
 
 

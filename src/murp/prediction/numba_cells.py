@@ -24,8 +24,9 @@ announce(__name__, "the search for approximate answers")
 def cell_scores(points: Any, of_query: Any, per_c: float, panels: Any, numbers: Any, first: Any, rows: Any) -> Any:
     """Scores of all entities of some cells, one cell after the other, less the subject's bias.
 
-    ``points``: x and r on the ball, y in the plane; ``of_query`` and ``numbers`` as in
-    :class:`murp.evaluation.fused.Kernel`. A cell begins with the panel ``first`` and has so many ``rows``.
+    ``points``: x and r on the ball, y in the plane; ``of_query`` and ``numbers`` are ``of_query`` and
+    ``entities`` of :class:`murp.evaluation.fused.BallTerms`, or ``yy`` and ``entities`` of ``FlatTerms``. A cell begins
+    with the panel ``first`` and has so many ``rows``.
     """
     out = np.empty(int(rows.sum()), panels.dtype)
     offsets = np.cumsum(rows) - rows

@@ -27,7 +27,7 @@ def ball(
 ) -> Any:
     """Scores (N) less the subject's bias; ``columns`` (d, N) are the points of all objects v.
 
-    ``vr`` (N) and ``entities`` (3, N) as in :meth:`murp.evaluation.fused.Kernel.ball`.
+    ``vr`` (N) and ``entities`` (3, N) as in :class:`murp.evaluation.fused.BallTerms`.
     """
     x = _stretched(subject, stretch, c, set_back)
     base, of_vv, of_xv, of_vr, of_both, scale = query_coefficients(_product(x, x), _product(r, r), _product(x, r), c)
@@ -39,7 +39,7 @@ def ball(
 
 @allocating_kernel
 def flat(subject: Any, stretch: Any, r: Any, columns: Any, entities: Any) -> Any:
-    """Scores (N) less the subject's bias; ``entities`` (2, N) as in :meth:`murp.evaluation.fused.Kernel.flat`."""
+    """Scores (N) less the subject's bias; ``entities`` (2, N) as in :class:`murp.evaluation.fused.FlatTerms`."""
     y = stretch * subject - r
     scores = products(y, columns)
     flat_scores(scores, columns.dtype.type(_product(y, y)), entities[0], entities[1])

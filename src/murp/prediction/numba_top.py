@@ -16,7 +16,7 @@ from torch import Tensor
 
 from murp import threads
 from murp.compiling import allocating_kernel, announce, kernel
-from murp.evaluation.fused import Products
+from murp.evaluation.fused import BallTerms, FlatTerms
 from murp.evaluation.numba_ranks import QUERIES, TILE_PANELS, Asked, block_scores
 from murp.kernels.intrinsics import take
 
@@ -40,23 +40,13 @@ class Top:
     best: Any = None
     positions: Any = None
 
-    def ball(
-        self,
-        xv: Products,
-        vr: Tensor,
-        group: Tensor,
-        of_query: Tensor,
-        entities: Tensor,
-        c: float,
-        queries: Tensor,
-        objects: Tensor,
-    ) -> Tensor:
-        """See :meth:`murp.evaluation.fused.Kernel.ball`."""
-        return self._best_of(Asked.on_ball(xv, vr, group, of_query, entities, c), queries, objects)
+    def ball(self, terms: BallTerms, queries: Tensor, objects: Tensor) -> Tensor:
+        """See :class:`murp.evaluation.fused.Kernel`."""
+        return self._best_of(Asked.on_ball(terms), queries, objects)
 
-    def flat(self, yv: Products, yy: Tensor, entities: Tensor, queries: Tensor, objects: Tensor) -> Tensor:
-        """See :meth:`murp.evaluation.fused.Kernel.flat`."""
-        return self._best_of(Asked.in_the_plane(yv, yy, entities), queries, objects)
+    def flat(self, terms: FlatTerms, queries: Tensor, objects: Tensor) -> Tensor:
+        """See :class:`murp.evaluation.fused.Kernel`."""
+        return self._best_of(Asked.in_the_plane(terms), queries, objects)
 
     def _best_of(self, asked: Asked, queries: Tensor, objects: Tensor) -> Tensor:
         best, positions = self.best, self.positions
