@@ -229,9 +229,6 @@ class Hyperboloid(Embedded):
     def inner(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
         return metric(x, u, v, c=self.c)
 
-    def component_inner(self, x: Tensor, v: Tensor) -> Tensor:
-        return metric(x, v, v, c=self.c)
-
     def riemannian_gradient(self, x: Tensor, gradient: Tensor) -> Tensor:
         return riemannian_gradient(x, gradient, c=self.c)
 

@@ -401,9 +401,6 @@ class PoincareBall(Curved):
     def inner(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
         return inner(x, u, v, c=self.c)
 
-    def component_inner(self, x: Tensor, v: Tensor) -> Tensor:
-        return inner(x, v, v, c=self.c)
-
     def distance(self, x: Tensor, y: Tensor) -> Tensor:
         return distance(x, y, c=self.c)
 

@@ -143,7 +143,7 @@ class MobiusGeometry(Geometry, Protocol):
         """|v ⊕ r|² from inner products that broadcast."""
 
 
-class Curved:
+class Curved(ABC):
     """What the spaces of curvature -c or c share: c > 0, and one accumulated number for a whole tangent vector."""
 
     c: float
@@ -161,6 +161,12 @@ class Curved:
     @property
     def curvature(self) -> float:
         return -self.c
+
+    @abstractmethod
+    def inner(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor: ...
+
+    def component_inner(self, x: Tensor, v: Tensor) -> Tensor:
+        return self.inner(x, v, v)
 
     def component_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return (*shape[:-1], 1)

@@ -177,9 +177,6 @@ class Sphere(Embedded):
     def inner(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
         return _dot(u, v)
 
-    def component_inner(self, x: Tensor, v: Tensor) -> Tensor:
-        return squared_norm(v)
-
     def riemannian_gradient(self, x: Tensor, gradient: Tensor) -> Tensor:
         return project_tangent(x, gradient, c=self.c)
 
