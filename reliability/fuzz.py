@@ -68,7 +68,7 @@ def main(arguments: list[str] | None = None) -> None:
     cpu_target.target_context.refresh()  # what Numba loads before its first function, once for all children
     gc.freeze()  # nor does a child copy what it would only look through
     found = {
-        name: tried(name, make, 5 if chosen.quick else inputs, chosen.seed)
+        name: fuzzed(name, make, 5 if chosen.quick else inputs, chosen.seed)
         for name, (inputs, make) in READERS.items()
         if chosen.only in (None, name)
     }
@@ -117,7 +117,7 @@ class Board:
         struct.pack_into("d", self.shared, 8 * self.FIELDS.index(field), value)
 
 
-def tried(name: str, make: Make, inputs: int, seed: int) -> dict[str, Any]:
+def fuzzed(name: str, make: Make, inputs: int, seed: int) -> dict[str, Any]:
     """One reader under ``inputs`` inputs."""
     began, board, failures = time.perf_counter(), Board(), []
     with tempfile.TemporaryDirectory(prefix="murp-fuzz-", dir=SCRATCH) as scratch:

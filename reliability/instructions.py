@@ -97,7 +97,7 @@ def environment(choice: Choice) -> dict[str, str]:
     return {**others, "MURP_EXAMPLES": str(EXAMPLES), "PYTHONPATH": path, **choice.environment}
 
 
-def tried(choice: Choice, tests: Sequence[str]) -> dict[str, Any]:
+def tested(choice: Choice, tests: Sequence[str]) -> dict[str, Any]:
     """What took effect under a choice, and how many tests passed, failed and were skipped."""
     if choice.needs and not llvmlite.binding.get_host_cpu_features().get(choice.needs, False):
         return {"not tried": f"this processor does not have {choice.needs}", "failed": 0}
@@ -148,7 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = options.only or ([LOWEST] if options.quick else list(CHOICES))
     figures: dict[str, dict[str, Any]] = {}
     with ThreadPoolExecutor(min(threads.available(), AT_ONCE)) as pool:
-        for name, found in zip(names, pool.map(lambda name: tried(CHOICES[name], tests), names), strict=True):
+        for name, found in zip(names, pool.map(lambda name: tested(CHOICES[name], tests), names), strict=True):
             print(line(name, found), flush=True)
             figures[name] = {what: value for what, value in found.items() if what != "said"}
     settings = {"tests": tests, "of PyTorch alone": BY_PYTORCH, "left out": WITHOUT, "examples": EXAMPLES}

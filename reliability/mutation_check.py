@@ -244,7 +244,7 @@ def check(name: str, most: int, seeds: Sequence[int], verdicts: Verdicts) -> dic
     survivors = [mutant for mutant, said, _ in tried if said == SURVIVED]
     lines = text.splitlines()
     return {
-        **untried(name),
+        **not_run(name),
         "tried": len(drawn),
         "share tried": round(len(drawn) / max(1, len(every)), 3),
         "seeds": list(seeds),
@@ -255,7 +255,7 @@ def check(name: str, most: int, seeds: Sequence[int], verdicts: Verdicts) -> dic
     }
 
 
-def untried(name: str) -> dict[str, Any]:
+def not_run(name: str) -> dict[str, Any]:
     """The figures of a module of which no mutant was tried yet; ``source`` tells which state of it they are of."""
     text = source(name)
     nothing = dict.fromkeys(("tried", "share tried", "killed", "of which by the time limit", "processor seconds"), 0)
@@ -338,7 +338,7 @@ def _add(out: Path, settings: dict[str, Any], name: str, found: dict[str, Any]) 
     before = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
     earlier = before["figures"]["modules"] if before else {}
     kept = {n: m for n, m in earlier.items() if n in MODULES and m.get("source") == _digest_of(source(n))}
-    modules = {n: found if n == name else kept.get(n) or untried(n) for n in MODULES}
+    modules = {n: found if n == name else kept.get(n) or not_run(n) for n in MODULES}
     explained = explanations()
     for survivor in (survivor for module in modules.values() for survivor in module["survivors"]):
         survivor["explanation"] = explained.get(survivor["key"], UNEXPLAINED)

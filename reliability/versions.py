@@ -46,7 +46,7 @@ def declared() -> list[str]:
     return [str(requirement) for requirement in requirements]
 
 
-def tried(python: str, tests: Sequence[str]) -> dict[str, Any]:
+def tested(python: str, tests: Sequence[str]) -> dict[str, Any]:
     """The versions in an environment, and how many tests passed, failed and were skipped there."""
     names = [re.split("[<>=]", requirement)[0] for requirement in declared()]
     versions = subprocess.run([python, "-c", VERSIONS, *names], check=True, capture_output=True, text=True)
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     environments = dict(word.split("=", 1) for word in options.environments) or {"this": sys.executable}
     tests = ["--noconftest", "tests/test_widths.py"] if options.quick else TESTS  # which would import PyTorch
     settings = {"declared": declared(), "tests": tests}
-    figures = {name: tried(python, tests) for name, python in environments.items()}
+    figures = {name: tested(python, tests) for name, python in environments.items()}
     earlier = before(options.out, settings)
     whole = {**earlier.get("figures", {}), **figures}
     origins = measure.parts(earlier, whole, figures)

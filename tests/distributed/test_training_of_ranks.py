@@ -231,7 +231,7 @@ def counted(graph: KnowledgeGraph) -> tuple[int, int, int, int, int]:
         nonlocal asked, served, relations, early
         steps = planned(*given)
         for step in steps:
-            early += 0 if step.early is None else len(step.early.wanted)
+            early += 0 if step.early is None else len(step.early.rows)
             asked += sum(count for one in step.own for to, count in enumerate(one.asked) if to != ranks.rank)
             served += sum(step.counts[i] for i in range(ranks.size) if i != ranks.rank)
             relations += sum(len(one.relations) for one in step.own)

@@ -74,7 +74,7 @@ def test_time_that_others_had_the_processor_does_not_count(monkeypatch: pytest.M
             pass
         return True
 
-    assert fuzz.tried("reader", lambda scratch: starved, 2, seed=0)["failures"] == []
+    assert fuzz.fuzzed("reader", lambda scratch: starved, 2, seed=0)["failures"] == []
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_reader_that_fails_is_noticed(
         calls = iter(range(1000))
         return lambda random: next(calls) < 4 or reader()  # three to warm up, one that is good
 
-    found = fuzz.tried("reader", make, 2, seed=0)
+    found = fuzz.fuzzed("reader", make, 2, seed=0)
     assert found["accepted"] >= 1
     assert [failure["input"] for failure in found["failures"]] == [1]
     assert words in found["failures"][0]["error"]

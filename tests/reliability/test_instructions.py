@@ -50,13 +50,13 @@ def test_a_failing_test_is_told_and_is_the_status(
 @pytest.mark.usefixtures("copied")
 def test_tests_that_do_not_run_are_a_failure(tmp_path: Path) -> None:
     (tmp_path / "test_nothing.py").write_text("")
-    found = instructions.tried(Choice({}), [str(tmp_path)])
+    found = instructions.tested(Choice({}), [str(tmp_path)])
     assert (found["failed"], found["ended"]) == (1, "status 5")
     assert "status 5" in instructions.line("none", found)
 
 
 def test_what_the_processor_does_not_have_is_named() -> None:
-    found = instructions.tried(Choice({}, needs="instructions-to-come"), instructions.TESTS)
+    found = instructions.tested(Choice({}, needs="instructions-to-come"), instructions.TESTS)
     assert found["failed"] == 0
     assert instructions.line("new", found) == "new: not tried, this processor does not have instructions-to-come"
 

@@ -129,7 +129,7 @@ def test_figures_of_a_module_that_has_changed_since_are_dropped(tmp_path: Path) 
     modules = stored["figures"]["modules"]
     assert modules.keys() == mutation_check.MODULES.keys()
     assert stored["parts"].keys() == {"geometry/spaces", "geometry/hyperboloid"}
-    assert modules["geometry/disk"] == mutation_check.untried("geometry/disk")
+    assert modules["geometry/disk"] == mutation_check.not_run("geometry/disk")
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def refuse_nan(word: str) -> None:
     raise AssertionError(f"{word} is not JSON")
 
 
-def test_a_lane_that_failed_is_reported_no_more(jobs: list[Job], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_failed_is_reported_no_more(jobs: list[Job], capsys: pytest.CaptureFixture[str]) -> None:
     fit(jobs, SideBySide(jobs, sick=1), JsonLines())
     records = [json.loads(line, parse_constant=refuse_nan) for line in capsys.readouterr().out.splitlines()]
     told = {str(job.path): [r["epoch"] for r in records if r["run"] == str(job.path)] for job in jobs}
@@ -81,7 +81,7 @@ class Spoil(Silent):
 
 
 @pytest.mark.parametrize("sick", [[], [1], [0, 2], [0, 1, 2]])
-def test_ctrl_c_names_the_lanes_that_were_saved(jobs: list[Job], sick: list[int]) -> None:
+def test_ctrl_c_names_the_runs_that_were_saved(jobs: list[Job], sick: list[int]) -> None:
     with pytest.raises(Interrupted, match="stopped in epoch 1") as stopped:
         fit(jobs, SideBySide(jobs, sick=None), Spoil(jobs, sick))
     for number, job in enumerate(jobs):

@@ -117,7 +117,7 @@ class ShardedEngine:
     def _send(self, message: Message) -> OnTheWay:
         """Start sending this rank's rows to the ranks that need them."""
         width = self.width["entity"]
-        tables = {name: self._flat(name).index_select(0, message.wanted) for name in self.columns["entity"]}
+        tables = {name: self._flat(name).index_select(0, message.rows) for name in self.columns["entity"]}
         outgoing, incoming = ([width * n for n in counts] for counts in (message.outgoing, message.incoming))
         return self.ranks.begin(side_by_side(tables).flatten(), outgoing, incoming)
 

@@ -45,7 +45,7 @@ class Slice:
 class Message:
     """Rows of entities that are sent together."""
 
-    wanted: Tensor  # (n): rows of this rank that are sent, rank after rank
+    rows: Tensor  # (n): rows of this rank that are sent, rank after rank
     outgoing: list[int]  # how many of them go to each rank
     incoming: list[int]  # how many come from each
     place: Tensor | None  # (m): where among all rows that its slices read those that come belong; None: these are all
@@ -235,8 +235,8 @@ def _told(
 
 def _step(own: list[Slice], entities: list[Tensor], relations: list[Tensor], slices_of: list[int], most: int) -> Step:
     asked = torch.cat(entities)
-    wanted, roles = asked // ROLES, asked % ROLES
-    rows, place = distinct(wanted, most)
+    read, roles = asked // ROLES, asked % ROLES
+    rows, place = distinct(read, most)
     read_as = torch.zeros_like(rows)
     for role in (SUBJECT, OBJECT):
         read_as += torch.zeros_like(rows).index_fill_(0, place[(roles & role) > 0], role)
@@ -244,7 +244,7 @@ def _step(own: list[Slice], entities: list[Tensor], relations: list[Tensor], sli
     incoming = [sum(one.asked[rank] for one in own) for rank in range(len(slices_of))]
     return Step(
         own, counts, rows, place, read_as, torch.cat(relations), [len(part) for part in relations], slices_of,
-        Message(wanted, by_rank(counts, slices_of), incoming, None),
+        Message(read, by_rank(counts, slices_of), incoming, None),
     )  # fmt: skip
 
 
@@ -267,11 +267,11 @@ def _hasten(ranks: Ranks, steps: list[Step]) -> None:
         flags = torch.cat(heard[number :: len(later)])
         out, into = sums[: len(told)][number :: len(later)], sums[len(told) :][number :: len(later)]
         whole = step.late
-        step.late = Message(whole.wanted[late[number]], out, into, flags.nonzero().squeeze(1))
+        step.late = Message(whole.rows[late[number]], out, into, flags.nonzero().squeeze(1))
         out, into = (
             [a - b for a, b in zip(*pair, strict=True)] for pair in ((whole.outgoing, out), (whole.incoming, into))
         )
-        step.early = Message(whole.wanted[~late[number]], out, into, (~flags).nonzero().squeeze(1))
+        step.early = Message(whole.rows[~late[number]], out, into, (~flags).nonzero().squeeze(1))
 
 
 def _among(numbers: Tensor, others: Tensor) -> Tensor:

@@ -59,7 +59,7 @@ class TorchEngine:
         self.began: float | None = None
         self.updater = Updater(self.task)
         self.graphs: dict[tuple[int, ...], CapturedSteps] = {}
-        self.quick: dict[bool, Step] = {}  # compiled steps, by whether they read tables as a whole
+        self.compiled_steps: dict[bool, Step] = {}  # by whether they read tables as a whole
         self.warm: dict[tuple[int, ...], int] = {}  # steps of a shape before it was captured
         # One stream for all that is not on the usual one: libraries keep memory for every stream they have seen.
         self.aside = torch.cuda.Stream() if self.model.device.type == "cuda" else None  # type: ignore[no-untyped-call]
@@ -177,7 +177,7 @@ class TorchEngine:
             compiled = time.monotonic() - self.began >= self.compile_after
             many = A_GRAPH if len(positives) - start >= A_GRAPH else 1
             shape = (compiled, *_shapes(positives[:1], _at(drawn, slice(0, 1)), _labels_at(labels, slice(0, 1))))
-            step = self._quick(positives[0], _at(drawn, 0)) if compiled else self._plain
+            step = self._compiled(positives[0], _at(drawn, 0)) if compiled else self._plain
             if self.warm.get(shape, 0) < WARM:
                 self.warm[shape] = self.warm.get(shape, 0) + 1
                 rate = torch.full((), lr, dtype=self.model.dtype, device=self.model.device)
@@ -204,11 +204,11 @@ class TorchEngine:
     def _plain(self, positives: Tensor, drawn: Drawn | None, labels: Labels | None, lr: float | Tensor) -> Tensor:
         return self.step(positives, drawn, lr, labels)
 
-    def _quick(self, positives: Tensor, drawn: Drawn | None) -> Step:
+    def _compiled(self, positives: Tensor, drawn: Drawn | None) -> Step:
         whole = drawn is None or reads_most(self.task, positives, drawn)
-        if whole not in self.quick:
-            self.quick[whole] = self.compiled_step(whole)
-        return self.quick[whole]
+        if whole not in self.compiled_steps:
+            self.compiled_steps[whole] = self.compiled_step(whole)
+        return self.compiled_steps[whole]
 
 
 def pieces(task: Task, chunk: Chunk, part: slice = WHOLE) -> Iterator[tuple[Tensor, Drawn]]:

@@ -60,10 +60,10 @@ def filtered(
 ) -> KnowledgeGraph:
     """The facts that satisfy all conditions, with their entities and relations."""
     kept = {}
-    wanted = _wanted(graph.entities, entities), _wanted(graph.relations, relations)
+    selected = _selected(graph.entities, entities), _selected(graph.relations, relations)
     for part in SPLITS:
         triples = graph.split(part)
-        fits = wanted[0][triples[:, 0]] & wanted[1][triples[:, 1]] & wanted[0][triples[:, 2]]
+        fits = selected[0][triples[:, 0]] & selected[1][triples[:, 1]] & selected[0][triples[:, 2]]
         if where is not None:
             rows = table_of(graph, triples[fits])
             fits[fits] = [
@@ -167,11 +167,11 @@ def _triple(where: str) -> Callable[[int], str]:
     return lambda row: row_of(where)(row).replace(", row ", ", triple ")
 
 
-def _wanted(vocabulary: Vocabulary, names: Iterable[str] | None) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    wanted = np.full(len(vocabulary), names is None, dtype=np.bool_)
+def _selected(vocabulary: Vocabulary, names: Iterable[str] | None) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    selected = np.full(len(vocabulary), names is None, dtype=np.bool_)
     for name in names or ():
-        wanted[vocabulary.find(name)] = True
-    return wanted
+        selected[vocabulary.find(name)] = True
+    return selected
 
 
 def _taken(vocabulary: Vocabulary, places: Any) -> Vocabulary:

@@ -44,10 +44,8 @@ def split(triples: Triples, *, seed: int, valid: float = 0.05, test: float = 0.0
     return triples[part_of_row == 0], triples[part_of_row == 1], triples[part_of_row == 2]
 
 
-def _hold_out(
-    facts: Triples, order: NDArray[np.int64], wanted: int, entities: int, relations: int
-) -> NDArray[np.int64]:
-    """Up to ``wanted`` positions of facts, in ``order``, without which the rest still covers everything."""
+def _hold_out(facts: Triples, order: NDArray[np.int64], count: int, entities: int, relations: int) -> NDArray[np.int64]:
+    """Up to ``count`` positions of facts, in ``order``, without which the rest still covers everything."""
     # Mentions left for train; a self-loop mentions its entity twice. Lists, as the loop reads single items.
     of_entity = np.bincount(facts[:, [0, 2]].reshape(-1), minlength=entities).tolist()
     of_relation = np.bincount(facts[:, 1], minlength=relations).tolist()
@@ -55,7 +53,7 @@ def _hold_out(
     for begin in range(0, len(order), _CHUNK):
         candidates = order[begin : begin + _CHUNK]
         for position, (head, relation, tail) in zip(candidates.tolist(), facts[candidates].tolist(), strict=True):
-            if len(held) == wanted:
+            if len(held) == count:
                 return np.array(held)
             mentions = 2 if head == tail else 1
             if of_entity[head] > mentions and of_entity[tail] > mentions and of_relation[relation] > 1:

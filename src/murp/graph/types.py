@@ -116,13 +116,13 @@ class Types(Tabular):
         return (relation + self.graph.num_relations) % (2 * self.graph.num_relations)
 
     @cached_property
-    def _stated(self) -> KnownFacts:
+    def _all_splits(self) -> KnownFacts:
         """The facts of every split."""
         return KnownFacts.of(self.graph)
 
     def taken(self, subjects: Indices, relations: Indices, *, new_only: bool = False) -> Mask:
         """Which questions (Q) have the one answer that they can have: in train, or with ``new_only`` in any split."""
-        starts, ends = (self._stated if new_only else self.train).ranges(subjects, relations)
+        starts, ends = (self._all_splits if new_only else self.train).ranges(subjects, relations)
         return self.single[relations] & (ends > starts)
 
     def refused(self, subject: int, relation: int, *, new_only: bool = False) -> NDArray[np.int32]:

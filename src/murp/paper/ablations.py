@@ -10,7 +10,7 @@ from murp.paper.experiments import published
 from murp.paper.trials_report import adaptive_of, scale_of, trials_of
 from murp.settings import current
 
-FAR = 0.02  # an ablation whose MRR is further from the paper's needs an account
+FAR = 0.02  # an ablation whose MRR is further from the paper's needs an explanation
 
 # What is known of why a cell is far, by model and part.
 REASONS = {
@@ -80,7 +80,7 @@ def _far(evidence: Evidence, cells: list[dict[str, Any]], paper: dict[str, Any])
         best = ", ".join(f"{run['selected_epoch']} of {run['settings']['epochs']}" for run in runs)
         epochs = f" MRR on valid is best at epoch {best}." if best else ""
         reason = REASONS.get((cell["model"], cell["part"]), "")
-        text = f"**{NAMES[cell['model']]} {cell['part']}**: {where}. Rates tried: {_tried(evidence, cell)}."
+        text = f"**{NAMES[cell['model']]} {cell['part']}**: {where}. Rates tried: {_learning_rates(evidence, cell)}."
         found.append(Text(f"{text}{epochs} {reason}".strip()))
         printed = theirs[2 * list(NAMES).index(cell["model"])]
         found += [*trials_of(evidence, cell, printed, FAR), *adaptive_of(evidence, cell, printed)]
@@ -89,7 +89,7 @@ def _far(evidence: Evidence, cells: list[dict[str, Any]], paper: dict[str, Any])
     return [Text(f"These are further than {decimals(FAR)} from the paper's MRR, or have seeds that diverged:"), *found]
 
 
-def _tried(evidence: Evidence, cell: dict[str, Any]) -> str:
+def _learning_rates(evidence: Evidence, cell: dict[str, Any]) -> str:
     """The rates of the stored runs that differ from the cell's in rate and seed alone: how many seeds reached the end,
     and their MRR on test under protocol paper."""
 

@@ -32,8 +32,8 @@ class Desk:
 
     async def predict(self, loaded: Loaded, asked: Sequence[Asked], late: float) -> bytes:
         """The answers, in the order of the questions, as JSON."""
-        quick = len(asked) < BATCH and len(asked) * loaded.graph.num_entities < IN_PLACE
-        if quick and (loaded.types_learned or not any(one.types for one in asked)):
+        in_place = len(asked) < BATCH and len(asked) * loaded.graph.num_entities < IN_PLACE
+        if in_place and (loaded.types_learned or not any(one.types for one in asked)):
             return to_json({"answers": [_said(loaded, one, _alone(loaded, one)) for one in asked]})
         return await self._in_thread(lambda: to_json({"answers": _answered(loaded, asked, late)}))
 
