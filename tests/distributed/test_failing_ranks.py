@@ -203,10 +203,10 @@ def test_what_ends_a_training_reads_no_table(
     """Every rank would read those of all ranks."""
     run = train(small_tree, out=tmp_path / "run", progress=Silent(), slices=2, **SETTINGS)
 
-    def verify(path: Path) -> None:
-        raise AssertionError(path)
+    def verify(self: tensor_file.File) -> None:
+        raise AssertionError(self.path)
 
-    monkeypatch.setattr(tensor_file, "verify", verify)
+    monkeypatch.setattr(tensor_file.File, "verify", verify)
     assert sharded.opened(run.path, run.config, run.graph).state == run.state
 
 

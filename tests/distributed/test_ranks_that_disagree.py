@@ -14,7 +14,7 @@ from together import together
 
 import murp
 from murp.cli.main import main
-from murp.distributed import join
+from murp.distributed import join, saving
 from murp.distributed.ranks import _reason
 from murp.errors import RunError
 from murp.graph import KnowledgeGraph
@@ -102,14 +102,14 @@ def evaluated_meanwhile(path: Path, changes: list[Renames], one_before: bool) ->
 
     ``one_before``: the first rank looks before a change, and the other after it; otherwise both look after it.
     """
-    ranks, look, looks = join(), shards.save_of, 0
+    ranks, real, looks = join(), shards.look, 0
 
-    def save_of(place: Path) -> str:
+    def look(place: Path) -> Any:
         nonlocal looks
         begins = place.name == "last.shards"  # a look, which ends with the checkpoint before
         looks += begins
         if looks > len(changes):
-            return look(place)
+            return real(place)
         if begins and one_before and ranks.rank == 1:
             ranks.agreed(True)  # the first rank has looked
         if begins and ranks.rank == 1:
@@ -117,12 +117,12 @@ def evaluated_meanwhile(path: Path, changes: list[Renames], one_before: bool) ->
                 old.replace(new)
         if begins and not one_before:
             ranks.agreed(True)
-        found = look(place)
+        found = real(place)
         if not begins and one_before and ranks.rank == 0:
             ranks.agreed(True)
         return found
 
-    shards.save_of = save_of
+    shards.look = look
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         mrr = evaluated([path, path], ["last", "last"])
@@ -140,6 +140,30 @@ def test_ranks_look_again_while_a_training_saves(run: Path, copy: Path, at_once:
     renames = [(home, older), (new, home)]
     changes = [renames] if at_once else [renames[:1], renames[1:]]
     assert together(evaluated_meanwhile, 2, copy, changes, one_before) == [(pytest.approx(expected), [])] * 2
+
+
+def evaluated_then_saved(path: Path, new: Path) -> float:
+    """The metric if a training saves after the ranks have checked the files, and before they read them."""
+    ranks, real = join(), shards.Opened.verify
+
+    def verify(self: shards.Opened, **share: int) -> None:
+        real(self, **share)
+        ranks.agreed(True)
+        if ranks.first:
+            saving._put(new, path / "last.shards")
+        ranks.agreed(True)
+
+    shards.Opened.verify = verify  # type: ignore[method-assign]
+    return evaluated([path, path], ["last", "last"])
+
+
+def test_ranks_read_the_checkpoint_that_they_have_checked(run: Path, copy: Path) -> None:
+    before = murp.load(copy, checkpoint="last").evaluate("test").mrr
+    after = murp.load(run, checkpoint="last").evaluate("test").mrr
+    assert before != after
+    new = Path(shutil.copytree(run / "last.shards", copy / "new"))
+    assert together(evaluated_then_saved, 2, copy, new) == [pytest.approx(before)] * 2
+    assert murp.load(copy, checkpoint="last").evaluate("test").mrr == after
 
 
 def test_without_a_shard_ranks_use_the_checkpoint_before_as_one_process_does(

@@ -243,7 +243,7 @@ def test_a_large_checkpoint_is_mapped_and_answers_the_same(run_folder: Path, mon
     assert mapped.nearest("e5", 3) == read.nearest("e5", 3)
     file.write_bytes(before[:-8])
     with pytest.raises(RunError, match="damaged"):
-        tensor_file.mapped(file)
+        tensor_file.File(file)
 
 
 def test_nothing_is_read_of_a_large_checkpoint_but_its_header(

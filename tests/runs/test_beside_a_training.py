@@ -15,10 +15,11 @@ import torch
 
 import murp
 from murp.config import Config
+from murp.distributed import saving
 from murp.errors import RunError
 from murp.graph import KnowledgeGraph
 from murp.prediction import Calibration
-from murp.runs import checkpoint, folder, tensor_file
+from murp.runs import checkpoint, folder, shards, tensor_file
 from murp.runs.checkpoint import previous
 from murp.runs.tensor_file import MissingError
 
@@ -138,6 +139,58 @@ def test_a_file_that_is_replaced_while_it_is_read(last: Path, monkeypatch: pytes
     monkeypatch.setattr(tensor_file, "_contents", contents)
     assert loaded_epoch(last) == 2
     assert loaded_epoch(last) == 4
+
+
+def shards_of(epoch: int, folder: Path) -> Path:
+    """The checkpoint of two ranks: each has half of the rows."""
+    folder.mkdir()
+    whole = tables(epoch)
+    for rank in (0, 1):
+        mine = {name: values[25 * rank : 25 * rank + 25] for name, values in whole.items()}
+        writer = shards.Writer(folder, state(epoch), rank, 2)
+        writer.write(mine, dict.fromkeys(mine, 25 * rank), dict.fromkeys(mine, 50))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("moment", "calls", "expected"),
+    [("__init__", 1, 4), ("__init__", 2, 2), ("verify", 1, 2), ("verify", 2, 2), ("rows", 1, 2), ("rows", 3, 2)],
+)
+def test_shards_that_are_replaced_while_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, calls: int, expected: int
+) -> None:
+    """Two saves after a file was opened, checked or read: the second removes what was opened."""
+    path = tmp_path / "last.safetensors"
+    home = shards_of(2, tmp_path / "last.shards")
+    new = [shards_of(epoch, tmp_path / f"new{epoch}") for epoch in (3, 4)]
+    real, made = getattr(tensor_file.File, moment), [0]
+
+    def then_saved(self: Any, *given: Any) -> Any:
+        found = real(self, *given)
+        made[0] += 1
+        if made[0] == calls:
+            for part in new:
+                saving._put(part, home)
+        return found
+
+    monkeypatch.setattr(tensor_file.File, moment, then_saved)
+    assert loaded_epoch(path) == expected
+    assert made[0] >= calls
+    assert loaded_epoch(path) == 4
+    assert checkpoint.about(path) == ({"entity": [50, 4], "bias": [50]}, state(4))
+
+
+def test_too_many_open_files_are_no_damage(last: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkpoint that is called damaged is replaced by the one before."""
+
+    def refused(*given: Any) -> Any:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(tensor_file, "_contents", refused)
+    with pytest.raises(RunError, match=r"too many files open. Raise its limit \(`ulimit -n`\)"):
+        checkpoint.recover(last)
+    monkeypatch.undo()
+    assert loaded_epoch(last) == 2
 
 
 def test_a_checkpoint_that_is_gone_is_still_warned_of(last: Path) -> None:

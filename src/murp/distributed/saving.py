@@ -9,11 +9,13 @@ their own connections, so that their messages do not mix with those of a step.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import shutil
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
@@ -28,6 +30,7 @@ from murp.files import flush_folder
 from murp.models import Model
 from murp.optimizers.optimizer import TABLES
 from murp.runs import checkpoint, shards
+from murp.runs.tensor_file import DamagedError
 
 
 class Saver:
@@ -69,60 +72,84 @@ class Saver:
                 shutil.rmtree(part, ignore_errors=True)
             raise
 
-    def newest(self, path: Path, *, repair: bool = True) -> tuple[Path, dict[str, Any]]:
-        """The folder of the newest complete checkpoint, and its state; with ``repair``, the previous one replaces a
-        damaged one. Without, a training may be saving meanwhile.
+    @contextlib.contextmanager
+    def newest(self, path: Path, *, repair: bool = True) -> Iterator[shards.Opened]:
+        """The newest complete checkpoint, open; with ``repair``, the previous one replaces a damaged one. Without, a
+        training may be saving meanwhile.
 
         The ranks divide the files among them to check whether they are complete. Ranks that see other checkpoints
         are refused.
         """
         home = checkpoint.shards_of(path)
-        self._same_saves(home, looks=1 if repair else checkpoint.LOOKS)
-        faults = []
-        for place in (home, checkpoint.previous(home)):
-            try:
-                state, fault = shards.verify(place, rank=self.ranks.rank, size=self.ranks.size), None
-            except RunError as error:
-                state, fault = {}, str(error)
-            said = [text for text in self.ranks.gathered(fault) if text is not None]
-            if not said:
-                break
-            faults.append(said[0])
-        with self.ranks.together():
+        with contextlib.ExitStack() as held:
+            faults: list[str] = []
+            for found in self._same_saves(home, held, looks=1 if repair else checkpoint.LOOKS):
+                said = [text for text in self.ranks.gathered(self._fault(found)) if text is not None]
+                if not said:
+                    break
+                faults.append(said[0])
             if len(faults) == 2:
-                raise RunError(" The one before it does not help: ".join(faults))
-            if faults and self.ranks.first:
-                warnings.warn(f"{faults[0]} Using the checkpoint before it, {place.name}.", stacklevel=2)
-                if repair:
-                    shutil.rmtree(home, ignore_errors=True)
-                    place.replace(home)
-        return home if repair else place, state
+                self._lost(home, *faults)
+            assert isinstance(found, shards.Opened)
+            with self.ranks.together():
+                if faults and self.ranks.first:
+                    warnings.warn(checkpoint.using(found.folder, found.state, faults[0]), stacklevel=4)
+                    if repair:
+                        shutil.rmtree(home, ignore_errors=True)
+                        found.folder.replace(home)
+            if repair:
+                found.folder = home
+            yield found
 
-    def _same_saves(self, home: Path, looks: int) -> None:
-        """Raise unless all ranks see the same checkpoints. If one looked before a save and another after it, or in
-        between, they look again."""
+    def _same_saves(self, home: Path, held: contextlib.ExitStack, looks: int) -> list[shards.Opened | DamagedError]:
+        """The newest checkpoint and the one before it, open, or what is wrong with them. ``held`` closes them.
+
+        Raises unless all ranks see the same ones. If one looked before a save and another after it, or in between,
+        they look again.
+        """
         for _ in range(looks):
-            saves = {place.name: shards.save_of(place) for place in (home, checkpoint.previous(home))}
+            with self.ranks.together():
+                seen = {place.name: shards.look(place) for place in (home, checkpoint.previous(home))}
+            held.pop_all().close()
+            found = [held.enter_context(one) if isinstance(one, shards.Opened) else one for _, one in seen.values()]
+            saves = {name: save for name, (save, _) in seen.items()}
             said = self.ranks.gathered(saves)
             if said[0][home.name] != shards.MISSING and all(other == said[0] for other in said):
-                return
+                return found
         self.ranks.same("checkpoints", saves, "See that every machine has the same run folder, not a copy of it.")
+        return found
 
-    def read(self, home: Path, names: dict[str, Tensor]) -> None:
-        """Fill the tables ``names`` with this rank's rows of the checkpoint in the folder ``home``."""
+    def _fault(self, found: shards.Opened | DamagedError) -> str | None:
+        """What is wrong with a checkpoint, as far as this rank looks; None if nothing is."""
+        try:
+            if not isinstance(found, shards.Opened):
+                return str(found)
+            found.verify(rank=self.ranks.rank, size=self.ranks.size)
+        except RunError as error:
+            return str(error)
+        return None
+
+    def _lost(self, home: Path, fault: str, another: str) -> NoReturn:
+        """Stop all ranks: neither the checkpoint at ``home`` can be used nor the one before it."""
+        text = self.ranks.gathered(checkpoint.lost(home, fault, another) if self.ranks.first else None)[0]
+        with self.ranks.together():
+            raise RunError(text)
+
+    def read(self, found: shards.Opened, names: dict[str, Tensor]) -> None:
+        """Fill the tables ``names`` with this rank's rows of a checkpoint."""
         with self.ranks.together():
             expected = {name: [self._rows(name, values), *values.shape[1:]] for name, values in names.items()}
-            found = shards.shapes(home)
-            if wrong := [name for name, shape in expected.items() if found.get(name) != shape]:
+            shapes = found.shapes()
+            if wrong := [name for name, shape in expected.items() if shapes.get(name) != shape]:
                 raise RunError(
-                    f"{home} does not fit its run: of {', '.join(wrong)} it has "
-                    f"{[found.get(name) for name in wrong]}, and the run {[expected[name] for name in wrong]}."
+                    f"{found.folder} does not fit its run: of {', '.join(wrong)} it has "
+                    f"{[shapes.get(name) for name in wrong]}, and the run {[expected[name] for name in wrong]}."
                 )
         with self.ranks.together():
             host = {name: values if values.device.type == "cpu" else values.cpu() for name, values in names.items()}
             try:
                 with missing():
-                    shards.load(self._whole(host), shards.Reader(home), alone=self.ranks.size == 1)
+                    shards.load(self._whole(host), shards.Reader(found), alone=self.ranks.size == 1)
             except OSError as error:
                 raise RunError(f"{error}.") from error
             for name, values in names.items():

@@ -4,9 +4,9 @@ A new checkpoint is written beside the old one, flushed, read back from the disk
 then is the old one renamed, ``last.safetensors`` → ``last.previous.safetensors``, and the new one put in its place. If
 the machine crashes at any moment, one of the two is complete.
 
-Other processes may read meanwhile. A file is never changed after it was put in place, and a reader reads everything
-from one open file. Between the two renames there is no ``last.safetensors``, but the new file is beside it: a reader
-then uses the previous one, which is the newest, without a warning. No hard links are needed.
+Other processes may read meanwhile. A file is never changed after it was put in place, and a reader opens everything
+before it reads. Between the two renames there is no ``last.safetensors``, but the new file is beside it: a reader then
+uses the previous one, which is the newest, without a warning. No hard links are needed.
 
 A run on many ranks has folders instead of files, ``last.shards``: see :mod:`murp.runs.shards`. They are replaced in the
 same way, and reading ``last.safetensors`` reads them.
@@ -19,7 +19,7 @@ import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
@@ -28,6 +28,9 @@ from murp.errors import RunError
 from murp.files import parts, replacing
 from murp.runs import tensor_file
 from murp.runs.tensor_file import DamagedError, MissingError, verify
+
+if TYPE_CHECKING:
+    from murp.runs.shards import Opened
 
 SUFFIX, SHARDS = ".safetensors", ".shards"
 # A writer is between its two renames for microseconds: a reader that finds no file looks again at once.
@@ -98,7 +101,7 @@ def vanished(folder: Path) -> RunError:
 def load(path: Path, *, map_large: bool = False) -> Contents:
     """Tables and state of a checkpoint; of the one before, with a warning, where the newest is damaged or missing.
 
-    ``map_large``: a large file is mapped into memory, see :func:`murp.runs.tensor_file.mapped`.
+    ``map_large``: a large file is mapped into memory, see :meth:`murp.runs.tensor_file.File.mapped`.
     """
     found: Contents = _newest(place(path), _map_or_read if map_large else read)[1]
     return found
@@ -121,11 +124,8 @@ def is_large(path: Path) -> bool:
 def _map_or_read(path: Path) -> Contents:
     if not is_large(path):
         return read(path)
-    if path.suffix != SHARDS:
-        return tensor_file.mapped(path)
-    from murp.runs import shards
-
-    return shards.mapped(path)
+    with _opened(path) as file:
+        return file.mapped(), file.state
 
 
 def recover_best(path: Path) -> None:
@@ -155,9 +155,8 @@ def read(path: Path) -> Contents:
     """Tables and state of the checkpoint at ``path`` and no other; raises DamagedError if it is not whole."""
     if path.suffix != SHARDS:
         return tensor_file.read(path)
-    from murp.runs import shards  # what it stands on takes a second to import
-
-    return shards.read(path)
+    with _opened_shards(path) as found:
+        return found.tables(), found.state
 
 
 def state_of(path: Path) -> dict[str, Any]:
@@ -172,11 +171,8 @@ def noted_state(path: Path) -> dict[str, Any]:
 
 
 def _noted(path: Path) -> dict[str, Any]:
-    if path.suffix != SHARDS:
-        return tensor_file.header(path)[0]
-    from murp.runs import shards
-
-    return shards.shards(path)[0].state
+    with _opened(path) as file:
+        return file.state
 
 
 def about(path: Path) -> tuple[dict[str, list[int]], dict[str, Any]]:
@@ -186,21 +182,25 @@ def about(path: Path) -> tuple[dict[str, list[int]], dict[str, Any]]:
 
 
 def _about(path: Path) -> tuple[dict[str, list[int]], dict[str, Any]]:
-    state = _verified(path)
-    if path.suffix != SHARDS:
-        return {name: list(table.shape) for name, table in tensor_file.header(path)[1].items()}, state
-    from murp.runs import shards
-
-    return shards.shapes(path), state
+    with _opened(path) as file:
+        file.verify()
+        return file.shapes(), file.state
 
 
 def _verified(path: Path) -> dict[str, Any]:
     """The state of the checkpoint at ``path`` and no other; raises DamagedError if it is not whole."""
-    if path.suffix != SHARDS:
-        return verify(path)
-    from murp.runs import shards
+    return _about(path)[1]
 
-    return shards.verify(path)
+
+def _opened(path: Path) -> tensor_file.File | Opened:
+    """The checkpoint at ``path`` and no other, open: all that is asked of it is of one save."""
+    return tensor_file.File(path) if path.suffix != SHARDS else _opened_shards(path)
+
+
+def _opened_shards(folder: Path) -> Opened:
+    from murp.runs import shards  # what it stands on takes a second to import
+
+    return shards.Opened(folder)
 
 
 def _newest(path: Path, read: Callable[[Path], tuple[Any, dict[str, Any]]]) -> tuple[Path, Any]:
@@ -220,18 +220,27 @@ def _newest(path: Path, read: Callable[[Path], tuple[Any, dict[str, Any]]]) -> t
     try:
         found = read(older)
     except DamagedError as another:
-        too = f" The one before it does not help: {another}" if older.exists() else ""
-        others = [path.with_name(name + SUFFIX) for name in ("best", "last") if name != path.stem]
-        advice = "".join(
-            f" {place(other)} is another: evaluate and predict with `--checkpoint {other.stem}`."
-            for other in others
-            if _readable(other)
-        )
-        again = command("train", "--config", path.parent / "config.toml")
-        raise RunError(f"{fault}{too}{advice or f' Take it from a backup, or train again: `{again}`.'}") from fault
-    epoch = found[1]["epoch"]
-    warnings.warn(f"{fault} Using the checkpoint before it, {older.name}, of epoch {epoch}.", stacklevel=4)
+        raise RunError(lost(path, str(fault), str(another))) from fault
+    warnings.warn(using(older, found[1], str(fault)), stacklevel=4)
     return older, found
+
+
+def using(older: Path, state: dict[str, Any], fault: str) -> str:
+    """What is said where the checkpoint ``older`` with this ``state`` takes the place of the newest."""
+    return f"{fault} Using the checkpoint before it, {older.name}, of epoch {state['epoch']}."
+
+
+def lost(path: Path, fault: str, another: str) -> str:
+    """What is said where neither the checkpoint at ``path`` can be used nor the one before it."""
+    too = f" The one before it does not help: {another}" if previous(path).exists() else ""
+    others = [path.with_name(name + SUFFIX) for name in ("best", "last") if name != path.stem]
+    advice = "".join(
+        f" {place(other)} is another: evaluate and predict with `--checkpoint {other.stem}`."
+        for other in others
+        if _readable(other)
+    )
+    again = command("train", "--config", path.parent / "config.toml")
+    return f"{fault}{too}{advice or f' Take it from a backup, or train again: `{again}`.'}"
 
 
 def _readable(path: Path) -> bool:

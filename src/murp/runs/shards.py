@@ -14,7 +14,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -49,22 +49,80 @@ def file_name(number: int, of: int) -> str:
 
 
 class Shard(NamedTuple):
-    """One file: its place, what it is a part of, the state in it, and its tables."""
+    """One file, and what it is a part of."""
 
-    path: Path
+    file: tensor_file.File
     part: dict[str, Any]
-    state: dict[str, Any]
-    tables: dict[str, tensor_file.Place]
 
 
-def shards(folder: Path) -> list[Shard]:
-    """The files of a checkpoint that has all of them; raises DamagedError if one is missing or of another save."""
-    if not folder.is_dir():
-        raise MissingError(f"there is no checkpoint at {folder}.")
+class Opened:
+    """A checkpoint that has all its files, which are kept open: what is read is of one save, whatever is saved
+    meanwhile.
+
+    Raises DamagedError if a file is missing or of another save, and MissingError if a save has put another folder in
+    the place of ``folder`` while its files were opened.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        there = _which(folder)
+        with contextlib.ExitStack() as held:
+            try:
+                self.shards = _shards(folder, held)
+            except DamagedError:
+                if _which(folder) != there:
+                    raise MissingError(f"{folder} was replaced while it was opened.") from None
+                raise
+            self._held = held.pop_all()
+        self.state = self.shards[0].file.state
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._held.close()
+
+    def verify(self, *, rank: int = 0, size: int = 1) -> None:
+        """Raise DamagedError unless it is whole. Ranks share the files out."""
+        for shard in self.shards[rank::size]:
+            shard.file.verify()
+
+    def shapes(self) -> dict[str, list[int]]:
+        """Of every table as a whole."""
+        found = {}
+        for file, part in self.shards:
+            for name, table in file.tables.items():
+                found[name] = [part["rows"].get(name, table.shape[0]), *table.shape[1:]]
+        return found
+
+    def tables(self) -> dict[str, Tensor]:
+        """All tables, if all of it is whole, in this process."""
+        self.verify()
+        types = {name: table.dtype for file, _ in self.shards for name, table in file.tables.items()}
+        tables = {name: torch.empty(shape, dtype=types[name]) for name, shape in self.shapes().items()}
+        load(tables, Reader(self))
+        return tables
+
+    def mapped(self) -> dict[str, Tensor]:
+        """The same of a checkpoint with one file, which is mapped: see :meth:`murp.runs.tensor_file.File.mapped`."""
+        return self.shards[0].file.mapped() if len(self.shards) == 1 else self.tables()
+
+
+def _which(folder: Path) -> tuple[int, int]:
+    """Which folder stands at this path; MissingError if there is none."""
+    try:
+        found = folder.stat()
+    except OSError:
+        raise MissingError(f"there is no checkpoint at {folder}.") from None
+    return found.st_dev, found.st_ino
+
+
+def _shards(folder: Path, held: contextlib.ExitStack) -> list[Shard]:
+    """All files of a checkpoint, opened, which ``held`` closes; raises DamagedError if they are not of one save."""
     names = sorted(path.name for path in folder.glob("*.safetensors"))
     if not names:
         raise DamagedError(f"{folder} is damaged: it has no files.")
-    found = [_shard(folder / name) for name in names]
+    found = [_shard(held.enter_context(tensor_file.File(folder / name))) for name in names]
     first = found[0].part
     whole = [file_name(number, first["of"]) for number in range(first["of"])]
     if missing := [name for name in whole if name not in names]:
@@ -73,69 +131,41 @@ def shards(folder: Path) -> list[Shard]:
             f"{'is' if len(missing) == 1 else 'are'} missing."
         )
     for shard, name in zip(found, whole, strict=False):
-        if shard.path.name != name or shard.part["save"] != first["save"]:
-            raise DamagedError(f"{folder} is damaged: {shard.path.name} is not of the same save as {names[0]}.")
+        if shard.file.path.name != name or shard.part["save"] != first["save"]:
+            raise DamagedError(f"{folder} is damaged: {shard.file.path.name} is not of the same save as {names[0]}.")
     return found
 
 
-def _shard(path: Path) -> Shard:
-    state, tables = tensor_file.header(path)
+def _shard(file: tensor_file.File) -> Shard:
     try:
-        part = fields(state.pop(SHARDS), PART)
+        return Shard(file, fields(file.state.pop(SHARDS), PART))
     except (KeyError, ValueError) as error:
-        raise DamagedError(f"{path} is damaged: it does not say what it is a part of ({error}).") from None
-    return Shard(path, part, state, tables)
+        raise DamagedError(f"{file.path} is damaged: it does not say what it is a part of ({error}).") from None
 
 
-def save_of(folder: Path) -> str:
-    """Which save a checkpoint is of, as far as its first file says; for comparing."""
+def look(folder: Path) -> tuple[str, Opened | DamagedError]:
+    """Which save a checkpoint is of, as far as its first file says, for comparing; and the checkpoint, or its fault."""
     try:
-        shard = _shard(min(folder.glob("*.safetensors")))
-        return f"epoch {shard.state.get('epoch')} (saved as {shard.part['save']})"
+        found = Opened(folder)
+        return _said(found.shards[0]), found
+    except MissingError as error:
+        return MISSING, error
+    except DamagedError as error:
+        fault = error
+    try:
+        with tensor_file.File(min(folder.glob("*.safetensors"))) as file:
+            return _said(_shard(file)), fault
     except (ValueError, DamagedError):
-        return "damaged" if folder.is_dir() else MISSING
+        return "damaged", fault
 
 
-def verify(folder: Path, *, rank: int = 0, size: int = 1) -> dict[str, Any]:
-    """The state of a checkpoint that is whole; raises DamagedError if it is not. Ranks share the files out."""
-    found = shards(folder)
-    for shard in found[rank::size]:
-        tensor_file.verify(shard.path)
-    return found[0].state
-
-
-def shapes(folder: Path) -> dict[str, list[int]]:
-    """Of every table as a whole."""
-    found = {}
-    for shard in shards(folder):
-        for name, table in shard.tables.items():
-            found[name] = [shard.part["rows"].get(name, table.shape[0]), *table.shape[1:]]
-    return found
-
-
-def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """All tables and the state of a checkpoint that is whole, in this process."""
-    state = verify(folder)
-    reader = Reader(folder)
-    about = reader.read_metadata().state_dict_metadata
-    tables = {
-        name: torch.empty(one.size, dtype=one.properties.dtype)
-        for name, one in about.items()
-        if isinstance(one, TensorStorageMetadata)
-    }
-    load(tables, reader)
-    return tables, state
-
-
-def mapped(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The same of a checkpoint with one file, which is mapped: see :func:`murp.runs.tensor_file.mapped`."""
-    (shard,) = shards(folder)
-    return tensor_file.mapped(shard.path)[0], shard.state
+def _said(shard: Shard) -> str:
+    return f"epoch {shard.file.state.get('epoch')} (saved as {shard.part['save']})"
 
 
 def load(tables: dict[str, Any], reader: Reader, *, alone: bool = True) -> None:
     """Fill ``tables`` with what ``reader`` reads: all of them, or the rows of this rank."""
-    with _plain(reader.folder, "read"), warnings.catch_warnings():
+    with _plain(reader.checkpoint.folder, "read"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that one process is not many
         planned_load(tables, storage_reader=reader, no_dist=alone)
 
@@ -218,26 +248,26 @@ class Writer(StorageWriter):
 class Reader(StorageReader):
     """Reads the rows that a plan asks for, from the files that have them."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.places: dict[tuple[str, int], Path] = {}
+    def __init__(self, checkpoint: Opened) -> None:
+        self.checkpoint = checkpoint
+        self.places: dict[tuple[str, int], tensor_file.File] = {}
 
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
         pass
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
         about: dict[str, Any] = {}
-        for shard in shards(self.folder):
-            for name, table in shard.tables.items():
-                offset = shard.part["offsets"].get(name, 0)
-                size = torch.Size([shard.part["rows"].get(name, table.shape[0]), *table.shape[1:]])
+        for file, part in self.checkpoint.shards:
+            for name, table in file.tables.items():
+                offset = part["offsets"].get(name, 0)
+                size = torch.Size([part["rows"].get(name, table.shape[0]), *table.shape[1:]])
                 one = about.setdefault(name, TensorStorageMetadata(TensorProperties(table.dtype), size, []))
                 first = torch.Size([offset] + [0] * (len(size) - 1))
                 one.chunks.append(ChunkStorageMetadata(first, torch.Size(table.shape)))
-                self.places[name, offset] = shard.path
+                self.places[name, offset] = file
         for name, one in about.items():
             if sum(chunk.sizes[0] for chunk in one.chunks) != one.size[0]:
-                raise DamagedError(f"{self.folder} is damaged: it does not have all rows of {name}.")
+                raise DamagedError(f"{self.checkpoint.folder} is damaged: it does not have all rows of {name}.")
         return Metadata(about, storage_data={MetadataIndex(name, (first,)): None for name, first in self.places})
 
     def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
@@ -256,7 +286,7 @@ class Reader(StorageReader):
             target = planner.resolve_tensor(item).detach()
             rows = torch.empty(target.shape, dtype=target.dtype) if target.is_cuda else target
             offset = index.offset[0] if index.offset else 0
-            tensor_file.read_rows(self.places[index.fqn, offset], index.fqn, item.storage_offsets[0], rows)
+            self.places[index.fqn, offset].rows(index.fqn, item.storage_offsets[0], rows)
             if rows is not target:
                 target.copy_(rows)
             planner.commit_tensor(item, target)

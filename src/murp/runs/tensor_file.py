@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -32,6 +32,7 @@ METADATA = {"format", "checksum", "state", "state_checksum"}
 PIECE = 2**22
 # A network file system forgets an open file (ESTALE) that another machine has replaced.
 GONE = (errno.ENOENT, errno.ESTALE)
+TOO_MANY = (errno.EMFILE, errno.ENFILE)  # files are open: no fault of this one
 
 
 class DamagedError(RunError):
@@ -77,18 +78,74 @@ def write(path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
+class File:
+    """A file of a checkpoint, kept open: what is read is what was opened, whatever takes its place meanwhile.
+
+    ``state`` is the state in it, ``tables`` where its tables stand; whether those are whole is asked by :meth:`verify`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with _faults(path), contextlib.ExitStack() as held:
+            self._file = held.enter_context(path.open("rb"))
+            self._metadata, self.tables = _contents(self._file)
+            self.state = checked_state(path, self._metadata, self._metadata["checksum"])
+            held.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._file.close()
+
+    def shapes(self) -> dict[str, list[int]]:
+        """Of every table."""
+        return {name: list(table.shape) for name, table in self.tables.items()}
+
+    def verify(self) -> None:
+        """Raise DamagedError unless all of it is what was written."""
+        with _faults(self.path):
+            digest = _digest()
+            for name in sorted(self.tables):
+                table = self.tables[name]
+                _describe(digest, name, table.shape, table.dtype)
+                self._file.seek(table.begin)
+                for place in range(table.begin, table.end, PIECE):
+                    digest.update(self._file.read(min(PIECE, table.end - place)))
+            checked_state(self.path, self._metadata, digest.hexdigest())
+
+    def rows(self, name: str, start: int, out: Tensor) -> None:
+        """Fill ``out`` (n, …), contiguous and on the CPU, with the rows of a table from ``start`` on."""
+        with _faults(self.path):
+            self._file.seek(self.tables[name].begin + start * out[:1].nbytes)
+            if out.nbytes and self._file.readinto(_bytes(out)) != out.nbytes:
+                raise ValueError(f"it ends within the table {name}")
+
+    def mapped(self) -> dict[str, Tensor]:
+        """Tables that are mapped into memory and not read; takes seconds for any size.
+
+        Where everything stands is checked, and the state; the tables' checksum is not, which needs all of them. Pages
+        are copied where they are written to. A checkpoint in its place is never changed, only replaced by another
+        file, so that what is mapped stays as it was.
+        """
+        found = {}
+        with _faults(self.path):
+            for name, table in self.tables.items():
+                if table.end == table.begin:
+                    found[name] = torch.empty(table.shape, dtype=table.dtype)
+                    continue
+                # Numpy has no bfloat16: numbers as wide stand for it.
+                numbers = {2: np.int16, 4: np.int32, 8: np.int64}[table.dtype.itemsize]
+                values = np.memmap(self._file, numbers, "c", table.begin, tuple(table.shape))
+                found[name] = torch.from_numpy(values).view(table.dtype)
+        return found
+
+
 def verify(path: Path) -> dict[str, Any]:
     """The state in a checkpoint that is whole; raises DamagedError if it is not."""
-    with _opened(path) as file:
-        metadata, tables = _contents(file)
-        digest = _digest()
-        for name in sorted(tables):
-            table = tables[name]
-            _describe(digest, name, table.shape, table.dtype)
-            file.seek(table.begin)
-            for place in range(table.begin, table.end, PIECE):
-                digest.update(file.read(min(PIECE, table.end - place)))
-        return checked_state(path, metadata, digest.hexdigest())
+    with File(path) as file:
+        file.verify()
+        return file.state
 
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -108,49 +165,11 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         return tables, checked_state(path, metadata, checksum(tables))
 
 
-def mapped(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tables that are mapped into memory and not read, and the state; takes seconds for any size.
-
-    Where everything stands is checked, and the state; the tables' checksum is not, which needs all of them (see
-    :func:`verify`). Pages are copied where they are written to. A checkpoint in its place is never changed, only
-    replaced by another file, so that what is mapped stays as it was.
-    """
-    with _opened(path) as file:
-        metadata, found = _contents(file)
-        tables = {}
-        for name, table in found.items():
-            if table.end == table.begin:
-                tables[name] = torch.empty(table.shape, dtype=table.dtype)
-                continue
-            # Numpy has no bfloat16: numbers as wide stand for it.
-            numbers = {2: np.int16, 4: np.int32, 8: np.int64}[table.dtype.itemsize]
-            values = np.memmap(file, numbers, "c", table.begin, tuple(table.shape))
-            tables[name] = torch.from_numpy(values).view(table.dtype)
-        return tables, checked_state(path, metadata, metadata.get("checksum", ""))
-
-
 def digest(path: Path) -> tuple[str, int]:
     """The checksum of a checkpoint's tables as its header has it, and the epoch."""
     with _opened(path) as file:
         metadata, _ = _contents(file)
         return str(metadata.get("checksum", "")), checked_state(path, metadata, metadata.get("checksum", ""))["epoch"]
-
-
-def header(path: Path) -> tuple[dict[str, Any], dict[str, Place]]:
-    """The state in a checkpoint, and where its tables stand; whether those are whole is not looked at."""
-    with _opened(path) as file:
-        metadata, tables = _contents(file)
-        return checked_state(path, metadata, metadata["checksum"]), tables
-
-
-def read_rows(path: Path, name: str, start: int, out: Tensor) -> None:
-    """Fill ``out`` (n, …), contiguous and on the CPU, with the rows of a table from ``start`` on."""
-    with _opened(path) as file:
-        table = _contents(file)[1][name]
-        a_row = out[:1].nbytes
-        file.seek(table.begin + start * a_row)
-        if out.nbytes and file.readinto(_bytes(out)) != out.nbytes:
-            raise ValueError(f"it ends within the table {name}")
 
 
 def checked_state(path: Path, metadata: dict[str, str], tables: str) -> dict[str, Any]:
@@ -197,12 +216,22 @@ def _text_checksum(text: str) -> str:
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[BufferedReader]:
     """The file at ``path``; what goes wrong with it is a DamagedError."""
+    with _faults(path), path.open("rb") as file:
+        yield file
+
+
+@contextlib.contextmanager
+def _faults(path: Path) -> Iterator[None]:
+    """Raise what goes wrong with the file at ``path`` as a DamagedError, unless the file has no part in it."""
     try:
-        with path.open("rb") as file:
-            yield file
+        yield
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, OSError) and error.errno in GONE:
             raise MissingError(f"there is no checkpoint at {path}.") from None
+        if isinstance(error, OSError) and error.errno in TOO_MANY:
+            raise RunError(
+                f"{path} cannot be opened: this process has too many files open. Raise its limit (`ulimit -n`)."
+            ) from None
         raise DamagedError(f"{path} is damaged: it cannot be read ({error!r}).") from error
 
 

@@ -110,14 +110,14 @@ def _restored(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks) -
     with ranks.together():
         model = _empty(config, graph, ranks)
     saver = Saver(ranks, model)
-    home, values = saver.newest(last)
-    with ranks.together():
-        state = State.from_dict(checked(values, config, last, path / folder.CONFIG), last)
-        job, engine = _job(path, config, graph, model, state, saver, _engine_of(path, config))
-    _same_engine(ranks, engine)
-    begun = state.epoch or state.chunk  # before that there are no tables of the optimizer
-    tables = model.parameters | (engine.states[0] if begun else {})
-    saver.read(home, tables)
+    with saver.newest(last) as found:
+        with ranks.together():
+            state = State.from_dict(checked(found.state, config, last, path / folder.CONFIG), last)
+            job, engine = _job(path, config, graph, model, state, saver, _engine_of(path, config))
+        _same_engine(ranks, engine)
+        begun = state.epoch or state.chunk  # before that there are no tables of the optimizer
+        tables = model.parameters | (engine.states[0] if begun else {})
+        saver.read(found, tables)
     broken = model.broken() + [name for name, rows in engine.states[0].items() if not bool(rows.isfinite().all())]
     with ranks.together():
         if broken:
@@ -217,11 +217,11 @@ def _own_rows(path: Path, ranks: Ranks, which: Checkpoint | None, device: str) -
     ranks.same("checkpoint", {"--checkpoint": which}, "Start torchrun with the same command on every machine.")
     file = path / f"{which}.safetensors"
     saver = Saver(ranks, model)
-    home, values = saver.newest(file, repair=False)
-    saver.read(home, model.parameters)
+    with saver.newest(file, repair=False) as found:
+        saver.read(found, model.parameters)
     with ranks.together():
         refuse_broken(model)
-        state = checked(values, config, file, path / folder.CONFIG)
+        state = checked(found.state, config, file, path / folder.CONFIG)
     return Run(path, config, graph, model, state, which), model
 
 
