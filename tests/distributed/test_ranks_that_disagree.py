@@ -172,10 +172,22 @@ def test_without_a_shard_ranks_use_the_checkpoint_before_as_one_process_does(
     out = tmp_path / "run"
     together(trained, 2, small_tree, [out, out])
     (out / "last.shards" / "0001-of-0002.safetensors").unlink()
-    with pytest.warns(UserWarning, match=r"Using the checkpoint before it, last\.previous\.shards"):
+    with pytest.warns(UserWarning, match=r"Using the checkpoint before it, last\.previous\.shards, of epoch 1") as said:
         expected = murp.load(out).evaluate("test").mrr
-    assert together(evaluated, 2, [out, out], [None, None]) == [pytest.approx(expected)] * 2
+    found = together(evaluated_meanwhile, 2, out, [], False)
+    assert found == [(pytest.approx(expected), [str(said[0].message)]), (pytest.approx(expected), [])]
     assert (out / "last.shards").exists()  # asking changes nothing
+
+
+def test_of_two_lost_saves_ranks_say_what_one_process_says(run: Path) -> None:
+    for name in ("last.shards", "last.previous.shards"):
+        (run / name / "0000-of-0001.safetensors").write_bytes(b"no checkpoint")
+    with pytest.raises(
+        RunError, match=r"best\.shards is another: evaluate and predict with `--checkpoint best`"
+    ) as one:
+        murp.load(run, checkpoint="last")
+    for found in (together(evaluated, 2, [run, run], ["last", "last"]), together(resumed, 2, [run, run])):
+        assert told(found) == str(one.value)
 
 
 def test_a_damaged_best_checkpoint_is_told_by_info_and_says_how_training_goes_on(run: Path) -> None:
