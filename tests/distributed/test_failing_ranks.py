@@ -109,9 +109,20 @@ def test_a_rank_without_memory_stops_all(small_tree: KnowledgeGraph, tmp_path: P
 
 @pytest.mark.parametrize("fault", ["killed in a step", "killed in a save"])
 def test_of_a_rank_that_is_killed_one_other_tells(small_tree: KnowledgeGraph, tmp_path: Path, fault: str) -> None:
-    found = together(trained, 3, small_tree, tmp_path / "run", fault)
+    """The first save makes the run folder: without it the same command starts again."""
+    out = tmp_path / "run"
+    found = together(trained, 3, small_tree, out, fault)
     assert [one is None for one in found] == [False, True, False]
-    assert told(found).startswith("another rank has stopped without a message")
+    message = told(found)
+    assert message.startswith("another rank has stopped without a message")
+    if fault == "killed in a save":
+        assert message.endswith("Then start the same command again.")
+        assert list(tmp_path.iterdir()) == []
+    else:
+        assert f"continue with `murp train --resume {out}`, with torchrun or without it." in message
+        assert "the same command" not in message
+        resume(out, progress=Silent())
+    assert together(trained, 3, small_tree, out, "") == [None] * 3
 
 
 def mistaken(graph: KnowledgeGraph, out: Path) -> str:
@@ -307,7 +318,9 @@ def test_a_rank_that_cannot_answer_stops_all(small_tree: KnowledgeGraph, tmp_pat
         assert told(together(asked, 2, out, "memory", rank)).startswith(f"rank {rank} of 2: memory was out")
     found = together(asked, 2, out, "killed", 1)
     assert found[1] is None
-    assert told(found).startswith("another rank has stopped without a message")
+    message = told(found)
+    assert message.startswith("another rank has stopped without a message")
+    assert message.endswith("Then start the same command again.")
 
 
 def test_a_mistake_of_the_one_who_asks_is_no_failure_of_a_rank(small_tree: KnowledgeGraph, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ from torch import Tensor
 from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
+from murp.commands import command
 from murp.errors import ConfigError, MurpError, first_line, is_of_memory
 
 RUN_ID, RESTARTS = "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"  # which torchrun sets
@@ -54,6 +56,18 @@ class RankError(MurpError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rank_error, (str(self), self.silent)
+
+
+class GoneError(RankError):
+    """Another rank is gone, for this ``reason``; ``advice`` says how to start again."""
+
+    def __init__(self, reason: str, advice: str = "Then start the same command again.") -> None:
+        self.reason = reason
+        super().__init__(
+            f"another rank has stopped without a message, or cannot be reached ({reason}). It may have been killed, "
+            f"for example because memory was out: see what torchrun and the log of its machine say. {advice}",
+            silent=None,
+        )
 
 
 def _rank_error(message: str, silent: bool) -> RankError:
@@ -188,19 +202,27 @@ class Ranks:
 
 @contextlib.contextmanager
 def missing() -> Iterator[None]:
-    """Turn torch.distributed's errors about a missing rank into a RankError. A lack of memory is not one of them."""
+    """Turn torch.distributed's errors about a missing rank into a GoneError. A lack of memory is not one of them."""
     try:
         yield
     except (dist.DistError, RuntimeError) as error:
         if is_of_memory(error) or not dist.is_initialized():
             raise
         failed()
-        raise RankError(
-            f"another rank has stopped without a message, or cannot be reached ({_reason(error)}). It may have been "
-            "killed, for example because memory was out: see what torchrun and the log of its machine say. Then start "
-            "the same command again; a training continues from its last checkpoint.",
-            silent=None,
-        ) from error
+        raise GoneError(_reason(error)) from error
+
+
+@contextlib.contextmanager
+def resumable(path: Path) -> Iterator[None]:
+    """There is a run folder at ``path``: if a rank is gone, the message says how to continue that run."""
+    try:
+        yield
+    except GoneError as error:
+        advice = (
+            f"Unless torchrun starts all ranks again, continue with `{command('train', '--resume', path)}`, with "
+            "torchrun or without it."
+        )
+        raise GoneError(error.reason, advice) from error.__cause__
 
 
 def _reason(error: Exception) -> str:

@@ -20,7 +20,7 @@ from murp import models
 from murp.config import Config
 from murp.distributed.engine import AUTOGRAD, ShardedEngine
 from murp.distributed.ranking import Counting
-from murp.distributed.ranks import RankError, Ranks, failed, own_gpu
+from murp.distributed.ranks import RankError, Ranks, failed, own_gpu, resumable
 from murp.distributed.saving import Saver
 from murp.distributed.searching import Searching
 from murp.distributed.shares import Share
@@ -62,13 +62,14 @@ def begin(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks, progr
         job, engine = _job(path, config, graph, model, State(), saver, config.engine)
     _same_engine(ranks, engine)
     _create(job, engine, why)
-    with ranks.together():
-        if not _appears(path / folder.LAST):
-            raise RunError(
-                f"this rank does not see the run folder {path}, which the first rank has made. All machines need the "
-                "same folder, such as one of the network."
-            )
-    return _trained(job, engine, progress)
+    with resumable(path):
+        with ranks.together():
+            if not _appears(path / folder.LAST):
+                raise RunError(
+                    f"this rank does not see the run folder {path}, which the first rank has made. All machines need "
+                    "the same folder, such as one of the network."
+                )
+        return _trained(job, engine, progress)
 
 
 def _appears(file: Path) -> bool:
@@ -81,7 +82,7 @@ def _appears(file: Path) -> bool:
 
 def go_on(path: Path, changes: dict[str, Any], ranks: Ranks, progress: Silent) -> Run:
     """Continue the run ``path`` from its newest whole checkpoint."""
-    with contextlib.ExitStack() as held:
+    with resumable(path), contextlib.ExitStack() as held:
         with ranks.together():
             if ranks.first:
                 held.enter_context(locked(path))

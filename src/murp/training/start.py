@@ -17,7 +17,7 @@ from torch import Tensor
 from murp import display, engines, models
 from murp.commands import command
 from murp.config import Config
-from murp.distributed.ranks import LONGEST_WAIT, Ranks, join, launched, restarted
+from murp.distributed.ranks import LONGEST_WAIT, Ranks, join, launched, restarted, resumable
 from murp.distributed.shares import Share, initialise
 from murp.errors import ConfigError, MurpError, RunError, first_line, is_of_memory
 from murp.geometry import MobiusGeometry
@@ -71,7 +71,8 @@ def train(
                 path = place_for(out, config, loaded, reuse=reuse)
     # The first rank decides: a folder of the network may look older to the others.
     if (reuse or restarted()) and ranks.gathered(os.path.isfile(path / folder.CONFIG))[0]:
-        return _again(path, config, loaded, ranks, progress or usual())
+        with resumable(path):
+            return _again(path, config, loaded, ranks, progress or usual())
     if ranks.size > 1 or config.slices:
         from murp.training import sharded
 
