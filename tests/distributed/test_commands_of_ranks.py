@@ -52,13 +52,51 @@ def test_train_and_evaluate_speak_once(small_tree: KnowledgeGraph, tmp_path: Pat
     assert main(drawn) == 0
     assert (tmp_path / "out0").read_text() == capsys.readouterr().out
     assert (tmp_path / "out1").read_text() == ""
-    assert together(said_apart, 2, drawn, tmp_path) == [1, 1]
-    assert "They differ in seed: rank 0 has 4, rank 1 has 5" in (tmp_path / "err0").read_text()
 
 
-def said_apart(words: list[str], place: Path) -> int:
-    """As if the command of the second machine had another seed."""
-    return said([*words, "--seed", str(4 + int(os.environ["RANK"]))], place)
+def said_apart(words: list[list[str]], place: Path) -> int:
+    """As if each rank was on a machine of its own, which has its own command."""
+    return said(words[int(os.environ["RANK"])], place)
+
+
+ASKED = ["predict", "RUN", "--relation", "next"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        (["train", "--out", "new"], ["evaluate", "RUN"], "rank 0 with `murp train`, rank 1 with `murp evaluate`"),
+        (["train", "--resume", "RUN"], ["train", "--out", "new"], "`murp train --resume`, rank 1 with `murp train`"),
+        (["evaluate", "RUN"], [*ASKED, "--head", "n4"], "rank 0 with `murp evaluate`, rank 1 with `murp predict`"),
+        ([*ASKED, "--head", "n4"], ["discover", "RUN"], "rank 0 with `murp predict`, rank 1 with `murp discover`"),
+        ([*ASKED, "--head", "n4"], [*ASKED, "--head", "n5"], "differ in --head: rank 0 has n4, rank 1 has n5"),
+        ([*ASKED, "--head", "n4"], [*ASKED, "--head", "n4", "-k", "5"], "differ in -k: rank 0 has 10, rank 1 has 5"),
+        (["discover", "RUN", "-k", "3"], ["discover", "RUN"], "differ in -k: rank 0 has 3, rank 1 has 100"),
+        (["evaluate", "RUN"], ["evaluate", "RUN", "--seed", "5"], "differ in --seed: rank 0 has 0, rank 1 has 5"),
+    ],
+)
+def test_ranks_with_different_commands_are_told_so_at_once(
+    small_tree: KnowledgeGraph, tmp_path: Path, first: list[str], second: list[str], message: str
+) -> None:
+    """Otherwise they wait for each other without end, or some of what was asked is ignored."""
+    run = murp.train(small_tree, out=tmp_path / "run", slices=2, dim=6, epochs=1, device="cpu", validate_every=0)
+    new = str(tmp_path / "new")
+    words = [[{"RUN": str(run.path), "new": new}.get(word, word) for word in given] for given in (first, second)]
+    assert together(said_apart, 2, words, tmp_path) == [1, 1]
+    said = (tmp_path / "err0").read_text()
+    assert message in said
+    assert said.count("\n") == 1
+    assert "Start torchrun with the same command on every machine." in said
+    assert (tmp_path / "err1").read_text() == ""
+    assert (tmp_path / "out0").read_text() == (tmp_path / "out1").read_text() == ""
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_run_folder_may_have_another_path_on_another_machine(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    run = murp.train(small_tree, out=tmp_path / "run", slices=2, dim=6, epochs=1, device="cpu", validate_every=0)
+    (tmp_path / "there").symlink_to(run.path)
+    words = [["evaluate", path, "--device", "cpu"] for path in (str(run.path), str(tmp_path / "there"))]
+    assert together(said_apart, 2, words, tmp_path) == [0, 0]
 
 
 def test_answers_of_ranks_are_those_of_one_process(small_tree: KnowledgeGraph, tmp_path: Path, capsys: Any) -> None:
@@ -125,7 +163,7 @@ def test_a_protocol_that_ranks_cannot_count_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path
 ) -> None:
     """It would be ranks of protocol standard under another name."""
-    two = SimpleNamespace(size=2, together=contextlib.nullcontext)
+    two = SimpleNamespace(size=2, started=lambda *given: None, together=contextlib.nullcontext)
     monkeypatch.setattr("murp.distributed.ranks.join", lambda: two)
     assert main(["evaluate", str(tmp_path), "--protocol", "types"]) == 1
     assert "protocol types works only in one process" in capsys.readouterr().err

@@ -10,7 +10,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from murp.cli.text import Commands, add_output, add_run, fast_imports, figure, open_run, print_table, table, whole
+from murp.cli.text import (
+    Commands,
+    add_output,
+    add_run,
+    fast_imports,
+    figure,
+    join_ranks,
+    open_run,
+    print_table,
+    table,
+    whole,
+)
 from murp.commands import command
 from murp.errors import ConfigError
 from murp.tables import Number
@@ -75,9 +86,8 @@ def run_evaluate(options: argparse.Namespace) -> None:
     """Evaluate and print one table, or one JSON object."""
     with fast_imports():
         from murp.api.training import load
-        from murp.distributed.ranks import join
 
-    ranks = join()
+    ranks = join_ranks("evaluate", options)
     if ranks.size > 1:
         runs, reports = _evaluated_by(ranks, options)
     else:

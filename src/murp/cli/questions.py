@@ -18,6 +18,7 @@ from murp.cli.text import (
     bar,
     fast_imports,
     figure,
+    join_ranks,
     one_of_many,
     open_run,
     print_table,
@@ -71,7 +72,7 @@ def _add_approximate(command: argparse.ArgumentParser) -> None:
 def run_predict(options: argparse.Namespace) -> None:
     """Predict and print one table, or one JSON object; or fill a file."""
     if one_of_many():
-        _on_ranks(options, _predict)
+        _on_ranks("predict", options, _predict)
         return
     _check(options)
     _predict(options, open_run(options))
@@ -95,14 +96,13 @@ def _predict(options: argparse.Namespace, result: Run) -> None:
         _print_answers(options, result)
 
 
-def _on_ranks(options: argparse.Namespace, answer: Callable[[argparse.Namespace, Run], None]) -> None:
+def _on_ranks(name: str, options: argparse.Namespace, answer: Callable[[argparse.Namespace, Run], None]) -> None:
     """Answer on the first rank; the others score their own entities for it."""
     with fast_imports():
         from murp.api.run import Run
-        from murp.distributed.ranks import join
         from murp.training.sharded import answered
 
-    ranks = join()
+    ranks = join_ranks(name, options)
     with ranks.together():
         for name in ("types", "approximate"):
             if getattr(options, name, False):
@@ -243,7 +243,7 @@ def add_discover(commands: Commands) -> None:
 def run_discover(options: argparse.Namespace) -> None:
     """Score all pairs, relation by relation, and print or write the best new ones."""
     if one_of_many():
-        _on_ranks(options, _discover)
+        _on_ranks("discover", options, _discover)
         return
     _check(options)
     _discover(options, open_run(options))

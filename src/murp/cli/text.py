@@ -19,6 +19,7 @@ from murp.tables import table as table
 
 if TYPE_CHECKING:
     from murp.api.run import Run
+    from murp.distributed.ranks import Ranks
     from murp.graph import KnowledgeGraph
 
     # The type is private to argparse, and the only name that a subparser's home has.
@@ -107,6 +108,21 @@ def add_run(command: argparse.ArgumentParser, *, several: bool = False) -> None:
 def one_of_many() -> bool:
     """Whether torchrun has started this process and others."""
     return "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("WORLD_SIZE", "1") != "1"
+
+
+def join_ranks(name: str, options: argparse.Namespace) -> Ranks:
+    """The ranks that torchrun started, all with the command ``name`` and the same arguments.
+
+    The run folder may have another path on another machine.
+    """
+    with fast_imports():
+        from murp.distributed.ranks import join
+
+    ranks = join()
+    given = {option: value for option, value in vars(options).items() if option not in ("path", "threads", "run")}
+    dashed = {f"--{o.replace('_', '-')}" if len(o) > 1 else f"-{o}": value for o, value in given.items()}
+    ranks.started(name, dashed)
+    return ranks
 
 
 def open_run(options: argparse.Namespace) -> Run:

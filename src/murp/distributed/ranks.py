@@ -34,6 +34,7 @@ PATIENCE = 5.0  # seconds in which the store of torchrun answers, unless its mac
 # For what one rank does alone while the others wait. They notice at once if it dies, and must not give up before:
 # gloo usually waits 30 minutes.
 LONGEST_WAIT = timedelta(days=7)
+SAME_COMMAND = "Start torchrun with the same command on every machine."
 
 
 class RankError(MurpError):
@@ -186,6 +187,22 @@ class Ranks:
         text = said[failed[0]]
         shown = text if len(failed) == self.size else f"rank {failed[0]} of {self.size}: {text}"
         raise RankError(shown, silent=not self.first) from failure
+
+    def started(self, name: str, asked: dict[str, Any] | None = None) -> None:
+        """Raise on every rank unless all were started with the command ``name``, and what is ``asked`` of it.
+
+        This comes before all other messages, which other commands do not have in the same order.
+        """
+        names = self.gathered(name)
+        for rank, other in enumerate(names):
+            if other != names[0]:
+                raise RankError(
+                    f"the ranks were started with different commands: rank 0 with `murp {names[0]}`, rank {rank} with "
+                    f"`murp {other}`. {SAME_COMMAND}",
+                    silent=not self.first,
+                )
+        if asked is not None:
+            self.same("arguments", asked, SAME_COMMAND)
 
     def same(self, what: str, values: dict[str, Any], advice: str) -> None:
         """Raise on every rank unless all have the same ``values``."""

@@ -20,7 +20,7 @@ from murp import models
 from murp.config import Config
 from murp.distributed.engine import AUTOGRAD, ShardedEngine
 from murp.distributed.ranking import Counting
-from murp.distributed.ranks import RankError, Ranks, failed, own_gpu, resumable
+from murp.distributed.ranks import SAME_COMMAND, RankError, Ranks, failed, own_gpu, resumable
 from murp.distributed.saving import Saver
 from murp.distributed.searching import Searching
 from murp.distributed.shares import Share
@@ -52,7 +52,7 @@ def begin(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks, progr
     """Train a new run into ``path``."""
     asked, config = config, config.replace(slices=config.slices or ranks.size)
     _agree(ranks, config, graph)
-    ranks.same("run folder", {"--out": str(path)}, "Start torchrun with the same command on every machine.")
+    ranks.same("run folder", {"--out": str(path)}, SAME_COMMAND)
     with ranks.together():
         refuse(asked, ranks.size)
         _use_device(config)
@@ -154,7 +154,7 @@ def evaluated(
     seed: int,
     memory: int | None,
 ) -> tuple[Run, Report]:
-    """Evaluate a run on many ranks; each loads only its own rows.
+    """Evaluate a run on many ranks, which all ask the same; each loads only its own rows.
 
     ``candidates`` and ``seed`` are for protocol ``sampled``: every rank draws all candidates, and scores its own.
     ``memory`` bounds the bytes of the scores on each rank.
@@ -166,8 +166,6 @@ def evaluated(
                 "without torchrun."
             )
         check_candidates(protocol, candidates, seed)
-    asked = {"split": split, "protocol": protocol, "candidates": candidates, "seed": seed}
-    ranks.same("question", asked, "Start torchrun with the same command on every machine.")
     run, model = _own_rows(path, ranks, which, device)
     counting = Counting(ranks, model, memory)
     with _alone(ranks):
@@ -215,7 +213,7 @@ def _own_rows(path: Path, ranks: Ranks, which: Checkpoint | None, device: str) -
         model = _empty(config, graph, ranks)
         which = which or best_or_last(path)
     _agree(ranks, config, graph)
-    ranks.same("checkpoint", {"--checkpoint": which}, "Start torchrun with the same command on every machine.")
+    ranks.same("checkpoint", {"--checkpoint": which}, SAME_COMMAND)
     file = path / f"{which}.safetensors"
     saver = Saver(ranks, model)
     with saver.newest(file, repair=False) as found:
@@ -264,7 +262,7 @@ def _agree(ranks: Ranks, config: Config, graph: KnowledgeGraph) -> None:
     code = {"murp": murp.__version__, "source": source_digest(), "torch": torch.__version__}
     ranks.same("code", code, "Install the same version of murp and of PyTorch on every machine.")
     held = {name: value for name, value in config.to_dict().items() if name not in ("data", "data_dir")}
-    ranks.same("settings", held, "Start torchrun with the same command on every machine.")
+    ranks.same("settings", held, SAME_COMMAND)
     ranks.same("data", _about(graph), "See that every machine reads the same files.")
 
 

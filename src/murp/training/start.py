@@ -52,6 +52,7 @@ def train(
 ) -> Run:
     """Train a model on a graph and return the run with its best weights; :func:`murp.train` says it all."""
     ranks = join()
+    ranks.started("train")
     with ranks.together():
         if progress is not None and not isinstance(progress, Silent):
             raise ConfigError(f"progress must derive from murp.training.progress.Silent, not be {progress!r}.")
@@ -147,6 +148,7 @@ def resume(
     asked = {"epochs": epochs, "patience": patience}
     changes = {name: value for name, value in asked.items() if value is not None}
     ranks = join()
+    ranks.started("train --resume")
     with ranks.together():
         stored = folder.read_config(path)
         if ranks.size > 1 and not stored.slices:
