@@ -15,8 +15,9 @@ import pytest
 from together import together
 
 import murp
-from murp.cli.main import main
+from murp.cli.main import SPEAKING, main
 from murp.distributed import join
+from murp.errors import MurpError
 from murp.graph import KnowledgeGraph
 
 PATIENCE = 20.0  # seconds that a rank waits until another one reads
@@ -187,6 +188,66 @@ def test_what_needs_one_process_is_refused(
     assert main(words) == 1
     assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def ended(words: list[str], place: Path) -> None:
+    """Run a command that fails before ranks meet; torchrun then stops the others."""
+    try:
+        status: Any = said(words, place)
+    except SystemExit as stop:
+        status = stop.code
+    raise MurpError(f"status {status}")
+
+
+EARLY = [
+    (["train", "--out", "x", "--lrr", "3"], 2, "unrecognized arguments: --lrr 3"),
+    (["train", "--out", "x", "--lr", "abc"], 2, "argument --lr: "),
+    (["train", "--model", "murpp"], 2, "murpp"),
+    (["discover", "x", "--approximate"], 2, "unrecognized arguments: --approximate"),
+    (["train", "--out", "x", "--explore"], 1, "with torchrun no process has them"),
+    (["train", "--out", "x", "--config", "/nope.toml"], 1, "/nope.toml"),
+    (["train", "--resume", "x", "--slices", "8"], 1, "leave out --slices"),
+    (["info", "x"], 1, "torchrun is for train, evaluate, predict, discover"),
+]
+
+
+@pytest.mark.parametrize(("words", "status", "message"), EARLY)
+def test_an_error_before_ranks_meet_is_told_by_one(words: list[str], status: int, message: str, tmp_path: Path) -> None:
+    found = together(ended, 3, words, tmp_path)
+    assert (str(found[0]), found[1:]) == (f"status {status}", [None, None])
+    assert (tmp_path / "err0").read_text().count(message) == 1
+    assert [(tmp_path / f"err{rank}").read_text() for rank in (1, 2)] == ["", ""]
+
+
+@pytest.mark.parametrize(("words", "status", "message"), EARLY)
+def test_an_error_that_the_first_rank_does_not_have_is_told_by_another(
+    words: list[str], status: int, message: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """After a while in which nobody has stopped it."""
+    waited: list[float] = []
+    monkeypatch.setattr("time.sleep", waited.append)
+    for name, value in {"TORCHELASTIC_RUN_ID": "x", "WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"}.items():
+        monkeypatch.setenv(name, value)
+    try:
+        found: Any = main(words)
+    except SystemExit as stop:
+        found = stop.code
+    assert (found, waited) == (status, [SPEAKING])
+    assert capsys.readouterr().err.count(message) == 1
+
+
+@pytest.mark.parametrize(("local", "told"), [("0", "murp: interrupted\n"), ("1", "")])
+def test_an_interrupt_before_ranks_meet_is_told_by_one(
+    local: str, told: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("murp.cli.main._check_working_folder", interrupt)
+    for name, value in {"TORCHELASTIC_RUN_ID": "x", "WORLD_SIZE": "2", "RANK": "0", "LOCAL_RANK": local}.items():
+        monkeypatch.setenv(name, value)
+    assert main(["evaluate", "x"]) == 130
+    assert capsys.readouterr().err == told
 
 
 def reading(path: Path, place: Path, kept: bool) -> tuple[int, int]:

@@ -215,16 +215,6 @@ def test_of_what_torch_distributed_says_the_reason_is_told(text: str, said: str)
     assert _reason(RuntimeError(text)) == said
 
 
-@pytest.mark.parametrize(("rank", "told_"), [("0", 1), ("1", 0)])
-def test_one_rank_says_that_a_command_is_not_for_ranks(
-    rank: str, told_: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name, value in {"TORCHELASTIC_RUN_ID": "x", "WORLD_SIZE": "2", "RANK": rank}.items():
-        monkeypatch.setenv(name, value)
-    assert main(["info", "x"]) == 1
-    assert capsys.readouterr().err.count("torchrun is for") == told_
-
-
 @pytest.mark.parametrize("model", ["poincare", "lorentz"])
 def test_models_without_relations_train_on_slices(small_tree: KnowledgeGraph, tmp_path: Path, model: str) -> None:
     found = [

@@ -7,8 +7,10 @@ that runs it. Heavy imports are inside those functions, so that ``murp --help`` 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -74,6 +76,7 @@ WITH_THREADS = (
 )  # fmt: skip
 # Those that many processes run together, started by torchrun.
 ON_RANKS = ("train", "evaluate", "predict", "discover")
+SPEAKING = 30.0  # seconds that a rank has to tell an error which all have, before another tells it
 # Those that put their answer into a file where --out says so.
 WITH_FILES = (questions.run_predict, questions.run_discover)
 # What runs commands whose answer is what they print; all others leave files, or serve.
@@ -140,8 +143,8 @@ def _run(arguments: Sequence[str] | None, output: Output) -> int:
         if one_of_many():
             if words[:1] not in ([name] for name in ON_RANKS):
                 known = ", ".join(ON_RANKS)
-                if os.environ["RANK"] == "0":
-                    print(f"murp: torchrun is for {known}. Start other commands without it.", file=sys.stderr)
+                _let_the_first_speak()
+                print(f"murp: torchrun is for {known}. Start other commands without it.", file=sys.stderr)
                 return 1
             if os.environ["RANK"] != "0":  # the first rank says what all have to say
                 nothing = quiet.enter_context(open(os.devnull, "w", encoding="utf-8"))
@@ -150,8 +153,22 @@ def _run(arguments: Sequence[str] | None, output: Output) -> int:
         return _command(words, output)
 
 
+def _parsed(words: list[str]) -> Any:
+    """The arguments of a command; wrong usage is told by the first rank."""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return parser(words).parse_args(words)
+    except SystemExit as stop:
+        if stop.code:
+            _let_the_first_speak()
+        raise
+    finally:
+        sys.stderr.write(said.getvalue())
+
+
 def _command(words: list[str], output: Output) -> int:
-    options = parser(words).parse_args(words)
+    options = _parsed(words) if one_of_many() else parser(words).parse_args(words)
     in_a_file = options.run in WITH_FILES and options.out is not None
     output.needed = options.run in ANSWERING and not in_a_file
     # A warning is for the user, who has no use for the line of code it came from.
@@ -164,12 +181,16 @@ def _command(words: list[str], output: Output) -> int:
             threads.use(options.threads)
         options.run(options)
     except MurpError as error:
+        if _alone():
+            _let_the_first_speak()
         if not error.silent:
             print(f"murp: {error}", file=sys.stderr)
         _do_not_wait(1)
         return 1
     except KeyboardInterrupt as stop:
         silent = getattr(stop, "silent", None)
+        if silent is None and _alone():
+            silent = _follows()
         if silent is None:  # in the middle of something: the other ranks may wait for this one
             silent = not _do_not_wait(130)
         if not silent:
@@ -180,6 +201,27 @@ def _command(words: list[str], output: Output) -> int:
             _do_not_wait(1)
         raise
     return 0
+
+
+def _alone() -> bool:
+    """Whether this process is a rank that has not met the others yet."""
+    ranks = sys.modules.get("murp.distributed.ranks")
+    return one_of_many() and (ranks is None or not ranks.joined())
+
+
+def _follows() -> bool:
+    """Whether another rank of this machine is the first."""
+    return os.environ.get("LOCAL_RANK", "0") != "0"
+
+
+def _let_the_first_speak() -> None:
+    """An error that every rank finds before it meets the others is told by the first rank of each machine.
+
+    Return at once on that rank. The others wait until torchrun stops them: a rank that ends earlier may have torchrun
+    stop the first one before that has told it. If nobody stops them, the first rank had no error, and they tell it.
+    """
+    if _follows():
+        time.sleep(SPEAKING)
 
 
 def _do_not_wait(status: int) -> bool:

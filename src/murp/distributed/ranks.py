@@ -264,6 +264,11 @@ def restarted() -> bool:
     return launched() and os.environ.get(RESTARTS, "0") not in ("", "0")
 
 
+def joined() -> bool:
+    """Whether this process has met the other ranks."""
+    return _joined is not None
+
+
 def join() -> Ranks:
     """The ranks that torchrun started, connected with each other; without torchrun only this process."""
     global _joined
