@@ -35,7 +35,12 @@ class Compared:
 
     def cells(self) -> list[str]:
         shown = time if self.unit == "s" else size
-        return [self.what, shown(self.predicted), shown(self.measured), f"{self.error:+.0%}".replace("-", "−")]
+        return [self.what, shown(self.predicted), shown(self.measured), self.percent]
+
+    @property
+    def percent(self) -> str:
+        """The error as a text."""
+        return f"{self.error:+.0%}".replace("-", "−")
 
 
 def steps_on_one_gpu() -> list[Compared]:
@@ -122,10 +127,16 @@ def said() -> str:
     ]
     in_host = [one for one in steps_on_one_gpu() if "host memory" in one.what]
     if in_host:
+        worst_in_host = min(in_host, key=lambda one: one.error)
         parts.append(
-            "A large table in host memory is much slower than predicted: the formula counts bytes, but the "
-            "translation of addresses takes most of the time."
+            f"A large table in host memory is much slower than predicted ({worst_in_host.percent}): the formula counts "
+            "bytes, but the translation of addresses takes most of the time."
         )
+    parts.append(
+        f"A larger batch of another model is predicted with an error of {larger_batch().percent}: the plan takes the "
+        "time of one model, MuRP with a small batch, to grow with the number of candidates. So it says little about "
+        "other models and other batches."
+    )
     if work_of_ranks():
         parts.append(
             f"Ranks do more work than their share, up to {worst():.2f} times, because each also sorts and indexes, and "
@@ -135,8 +146,8 @@ def said() -> str:
     if bytes_of_ranks():
         parts.append(f"Bytes are predicted to {max(abs(one.error) for one in bytes_of_ranks()):.1%}.")
     parts.append(
-        "Not measured at all: the operations of many ranks on GPUs, which are not compiled, and messages over NVLink "
-        "and InfiniBand. The plan uses the kernel time of a single GPU."
+        "Not measured at all: the operations of many ranks on GPUs, which are not compiled, NCCL, and messages over "
+        "NVLink and InfiniBand. The plan uses the kernel time of a single GPU."
     )
     return " ".join(parts)
 
