@@ -210,6 +210,7 @@ def test_a_run_in_a_notebook_says_what_it_is(run: murp.Run) -> None:
     assert "63 entities" in page
     assert "epoch 4 of 4" in repr(run.info())
     assert run.info().to_dict()["config"]["dim"] == 3
+    assert "divided" not in run.info().lines()
 
 
 def test_a_picture_is_shown_as_it_is_saved(run: murp.Run, tmp_path: Path) -> None:

@@ -66,6 +66,11 @@ def test_resumed_on_any_number_of_ranks_it_is_the_run_of_one_process(
     assert folder.read_config(out).slices == 4
     assert together(continued, 3, out, 3) == [None] * 3
     assert len(list((out / "last.shards").iterdir())) == 3
+    info = murp.load(out).info()
+    assert info.lines()["divided"].startswith(
+        "the newest checkpoint into 3 files, one of each rank that wrote it; a batch"
+    )
+    assert info.to_dict()["files"] == 3
     continued(out, 4)
     assert outcome(out) == outcome(calm)
 
@@ -121,6 +126,7 @@ def test_every_command_reads_what_many_ranks_have_written(calm: Path, tmp_path: 
     run = murp.load(calm)
     assert run.info().parameters["entity"] == [run.graph.num_entities, 6]
     assert 0 < run.evaluate("valid").mrr <= 1
+    assert run.info().lines()["divided"] == "the newest checkpoint into 1 file; a batch into 4 slices"
     run.export(tmp_path / "it.npz")
     assert (tmp_path / "it.npz").exists()
 

@@ -177,7 +177,7 @@ def test_shards_that_are_replaced_while_they_are_read(
     assert loaded_epoch(path) == expected
     assert made[0] >= calls
     assert loaded_epoch(path) == 4
-    assert checkpoint.about(path) == ({"entity": [50, 4], "bias": [50]}, state(4))
+    assert checkpoint.about(path) == ({"entity": [50, 4], "bias": [50]}, state(4), 2)
 
 
 def test_too_many_open_files_are_no_damage(last: Path, monkeypatch: pytest.MonkeyPatch) -> None:

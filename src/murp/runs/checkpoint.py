@@ -19,7 +19,7 @@ import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch import Tensor
 
@@ -161,7 +161,7 @@ def read(path: Path) -> Contents:
 
 def state_of(path: Path) -> dict[str, Any]:
     """The state of a checkpoint, of which no table stays in memory; otherwise as :func:`load`."""
-    return about(path)[1]
+    return about(path).state
 
 
 def noted_state(path: Path) -> dict[str, Any]:
@@ -175,21 +175,30 @@ def _noted(path: Path) -> dict[str, Any]:
         return file.state
 
 
-def about(path: Path) -> tuple[dict[str, list[int]], dict[str, Any]]:
-    """The same with the shape of each table."""
-    found: tuple[dict[str, list[int]], dict[str, Any]] = _newest(place(path), _about)[1]
+class About(NamedTuple):
+    """``shapes`` of the tables, the ``state`` of training, and how many ``files`` there are: more than one if several
+    ranks have written them."""
+
+    shapes: dict[str, list[int]]
+    state: dict[str, Any]
+    files: int
+
+
+def about(path: Path) -> About:
+    """What a checkpoint says, of which no table stays in memory; otherwise as :func:`load`."""
+    found: About = _newest(place(path), _about)[1]
     return found
 
 
-def _about(path: Path) -> tuple[dict[str, list[int]], dict[str, Any]]:
+def _about(path: Path) -> About:
     with _opened(path) as file:
         file.verify()
-        return file.shapes(), file.state
+        return About(file.shapes(), file.state, 1 if isinstance(file, tensor_file.File) else len(file.shards))
 
 
 def _verified(path: Path) -> dict[str, Any]:
     """The state of the checkpoint at ``path`` and no other; raises DamagedError if it is not whole."""
-    return _about(path)[1]
+    return _about(path).state
 
 
 def _opened(path: Path) -> tensor_file.File | Opened:
@@ -203,7 +212,7 @@ def _opened_shards(folder: Path) -> Opened:
     return shards.Opened(folder)
 
 
-def _newest(path: Path, read: Callable[[Path], tuple[Any, dict[str, Any]]]) -> tuple[Path, Any]:
+def _newest(path: Path, read: Callable[[Path], tuple[Any, dict[str, Any]] | About]) -> tuple[Path, Any]:
     """The newest whole checkpoint, and what ``read`` makes of it; says so if that is not the one at ``path``."""
     for _ in range(LOOKS):
         try:

@@ -23,7 +23,10 @@ COMMON = ("dim", "initial_scale", "query_dropout", "entity_dropout", "curvature"
 
 @dataclass(frozen=True, eq=False)
 class Info:
-    """``state`` is that of the newest checkpoint, ``parameters`` and ``optimizer`` the shapes of its tables."""
+    """``state`` is that of the newest checkpoint, ``parameters`` and ``optimizer`` the shapes of its tables.
+
+    ``files``: how many files it has.
+    """
 
     path: Path
     config: Config
@@ -32,6 +35,7 @@ class Info:
     parameters: dict[str, list[int]]
     optimizer: dict[str, list[int]]
     environment: dict[str, Any]
+    files: int = 1
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -42,6 +46,7 @@ class Info:
             "state": self.state,
             "parameters": self.parameters,
             "optimizer": self.optimizer,
+            "files": self.files,
             "environment": self.environment,
         }
 
@@ -66,6 +71,10 @@ class Info:
             if trained is None
             else f"{trained['device']}, torch {trained['torch']}, murp {trained['murp']}, begun {trained['started']}",
         }
+        if config.slices:
+            files = "1 file" if self.files == 1 else f"{self.files} files, one of each rank that wrote it"
+            slices = "1 slice" if config.slices == 1 else f"{config.slices} slices"
+            lines["divided"] = f"the newest checkpoint into {files}; a batch into {slices}"
         if isinstance(self.environment.get("recipe"), str):
             lines["recipe auto"] = printable(self.environment["recipe"])
         if isinstance(found := self.environment.get("extended"), dict):
@@ -87,7 +96,7 @@ class Info:
 def info(path: Path) -> Info:
     """Read a run folder."""
     config, graph = folder.read_config(path), folder.read_graph(path)
-    shapes, state = checkpoint.about(path / folder.LAST)
+    shapes, state, files = checkpoint.about(path / folder.LAST)
     state = checked(state, config, path / folder.LAST, path / folder.CONFIG)
     if checkpoint.exists(path / folder.BEST):  # which is used by default
         try:
@@ -102,6 +111,7 @@ def info(path: Path) -> Info:
         parameters={name: shape for name, shape in shapes.items() if not name.startswith(TABLES)},
         optimizer={name.removeprefix(TABLES): s for name, s in shapes.items() if name.startswith(TABLES)},
         environment=folder.read_environment(path),
+        files=files,
     )
 
 
