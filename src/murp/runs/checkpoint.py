@@ -179,6 +179,21 @@ def _noted(path: Path) -> dict[str, Any]:
     return shards.shards(path)[0].state
 
 
+def digest(path: Path) -> tuple[str, int]:
+    """What tells the tables of a checkpoint from those of another, as its files say it, and the epoch; takes a moment
+    for any size."""
+    tables, state = _newest(place(path), _digest)[1]
+    return tables, state["epoch"]
+
+
+def _digest(path: Path) -> tuple[str, dict[str, Any]]:
+    if path.suffix != SHARDS:
+        return tensor_file.digest(path)
+    from murp.runs import shards
+
+    return shards.digest(path)
+
+
 def about(path: Path) -> tuple[dict[str, list[int]], dict[str, Any]]:
     """The same with the shape of each table."""
     found: tuple[dict[str, list[int]], dict[str, Any]] = _newest(place(path), _about)[1]

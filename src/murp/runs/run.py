@@ -42,7 +42,7 @@ from murp.prediction.discovery import Heads, NewFacts, discover_all
 from murp.prediction.search import Search, score
 from murp.prediction.triples import given_triples
 from murp.rows import Records, Rows, html_table
-from murp.runs import checkpoint, folder, tensor_file
+from murp.runs import checkpoint, folder
 from murp.runs import index as kept_index
 from murp.runs.comparing import compare
 from murp.runs.settings import checked
@@ -163,7 +163,7 @@ class Run:
     def _weights(self) -> tuple[str, int]:
         """Checksum and epoch of the checkpoint that this run was opened from."""
         name = self.checkpoint or ("best" if _was_validated(self.path) else "last")
-        weights, epoch = tensor_file.digest(self.path / f"{name}.safetensors")
+        weights, epoch = checkpoint.digest(self.path / f"{name}.safetensors")
         if epoch != self.state["epoch"]:
             raise RunError(
                 f"{self.path} has other weights now (epoch {epoch}) than those that were opened (epoch "

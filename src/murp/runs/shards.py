@@ -104,6 +104,12 @@ def verify(folder: Path, *, rank: int = 0, size: int = 1) -> dict[str, Any]:
     return found[0].state
 
 
+def digest(folder: Path) -> tuple[str, dict[str, Any]]:
+    """The checksums of all files as one text, and the state; see :func:`murp.runs.tensor_file.digest`."""
+    found = shards(folder)
+    return "-".join(tensor_file.digest(shard.path)[0] for shard in found), found[0].state
+
+
 def shapes(folder: Path) -> dict[str, list[int]]:
     """Of every table as a whole."""
     found = {}

@@ -129,11 +129,11 @@ def mapped(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         return tables, checked_state(path, metadata, metadata.get("checksum", ""))
 
 
-def digest(path: Path) -> tuple[str, int]:
-    """The checksum of a checkpoint's tables as its header has it, and the epoch."""
+def digest(path: Path) -> tuple[str, dict[str, Any]]:
+    """The checksum of a checkpoint's tables as its header has it, and the state."""
     with _opened(path) as file:
         metadata, _ = _contents(file)
-        return str(metadata.get("checksum", "")), checked_state(path, metadata, metadata.get("checksum", ""))["epoch"]
+        return str(metadata.get("checksum", "")), checked_state(path, metadata, metadata.get("checksum", ""))
 
 
 def header(path: Path) -> tuple[dict[str, Any], dict[str, Place]]:
