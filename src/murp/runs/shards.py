@@ -35,7 +35,7 @@ from torch.futures import Future
 
 from murp.errors import RunError
 from murp.files import fields
-from murp.runs import tensor_file
+from murp.runs import mapping, tensor_file
 from murp.runs.tensor_file import DamagedError, MissingError
 
 SHARDS = "shards"  # in the state of a file: which part it is, and of what
@@ -84,7 +84,8 @@ def _shard(path: Path) -> Shard:
         part = fields(state.pop(SHARDS), PART)
     except (KeyError, ValueError) as error:
         raise DamagedError(f"{path} is damaged: it does not say what it is a part of ({error}).") from None
-    return Shard(path, part, state, tables)
+    rows = {name: table for name, table in tables.items() if not name.startswith(mapping.PADDING)}
+    return Shard(path, part, state, rows)
 
 
 def save_of(folder: Path) -> str:
@@ -112,11 +113,7 @@ def digest(folder: Path) -> tuple[str, dict[str, Any]]:
 
 def shapes(folder: Path) -> dict[str, list[int]]:
     """Of every table as a whole."""
-    found = {}
-    for shard in shards(folder):
-        for name, table in shard.tables.items():
-            found[name] = [shard.part["rows"].get(name, table.shape[0]), *table.shape[1:]]
-    return found
+    return {name: shape for name, (shape, _) in _whole(shards(folder)).items()}
 
 
 def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -134,9 +131,40 @@ def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def mapped(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The same of a checkpoint with one file, which is mapped: see :func:`murp.runs.tensor_file.mapped`."""
-    (shard,) = shards(folder)
-    return tensor_file.mapped(shard.path)[0], shard.state
+    """The same with tables that are mapped: see :mod:`murp.runs.mapping` and :func:`murp.runs.tensor_file.mapped`."""
+    found = shards(folder)
+    pieces: dict[str, list[tuple[int, mapping.Piece]]] = {}
+    try:
+        with contextlib.ExitStack() as files:
+            for shard in found:
+                file = files.enter_context(shard.path.open("rb"))
+                for name, table in shard.tables.items():
+                    piece = mapping.Piece(file, table.begin, table.end - table.begin)
+                    pieces.setdefault(name, []).append((shard.part["offsets"].get(name, 0), piece))
+            if shards(folder)[0].part["save"] != found[0].part["save"]:
+                raise MissingError(f"{folder} was replaced while it was opened.")
+            tables = {}
+            for name, (shape, dtype) in _whole(found).items():
+                parts = [piece for _, piece in sorted(pieces[name], key=lambda one: one[0])]
+                tables[name] = mapping.mapped(shape, dtype, parts)
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno in tensor_file.GONE:
+            raise MissingError(f"{folder} was replaced while it was opened.") from None
+        raise DamagedError(f"{folder} is damaged: it cannot be read ({error!r}).") from error
+    return tables, found[0].state
+
+
+def _whole(found: list[Shard]) -> dict[str, tuple[list[int], torch.dtype]]:
+    """Shape and type of every table as a whole; raises DamagedError if the files do not have all of its rows."""
+    whole, there = {}, dict[str, int]()
+    for shard in found:
+        for name, table in shard.tables.items():
+            whole[name] = [shard.part["rows"].get(name, table.shape[0]), *table.shape[1:]], table.dtype
+            there[name] = there.get(name, 0) + table.shape[0]
+    for name, (shape, _) in whole.items():
+        if there[name] != shape[0]:
+            raise DamagedError(f"{found[0].path.parent} is damaged: it does not have all rows of {name}.")
+    return whole
 
 
 def load(tables: dict[str, Any], reader: Reader, *, alone: bool = True) -> None:
@@ -207,7 +235,8 @@ class Writer(StorageWriter):
         part = {"number": self.rank, "of": self.size, "save": self.folder.name, "offsets": offsets, "rows": rows}
         path = self.folder / file_name(self.rank, self.size)
         host = {name: values.detach().cpu().contiguous() for name, values in tables.items()}
-        tensor_file.write(path, host, {**self.state, SHARDS: part})
+        starts = {name: offsets[name] * values[:1].nbytes for name, values in host.items()}
+        tensor_file.write(path, mapping.padded(host, starts), {**self.state, SHARDS: part})
         try:
             tensor_file.verify(path)
         except DamagedError as error:

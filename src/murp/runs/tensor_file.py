@@ -18,12 +18,12 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from murp.errors import RunError
 from murp.files import fields, flush, parse_json
+from murp.runs import mapping
 
 FORMAT = 1
 DTYPES = {"F32": torch.float32, "F64": torch.float64, "F16": torch.float16, "BF16": torch.bfloat16}
@@ -63,7 +63,8 @@ def write(path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
         begin, end = end, end + values.nbytes
         header[name] = {"dtype": NAMES[values.dtype], "shape": list(values.shape), "data_offsets": [begin, end]}
     words = json.dumps(header).encode()
-    words += b" " * (-len(words) % 8)  # tables begin where a number of 8 bytes may
+    # Tables begin with a page if one is large, see :func:`murp.runs.mapping.padded`; or where a number of 8 bytes may.
+    words += b" " * (-(8 + len(words)) % (mapping.PAGE if mapping.worth(tables.values()) else 8))
     with path.open("wb") as file:
         file.write(len(words).to_bytes(8, "little"))
         file.write(words)
@@ -117,15 +118,10 @@ def mapped(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """
     with _opened(path) as file:
         metadata, found = _contents(file)
-        tables = {}
-        for name, table in found.items():
-            if table.end == table.begin:
-                tables[name] = torch.empty(table.shape, dtype=table.dtype)
-                continue
-            # Numpy has no bfloat16: numbers as wide stand for it.
-            numbers = {2: np.int16, 4: np.int32, 8: np.int64}[table.dtype.itemsize]
-            values = np.memmap(file, numbers, "c", table.begin, tuple(table.shape))
-            tables[name] = torch.from_numpy(values).view(table.dtype)
+        tables = {
+            name: mapping.mapped(table.shape, table.dtype, [mapping.Piece(file, table.begin, table.end - table.begin)])
+            for name, table in found.items()
+        }
         return tables, checked_state(path, metadata, metadata.get("checksum", ""))
 
 
