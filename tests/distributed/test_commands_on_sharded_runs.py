@@ -44,7 +44,7 @@ WAYS = {
     "info": [("RUN",)],
     "plot": [("RUN", "disk", "--out", "OUT.svg")],
     "explore": [("RUN", "--export", "OUT.html")],
-    "serve": [("RUN", "--port", "0")],
+    "serve": [("RUN", "--port", "0"), ("RUN", "--port", "0", "--approximate")],
     "analyze": [("--run", "RUN")],
     "export": [("RUN", "--to", "npz", "--out", "OUT.npz")],
 }  # fmt: skip

@@ -29,21 +29,22 @@ class Loaded:
     """A run, its names by index, and what its answers share; ready means that what is compiled has been compiled.
 
     ``types``: type constraints hold for questions that do not say. Where they do not, the constraints are learned when
-    the first question asks for them.
+    the first question asks for them. ``approximate``: questions are answered by the index of the run.
     """
 
-    def __init__(self, run: Run, *, types: bool = False) -> None:
+    def __init__(self, run: Run, *, types: bool = False, approximate: bool = False) -> None:
         self.run = run
         self.graph = graph = run.graph
         self.entities, self.relations = index_of(graph.entities), index_of(graph.relations)
         self.known = KnownFacts.of(graph)
         self.calibration = run.calibration
         self.types = types
-        self._answers = Answers(run.model, graph, self.known, ready=True)
+        index = run.opened_index if approximate else None
+        self._answers = Answers(run.model, graph, self.known, ready=True, index=index)
         self._typed = self._answers.with_types(run.types) if types else None
         self.since = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         batch = np.zeros(BATCH, np.int64)
-        if graph.num_entities > MANY:  # a search among all would read all weights
+        if index is None and graph.num_entities > MANY:  # a search among all would read all weights
             top_objects(_some(run.model), batch, batch, 1)
             return
         self._answers.to_one(0, 0, 1)
