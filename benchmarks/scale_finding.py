@@ -62,7 +62,7 @@ told["exact_nearest"] = {"questions": 1, "ms": wall, "processor_ms": busy}
 made, wall, busy = clock(lambda: run.index(seed=0))
 told["index"] = {name: getattr(made, name) for name in ("cells", "looks", "looks_near", "recall", "recall_near")}
 told["index"] |= {"seconds": wall / 1000, "processor_s": busy / 1000}
-index, nothing = run._index, np.zeros(0, np.int64)
+index, nothing = run.opened_index, np.zeros(0, np.int64)
 for s, r in zip(subjects[:3].tolist(), relations[:3].tolist()):
     index.best(model, s, r, 10, nothing)
 times, hits = [], []

@@ -128,7 +128,7 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
         ("murp nearest runs/first chair.n.01 -k 5",),
     ),
     "index": (
-        "Group near entities into cells, so that `predict --approximate` and `nearest --approximate` search only a "
+        "Group near entities into cells, so that `predict`, `nearest` and `serve` with --approximate search only a "
         "few cells. This helps with millions of entities. Scores stay exact; the share of answers that are found is "
         "measured. Needs faiss-cpu (pip install 'murp[index]').",
         ("murp index runs/first", "murp index runs/first --recall 0.95"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from murp.cli.text import (
     Commands,
+    add_approximate,
     add_output,
     add_run,
     add_types,
@@ -58,15 +59,9 @@ def add_predict(commands: Commands) -> None:
         metavar="MIB",
         help="with --queries: limit for the memory of the scores, in MiB",
     )
-    _add_approximate(command)
+    add_approximate(command)
     add_output(command)
     command.set_defaults(run=run_predict)
-
-
-def _add_approximate(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--approximate", action="store_true", help="use the index of `murp index`: faster, but may miss answers"
-    )
 
 
 def run_predict(options: argparse.Namespace) -> None:
@@ -310,7 +305,7 @@ def add_nearest(commands: Commands) -> None:
     add_run(command)
     command.add_argument("entity", metavar="X", help="id or name")
     command.add_argument("-k", type=whole(least=1), default=10, metavar="N", help="how many; default: 10")
-    _add_approximate(command)
+    add_approximate(command)
     add_output(command)
     command.set_defaults(run=run_nearest)
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from murp.cli.text import Commands, add_types, fast_imports, positive, whole
+from murp.cli.text import Commands, add_approximate, add_types, fast_imports, positive, whole
 from murp.display import show
 
 
@@ -44,6 +44,7 @@ def add(commands: Commands) -> None:
         "--timeout", type=positive(), default=10.0, metavar="SECONDS", help="time for one request; default: 10"
     )
     add_types(command, "; a question may say otherwise")
+    add_approximate(command)
     command.add_argument(
         "--checkpoint",
         choices=("best", "last"),
@@ -65,7 +66,14 @@ def run(options: argparse.Namespace) -> None:
     limits = Limits(options.most_questions, options.most_bytes, options.timeout, options.rate)
     bound = bind(options.host, options.port)
     current, server = ready(
-        Path(options.path), options.host, keys, limits, options.checkpoint, options.device, types=options.types
+        Path(options.path),
+        options.host,
+        keys,
+        limits,
+        options.checkpoint,
+        options.device,
+        types=options.types,
+        approximate=options.approximate,
     )
     if (told := warning(options.host, bool(keys))) is not None:
         show(f"murp: {told}", sys.stderr)

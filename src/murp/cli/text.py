@@ -139,6 +139,13 @@ def add_types(command: argparse.ArgumentParser, further: str = "") -> None:
     command.add_argument("--types", action="store_true", help=words + further)
 
 
+def add_approximate(command: argparse.ArgumentParser) -> None:
+    """Whether questions are answered by the index of the run."""
+    command.add_argument(
+        "--approximate", action="store_true", help="use the index of `murp index`: faster, but may miss answers"
+    )
+
+
 def add_source(command: argparse.ArgumentParser, *, optional: bool = False) -> None:
     """DATA, where to look for it, and how a single file is split."""
     command.add_argument(

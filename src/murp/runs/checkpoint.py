@@ -108,15 +108,11 @@ def load(path: Path, *, map_large: bool = False) -> Contents:
 
 
 def is_large(path: Path) -> bool:
-    """Whether a checkpoint is mapped rather than read where it is only asked: one large file.
-
-    The rows of a table must lie one after another in memory, and a mapping begins with a page of its file: so tables
-    whose rows are in several files, those of several ranks, are read.
-    """
+    """Whether a checkpoint is mapped rather than read where it is only asked."""
     path = place(path)
-    files = list(path.glob(f"*{SUFFIX}")) if path.suffix == SHARDS else [path]
     try:
-        return len(files) == 1 and files[0].stat().st_size >= LARGE
+        files = list(path.iterdir()) if path.suffix == SHARDS else [path]
+        return sum(file.stat().st_size for file in files) >= LARGE
     except OSError:
         return False
 
@@ -173,6 +169,18 @@ def noted_state(path: Path) -> dict[str, Any]:
 def _noted(path: Path) -> dict[str, Any]:
     with _opened(path) as file:
         return file.state
+
+
+def digest(path: Path) -> tuple[str, int]:
+    """What tells the tables of a checkpoint from those of another, as its files say it, and the epoch; takes a moment
+    for any size."""
+    tables, state = _newest(place(path), _digest)[1]
+    return tables, state["epoch"]
+
+
+def _digest(path: Path) -> tuple[str, dict[str, Any]]:
+    with _opened(path) as file:
+        return file.digest(), file.state
 
 
 class About(NamedTuple):

@@ -42,7 +42,7 @@ from murp.prediction.discovery import Heads, NewFacts, discover_all
 from murp.prediction.search import Search, score
 from murp.prediction.triples import given_triples
 from murp.rows import Records, Rows, html_table
-from murp.runs import checkpoint, folder, tensor_file
+from murp.runs import checkpoint, folder
 from murp.runs import index as kept_index
 from murp.runs.comparing import compare
 from murp.runs.settings import checked
@@ -151,11 +151,12 @@ class Run:
         weights, epoch = self._weights()
         found = build(self.model, self.graph, recall=recall, cells=cells, seed=seed, say=say)
         kept_index.write(self.path, found, weights, epoch)
-        self.__dict__.pop("_index", None)
+        self.__dict__.pop("opened_index", None)
         return found
 
     @cached_property
-    def _index(self) -> Index:
+    def opened_index(self) -> Index:
+        """The index that :meth:`index` has kept for these weights; an error if there is none."""
         if self.model.device.type != "cpu":
             raise ConfigError("approximate answers are found on the CPU: open the run with device cpu (--device cpu).")
         return kept_index.read(self.path, self.model, self._weights()[0])
@@ -163,7 +164,7 @@ class Run:
     def _weights(self) -> tuple[str, int]:
         """Checksum and epoch of the checkpoint that this run was opened from."""
         name = self.checkpoint or ("best" if _was_validated(self.path) else "last")
-        weights, epoch = tensor_file.digest(self.path / f"{name}.safetensors")
+        weights, epoch = checkpoint.digest(self.path / f"{name}.safetensors")
         if epoch != self.state["epoch"]:
             raise RunError(
                 f"{self.path} has other weights now (epoch {epoch}) than those that were opened (epoch "
@@ -198,7 +199,7 @@ class Run:
             new_only=new_only,
             types=self.types if types else None,
             calibration=self.calibration,
-            index=self._index if approximate else None,
+            index=self.opened_index if approximate else None,
             search=self.search,
         )
 
@@ -230,7 +231,7 @@ class Run:
 
         ``approximate``: by the index that :meth:`index` made.
         """
-        return nearest(self.model, self.graph, entity, k, index=self._index if approximate else None)
+        return nearest(self.model, self.graph, entity, k, index=self.opened_index if approximate else None)
 
     def predict_file(
         self,
@@ -263,7 +264,7 @@ class Run:
             calibration=self.calibration,
             force=force,
             memory=memory,
-            index=self._index if approximate else None,
+            index=self.opened_index if approximate else None,
             search=self.search,
             advance=advance,
         )

@@ -35,7 +35,7 @@ from torch.futures import Future
 
 from murp.errors import RunError
 from murp.files import fields
-from murp.runs import tensor_file
+from murp.runs import mapping, tensor_file
 from murp.runs.tensor_file import DamagedError, MissingError
 
 SHARDS = "shards"  # in the state of a file: which part it is, and of what
@@ -53,6 +53,12 @@ class Shard(NamedTuple):
 
     file: tensor_file.File
     part: dict[str, Any]
+
+    @property
+    def tables(self) -> dict[str, tensor_file.Place]:
+        """Where the rows of each table stand in the file."""
+        places = self.file.tables.items()
+        return {name: table for name, table in places if not name.startswith(mapping.PADDING)}
 
 
 class Opened:
@@ -89,23 +95,43 @@ class Opened:
 
     def shapes(self) -> dict[str, list[int]]:
         """Of every table as a whole."""
-        found = {}
-        for file, part in self.shards:
-            for name, table in file.tables.items():
-                found[name] = [part["rows"].get(name, table.shape[0]), *table.shape[1:]]
-        return found
+        return {name: shape for name, (shape, _) in self._whole().items()}
+
+    def digest(self) -> str:
+        """The checksums of all files, as these say them."""
+        return "-".join(shard.file.digest() for shard in self.shards)
+
+    def _whole(self) -> dict[str, tuple[list[int], torch.dtype]]:
+        """Shape and type of every table as a whole; raises DamagedError if the files do not have all of its rows."""
+        whole, there = {}, dict[str, int]()
+        for shard in self.shards:
+            for name, table in shard.tables.items():
+                whole[name] = [shard.part["rows"].get(name, table.shape[0]), *table.shape[1:]], table.dtype
+                there[name] = there.get(name, 0) + table.shape[0]
+        for name, (shape, _) in whole.items():
+            if there[name] != shape[0]:
+                raise DamagedError(f"{self.folder} is damaged: it does not have all rows of {name}.")
+        return whole
 
     def tables(self) -> dict[str, Tensor]:
         """All tables, if all of it is whole, in this process."""
         self.verify()
-        types = {name: table.dtype for file, _ in self.shards for name, table in file.tables.items()}
-        tables = {name: torch.empty(shape, dtype=types[name]) for name, shape in self.shapes().items()}
+        tables = {name: torch.empty(shape, dtype=dtype) for name, (shape, dtype) in self._whole().items()}
         load(tables, Reader(self))
         return tables
 
     def mapped(self) -> dict[str, Tensor]:
-        """The same of a checkpoint with one file, which is mapped: see :meth:`murp.runs.tensor_file.File.mapped`."""
-        return self.shards[0].file.mapped() if len(self.shards) == 1 else self.tables()
+        """The same with tables that are mapped: see :mod:`murp.runs.mapping` and
+        :meth:`murp.runs.tensor_file.File.mapped`."""
+        pieces: dict[str, list[tuple[int, mapping.Piece]]] = {}
+        for shard in self.shards:
+            for name in shard.tables:
+                pieces.setdefault(name, []).append((shard.part["offsets"].get(name, 0), shard.file.piece(name)))
+        with tensor_file.faults(self.folder):
+            return {
+                name: mapping.mapped(shape, dtype, [piece for _, piece in sorted(pieces[name], key=lambda one: one[0])])
+                for name, (shape, dtype) in self._whole().items()
+            }
 
 
 def _which(folder: Path) -> tuple[int, int]:
@@ -231,7 +257,8 @@ class Writer(StorageWriter):
         part = {"number": self.rank, "of": self.size, "save": self.folder.name, "offsets": offsets, "rows": rows}
         path = self.folder / file_name(self.rank, self.size)
         host = {name: values.detach().cpu().contiguous() for name, values in tables.items()}
-        tensor_file.write(path, host, {**self.state, SHARDS: part})
+        starts = {name: offsets[name] * values[:1].nbytes for name, values in host.items()}
+        tensor_file.write(path, mapping.padded(host, starts), {**self.state, SHARDS: part})
         try:
             tensor_file.verify(path)
         except DamagedError as error:
@@ -257,17 +284,14 @@ class Reader(StorageReader):
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
         about: dict[str, Any] = {}
-        for file, part in self.checkpoint.shards:
-            for name, table in file.tables.items():
-                offset = part["offsets"].get(name, 0)
-                size = torch.Size([part["rows"].get(name, table.shape[0]), *table.shape[1:]])
+        shapes = self.checkpoint.shapes()
+        for shard in self.checkpoint.shards:
+            for name, table in shard.tables.items():
+                offset, size = shard.part["offsets"].get(name, 0), torch.Size(shapes[name])
                 one = about.setdefault(name, TensorStorageMetadata(TensorProperties(table.dtype), size, []))
                 first = torch.Size([offset] + [0] * (len(size) - 1))
                 one.chunks.append(ChunkStorageMetadata(first, torch.Size(table.shape)))
-                self.places[name, offset] = file
-        for name, one in about.items():
-            if sum(chunk.sizes[0] for chunk in one.chunks) != one.size[0]:
-                raise DamagedError(f"{self.checkpoint.folder} is damaged: it does not have all rows of {name}.")
+                self.places[name, offset] = shard.file
         return Metadata(about, storage_data={MetadataIndex(name, (first,)): None for name, first in self.places})
 
     def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:

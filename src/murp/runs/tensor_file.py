@@ -18,12 +18,12 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from murp.errors import RunError
 from murp.files import fields, flush, parse_json
+from murp.runs import mapping
 
 FORMAT = 1
 DTYPES = {"F32": torch.float32, "F64": torch.float64, "F16": torch.float16, "BF16": torch.bfloat16}
@@ -64,7 +64,8 @@ def write(path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
         begin, end = end, end + values.nbytes
         header[name] = {"dtype": NAMES[values.dtype], "shape": list(values.shape), "data_offsets": [begin, end]}
     words = json.dumps(header).encode()
-    words += b" " * (-len(words) % 8)  # tables begin where a number of 8 bytes may
+    # Tables begin with a page if one is large, see :func:`murp.runs.mapping.padded`; or where a number of 8 bytes may.
+    words += b" " * (-(8 + len(words)) % (mapping.PAGE if mapping.worth(tables.values()) else 8))
     with path.open("wb") as file:
         file.write(len(words).to_bytes(8, "little"))
         file.write(words)
@@ -86,7 +87,7 @@ class File:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with _faults(path), contextlib.ExitStack() as held:
+        with faults(path), contextlib.ExitStack() as held:
             self._file = held.enter_context(path.open("rb"))
             self._metadata, self.tables = _contents(self._file)
             self.state = checked_state(path, self._metadata, self._metadata["checksum"])
@@ -104,7 +105,7 @@ class File:
 
     def verify(self) -> None:
         """Raise DamagedError unless all of it is what was written."""
-        with _faults(self.path):
+        with faults(self.path):
             digest = _digest()
             for name in sorted(self.tables):
                 table = self.tables[name]
@@ -116,7 +117,7 @@ class File:
 
     def rows(self, name: str, start: int, out: Tensor) -> None:
         """Fill ``out`` (n, …), contiguous and on the CPU, with the rows of a table from ``start`` on."""
-        with _faults(self.path):
+        with faults(self.path):
             self._file.seek(self.tables[name].begin + start * out[:1].nbytes)
             if out.nbytes and self._file.readinto(_bytes(out)) != out.nbytes:
                 raise ValueError(f"it ends within the table {name}")
@@ -128,17 +129,20 @@ class File:
         are copied where they are written to. A checkpoint in its place is never changed, only replaced by another
         file, so that what is mapped stays as it was.
         """
-        found = {}
-        with _faults(self.path):
-            for name, table in self.tables.items():
-                if table.end == table.begin:
-                    found[name] = torch.empty(table.shape, dtype=table.dtype)
-                    continue
-                # Numpy has no bfloat16: numbers as wide stand for it.
-                numbers = {2: np.int16, 4: np.int32, 8: np.int64}[table.dtype.itemsize]
-                values = np.memmap(self._file, numbers, "c", table.begin, tuple(table.shape))
-                found[name] = torch.from_numpy(values).view(table.dtype)
-        return found
+        with faults(self.path):
+            return {
+                name: mapping.mapped(table.shape, table.dtype, [self.piece(name)])
+                for name, table in self.tables.items()
+            }
+
+    def piece(self, name: str) -> mapping.Piece:
+        """Where a table stands, for a mapping."""
+        table = self.tables[name]
+        return mapping.Piece(self._file, table.begin, table.end - table.begin)
+
+    def digest(self) -> str:
+        """The checksum of the tables, as the file says it."""
+        return self._metadata["checksum"]
 
 
 def verify(path: Path) -> dict[str, Any]:
@@ -163,13 +167,6 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             if file.readinto(_bytes(values)) != values.nbytes:
                 raise ValueError(f"it ends within the table {name}")
         return tables, checked_state(path, metadata, checksum(tables))
-
-
-def digest(path: Path) -> tuple[str, int]:
-    """The checksum of a checkpoint's tables as its header has it, and the epoch."""
-    with _opened(path) as file:
-        metadata, _ = _contents(file)
-        return str(metadata.get("checksum", "")), checked_state(path, metadata, metadata.get("checksum", ""))["epoch"]
 
 
 def checked_state(path: Path, metadata: dict[str, str], tables: str) -> dict[str, Any]:
@@ -216,12 +213,12 @@ def _text_checksum(text: str) -> str:
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[BufferedReader]:
     """The file at ``path``; what goes wrong with it is a DamagedError."""
-    with _faults(path), path.open("rb") as file:
+    with faults(path), path.open("rb") as file:
         yield file
 
 
 @contextlib.contextmanager
-def _faults(path: Path) -> Iterator[None]:
+def faults(path: Path) -> Iterator[None]:
     """Raise what goes wrong with the file at ``path`` as a DamagedError, unless the file has no part in it."""
     try:
         yield

@@ -27,8 +27,11 @@ Look = tuple[tuple[str, int, int, int], ...]
 class Current:
     """``loaded`` is what is served now. :meth:`watch` begins to look for another, :meth:`close` ends that."""
 
-    def __init__(self, path: Path, checkpoint: Checkpoint | None, device: str, *, types: bool = False) -> None:
-        self.path, self.checkpoint, self.device, self.types = path, checkpoint, device, types
+    def __init__(
+        self, path: Path, checkpoint: Checkpoint | None, device: str, *, types: bool = False, approximate: bool = False
+    ) -> None:
+        self.path, self.checkpoint, self.device = path, checkpoint, device
+        self.types, self.approximate = types, approximate
         self.reloads = self.failures = 0
         self.error: str | None = None
         self._seen = look(path, checkpoint)
@@ -47,7 +50,8 @@ class Current:
             self._thread.join(EVERY)
 
     def _load(self) -> Loaded:
-        return Loaded(load(self.path, checkpoint=self.checkpoint, device=self.device), types=self.types)
+        run = load(self.path, checkpoint=self.checkpoint, device=self.device)
+        return Loaded(run, types=self.types, approximate=self.approximate)
 
     def _watch(self) -> None:
         before, tried, waited = self._seen, self._seen, 0.0

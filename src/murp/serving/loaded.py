@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 from typing import Any
 
@@ -10,8 +11,10 @@ import torch
 
 import murp
 from murp.graph import KnownFacts, split_names
+from murp.models import Model
 from murp.prediction import Answers
-from murp.prediction.search import score
+from murp.prediction.answers import MANY
+from murp.prediction.search import score, top_objects
 from murp.runs import Run
 from murp.shapes import Health
 from murp.web.encoding import to_json
@@ -19,27 +22,33 @@ from murp.web.names import index_of
 from murp.web.predictions import listed
 
 BATCH = 16  # questions of one kind from which on they are answered together
+SOME = 2**10  # entities that are enough to compile what searches more than MANY
 
 
 class Loaded:
     """A run, its names by index, and what its answers share; ready means that what is compiled has been compiled.
 
     ``types``: type constraints hold for questions that do not say. Where they do not, the constraints are learned when
-    the first question asks for them.
+    the first question asks for them. ``approximate``: questions are answered by the index of the run.
     """
 
-    def __init__(self, run: Run, *, types: bool = False) -> None:
+    def __init__(self, run: Run, *, types: bool = False, approximate: bool = False) -> None:
         self.run = run
         self.graph = graph = run.graph
         self.entities, self.relations = index_of(graph.entities), index_of(graph.relations)
         self.known = KnownFacts.of(graph)
         self.calibration = run.calibration
         self.types = types
-        self._answers = Answers(run.model, graph, self.known, ready=True)
+        index = run.opened_index if approximate else None
+        self._answers = Answers(run.model, graph, self.known, ready=True, index=index)
         self._typed = self._answers.with_types(run.types) if types else None
         self.since = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        batch = np.zeros(BATCH, np.int64)
+        if index is None and graph.num_entities > MANY:  # a search among all would read all weights
+            top_objects(_some(run.model), batch, batch, 1)
+            return
         self._answers.to_one(0, 0, 1)
-        self._answers.best(np.zeros(BATCH, np.int64), np.zeros(BATCH, np.int64), 1)
+        self._answers.best(batch, batch, 1)
 
     @property
     def types_learned(self) -> bool:
@@ -88,3 +97,12 @@ class Loaded:
     def listed(self, ranking: Any, *, calibrated: bool) -> list[dict[str, Any]]:
         """The answers to one question as JSON has them."""
         return listed(ranking, self.entities, self.calibration if calibrated else None)
+
+
+def _some(model: Model) -> Model:
+    """The model of the first entities; it shares the tables."""
+    some = copy.copy(model)
+    some.num_entities = SOME
+    of = {table.name: slice(SOME) if table.of == "entity" else slice(None) for table in model.tables}
+    some.parameters = {name: values[of[name]] for name, values in model.parameters.items()}
+    return some

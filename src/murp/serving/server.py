@@ -36,13 +36,16 @@ class Service(Background):
         keys: str | os.PathLike[str] | list[str] | None = None,
         limits: Limits | None = None,
         types: bool = False,
+        approximate: bool = False,
         checkpoint: Checkpoint | None = None,
         device: str = "cpu",
     ) -> None:
         known = _known(keys)
         bound = bind(host, port)
         try:
-            self.current, server = ready(Path(path), host, known, limits or Limits(), checkpoint, device, types=types)
+            self.current, server = ready(
+                Path(path), host, known, limits or Limits(), checkpoint, device, types=types, approximate=approximate
+            )
         except BaseException:
             bound.close()
             raise
@@ -64,10 +67,11 @@ def ready(
     device: str,
     *,
     types: bool,
+    approximate: bool,
 ) -> tuple[Current, Server]:
     """The run, loaded, and a server of it."""
     with one_thread():
-        current = Current(path, checkpoint, device, types=types)
+        current = Current(path, checkpoint, device, types=types, approximate=approximate)
     server = Server(configured(create_app(current, limits, keys, host)))
     server.grace = GRACE
     return current, server
