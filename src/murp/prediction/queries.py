@@ -14,17 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from murp.errors import DataError, UnknownNameError
+from murp.errors import DataError
 from murp.files import parse_json
-from murp.graph import Indices, KnowledgeGraph, Vocabulary
+from murp.graph import Indices, KnowledgeGraph
 from murp.graph.columns import COLUMNS, role_of
 from murp.graph.delimited import rows as delimited_rows
+from murp.graph.lookup import Numbers
 from murp.graph.parquet import read_table
 from murp.graph.streams import split_endings, text_lines
-from murp.graph.tidy import tidy_array
 
 BLOCK = 2**15
 """How many rows are held at once."""
@@ -49,37 +47,6 @@ class Queries:
 
     def __len__(self) -> int:
         return len(self.subjects)
-
-
-class Numbers:
-    """The numbers of many things of a vocabulary by id or, where only one has it, by name."""
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self.vocabulary = vocabulary
-        self.names, self.named = pa.array([], pa.large_string()), np.zeros(0, np.int64)
-        if vocabulary.names is not None:
-            counts = vocabulary.names.drop_null().value_counts()
-            once = pc.filter(counts.field("values"), pc.equal(counts.field("counts"), 1))
-            self.names, self.named = once, pc.index_in(once, value_set=vocabulary.names).to_numpy(False)
-
-    def find(self, texts: Sequence[str], where: Callable[[int], str]) -> Indices:
-        """The numbers of ``texts``; the first that is unknown or ambiguous is an error that says ``where`` it is."""
-        column = tidy_array(pa.array(texts, pa.large_string()))
-        by_id = pc.index_in(column, value_set=self.vocabulary.ids)
-        found: Indices = pc.fill_null(by_id, -1).to_numpy(False).astype(np.int64)
-        missing = np.flatnonzero(found < 0)
-        if len(missing):
-            by_name = pc.index_in(column.take(pa.array(missing)), value_set=self.names)
-            rows = pc.fill_null(by_name, -1).to_numpy(False)
-            found[missing[rows >= 0]] = self.named[rows[rows >= 0]]
-        for row in missing.tolist():
-            if found[row] < 0:
-                try:
-                    # Graphs of earlier runs may have names with blanks, which are found as they stand.
-                    found[row] = self.vocabulary.find(texts[row])
-                except UnknownNameError as error:
-                    raise UnknownNameError(f"{where(row)}: {error}") from None
-        return found
 
 
 def read_queries(path: Path, graph: KnowledgeGraph, block: int = BLOCK) -> Iterator[Queries]:

@@ -10,7 +10,8 @@ import numpy as np
 
 from murp.errors import DataError
 from murp.graph import Indices, KnowledgeGraph
-from murp.prediction.queries import Numbers, read_triples
+from murp.graph.lookup import Numbers
+from murp.prediction.queries import read_triples
 
 COLUMNS = ("head", "relation", "tail")
 _THREE = "head, relation and tail"
