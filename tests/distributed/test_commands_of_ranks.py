@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from together import together
 
@@ -53,6 +54,22 @@ def test_train_and_evaluate_speak_once(small_tree: KnowledgeGraph, tmp_path: Pat
     assert main(drawn) == 0
     assert (tmp_path / "out0").read_text() == capsys.readouterr().out
     assert (tmp_path / "out1").read_text() == ""
+    stored, alone = tmp_path / "ranks.parquet", tmp_path / "alone.parquet"
+    assert together(said, 2, [*drawn, "--save-candidates", str(stored)], tmp_path) == [0, 0]
+    assert main([*drawn, "--save-candidates", str(alone)]) == 0
+    expected = capsys.readouterr().out
+    assert pq.read_table(stored).equals(pq.read_table(alone))
+    read = [*drawn[:-4], "--candidates-from", str(stored)]
+    assert together(said, 2, read, tmp_path) == [0, 0]
+    assert (tmp_path / "out0").read_text() == expected
+    assert together(said, 2, [*drawn, "--save-candidates", str(stored)], tmp_path) == [1, 1]
+    assert "exists already" in (tmp_path / "err0").read_text()
+    damaged = pq.read_table(stored).slice(1)
+    pq.write_table(damaged, stored)
+    assert together(said, 2, read, tmp_path) == [1, 1]
+    assert "1 of 18 questions of the split are missing" in "".join(
+        (tmp_path / f"err{rank}").read_text() for rank in (0, 1)
+    )
 
 
 def said_apart(words: list[list[str]], place: Path) -> int:

@@ -110,13 +110,13 @@ def test_large_graphs(capsys: pytest.CaptureFixture[str]) -> None:
     Path("questions.tsv").write_text("Q42\tpart_of\nQ7\tbeside\n", encoding="utf-8")
     lines = commands("docs/large-graphs.md")
     lines += [line for line in commands("docs/scale.md") if "WN18RR" not in line]
-    assert len(lines) == 7 + 4
+    assert len(lines) == 9 + 4
     for line in lines:
         for needed, instead in {} if torch.cuda.is_available() else GPU_ONLY.items():
             line = line.replace(needed, instead)
         # Points of the plane lie in cells even after a short training.
         assert main(shortened(line, epochs=5, dim=2)) == 0, line
-    assert capsys.readouterr().out.count("protocol sampled: 1,000 candidates") == 2
+    assert capsys.readouterr().out.count("protocol sampled: 1,000 candidates") == 4
     assert pq.read_table("answers.parquet").num_rows == 20
     assert all(any(option in line for line in lines) for option in GPU_ONLY)
 

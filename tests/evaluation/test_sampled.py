@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from brute_force import graph_of
@@ -12,14 +16,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+import murp
 from murp import models, registry
 from murp.cli.main import main
 from murp.config import Config
 from murp.errors import ConfigError, NotFiniteError
 from murp.evaluation import KnownFacts, compare_ranks, evaluate, rank, sampled
+from murp.evaluation.candidates import Drawn, Questions, candidates_of, drawn
+from murp.evaluation.intervals import intervals
 from murp.evaluation.ranks import Ranks, better_and_equal, queries_of
-from murp.evaluation.sampled import better_or_half, candidates_of, intervals, sampled_ranks
-from murp.graph import KnowledgeGraph
+from murp.evaluation.sampled import batch_size, better_or_half, sampled_ranks
+from murp.graph import SPLITS, Indices, KnowledgeGraph, Vocabulary
 from murp.models import Model
 
 ENTITIES, RELATIONS = 90, 3
@@ -42,6 +49,17 @@ def trained_like(graph: KnowledgeGraph, name: str, dim: int = 4) -> Model:
     return model
 
 
+def ranks_among(model: Model, graph: KnowledgeGraph, candidates: int, seed: int = 0) -> Ranks:
+    questions = Questions(graph, graph.test, KnownFacts.of(graph))
+    parts = drawn(questions, candidates, seed, batch_size(model, candidates))
+    return sampled_ranks(model, graph.test, parts, num_relations=RELATIONS)
+
+
+def all_candidates(graph: KnowledgeGraph, candidates: int, seed: int, which: Indices | None = None) -> Drawn:
+    questions = Questions(graph, graph.test, KnownFacts.of(graph))
+    return candidates_of(questions, np.arange(len(questions)) if which is None else which, candidates, seed)
+
+
 @pytest.fixture(scope="module")
 def graph() -> KnowledgeGraph:
     return random_graph()
@@ -53,14 +71,14 @@ def test_among_all_entities_it_is_standard(name: str, graph: KnowledgeGraph) -> 
     known = KnownFacts.of(graph)
     by_models_scores = better_and_equal(model, graph.test, known, num_relations=RELATIONS)
     expected = 1 + by_models_scores[0] + by_models_scores[1] / 2
-    found = sampled_ranks(model, graph.test, known, num_relations=RELATIONS, candidates=ENTITIES, seed=1)
+    found = ranks_among(model, graph, ENTITIES, 1)
     np.testing.assert_array_equal(np.concatenate([found.tail, found.head]), expected)
     assert (expected % 1 == 0.5).any(), "no ties: the test shows less than it should"
 
 
 def test_few_rows_of_relations_are_read_at_a_time(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
     """Relations may have matrices: those of a batch of many questions would not fit. Smaller batches change no rank."""
-    model, known, sizes = trained_like(graph, "rescal"), KnownFacts.of(graph), []
+    model, sizes = trained_like(graph, "rescal"), []
     rows = Model.rows
 
     def counted(self: Model, role: str, *numbers: Any) -> Any:
@@ -69,11 +87,11 @@ def test_few_rows_of_relations_are_read_at_a_time(graph: KnowledgeGraph, monkeyp
         return rows(self, role, *numbers)
 
     monkeypatch.setattr(Model, "rows", counted)
-    whole = sampled_ranks(model, graph.test, known, num_relations=RELATIONS, candidates=20)
+    whole = ranks_among(model, graph, 20)
     assert sizes == [2 * len(graph.test)]
     sizes.clear()
     monkeypatch.setattr(sampled, "NUMBERS", 100)
-    part = sampled_ranks(model, graph.test, known, num_relations=RELATIONS, candidates=20)
+    part = ranks_among(model, graph, 20)
     assert max(sizes) == 100 // (4 + 4 * 4)  # an entity's vector and a relation's matrix
     np.testing.assert_array_equal(whole.tail, part.tail)
     np.testing.assert_array_equal(whole.head, part.head)
@@ -85,13 +103,19 @@ def test_the_fused_ranks_of_the_published_models_are_met_too(graph: KnowledgeGra
         standard = evaluate(model, graph, "test", "standard").to_dict(by_relation=True)
         sampled = evaluate(model, graph, "test", "sampled", candidates=ENTITIES + 7).to_dict(by_relation=True)
         for group in ("mrr", "mr", "hits@10", "by_direction", "by_relation", "by_seen"):
-            assert sampled[group] == standard[group], group
+            assert without_intervals(sampled[group]) == standard[group], group
+
+
+def without_intervals(told: Any) -> Any:
+    if not isinstance(told, dict):
+        return told
+    return {name: without_intervals(part) for name, part in told.items() if name != "intervals"}
 
 
 def test_candidates_are_distinct_unknown_and_the_seeds_own(graph: KnowledgeGraph) -> None:
     known = KnownFacts.of(graph)
     questions = queries_of(graph.test, RELATIONS)
-    first, again, other = (candidates_of(known, *questions, ENTITIES, 20, seed) for seed in (4, 4, 5))
+    first, again, other = (all_candidates(graph, 20, seed) for seed in (4, 4, 5))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
     stated = known.states(questions[0], questions[1], first.astype(np.int64))
@@ -101,18 +125,19 @@ def test_candidates_are_distinct_unknown_and_the_seeds_own(graph: KnowledgeGraph
     assert first.min() >= 0
     assert first.max() < ENTITIES
     # A question has the same candidates whatever is asked beside it, and fewer are the first of more.
-    few = candidates_of(known, *(of[7:9] for of in questions), ENTITIES, 5, 4)
+    few = all_candidates(graph, 5, 4, np.arange(7, 9))
     np.testing.assert_array_equal(few, first[7:9, :5])
 
 
 def test_every_entity_is_drawn_equally_often() -> None:
-    nothing = KnownFacts(np.zeros((0, 3), np.int32), RELATIONS)
     count = 4000
-    questions = np.arange(count) % ENTITIES, np.arange(count) % RELATIONS, np.zeros(count, np.int64)
-    drawn = candidates_of(nothing, *questions, ENTITIES, 10, 0)
-    distinct = np.unique(np.stack(questions[:2]), axis=1).shape[1]
-    assert len(np.unique(drawn, axis=0)) == distinct  # equal questions, equal candidates
-    each = np.concatenate([candidates_of(nothing, *questions, ENTITIES, 10, seed)[:90] for seed in range(60)])
+    facts = np.stack([np.arange(count) % ENTITIES, np.arange(count) % RELATIONS, np.zeros(count)], axis=1)
+    facts = facts.astype(np.int32)
+    graph = graph_of(ENTITIES, RELATIONS, test=facts)
+    questions = Questions(graph, facts, KnownFacts(facts[:0], RELATIONS))
+    tails = candidates_of(questions, np.arange(count), 10, 0)
+    assert len(np.unique(tails, axis=0)) == len(np.unique(facts, axis=0))  # equal questions, equal candidates
+    each = np.concatenate([candidates_of(questions, np.arange(90), 10, seed) for seed in range(60)])
     seen = np.bincount(each.ravel(), minlength=ENTITIES)
     assert seen[0] == 0  # the answer
     assert stats.chisquare(seen[1:]).pvalue > 1e-4
@@ -155,11 +180,10 @@ def test_the_interval_of_few_hits_is_wilsons(facts: int, data: Any) -> None:
     narrower."""
     hits = data.draw(st.integers(0, facts))
     alike = np.where(np.arange(facts) < hits, 1.0, 50.0)
-    triples = np.zeros((facts, 3), np.int32)
-    found = intervals(Ranks("sampled", triples, alike, alike), (1,))["hits@1"]
+    found = intervals(np.stack([alike, alike], axis=1), (1,))["hits@1"]
     exact = stats.binomtest(hits, facts).proportion_ci(0.95, method="wilson")
     assert found == pytest.approx((exact.low, exact.high), abs=1e-7)
-    apart = intervals(Ranks("sampled", triples, alike, alike[::-1].copy()), (1,))["hits@1"]
+    apart = intervals(np.stack([alike, alike[::-1]], axis=1), (1,))["hits@1"]
     assert apart is not None
     assert found is not None
     assert apart[1] - apart[0] <= found[1] - found[0] + 1e-12
@@ -173,7 +197,33 @@ def test_figures_name_their_candidates(graph: KnowledgeGraph) -> None:
     low, high = told["intervals"]["mrr"]
     assert 0 <= low < told["mrr"] < high <= 1
     assert "10 candidates" in repr(report)
-    assert set(report.columns()["protocol"]) == {"sampled: 10 candidates a question, seed 2"}
+    assert set(report.columns()["protocol"]) == {"sampled: 10 candidates a question, seed 2; no estimate of standard"}
+
+
+def test_every_part_of_a_report_has_its_interval(graph: KnowledgeGraph) -> None:
+    """That of a part is that of its ranks alone; under another protocol there is none."""
+    report = evaluate(trained_like(graph, "murp"), graph, "test", "sampled", candidates=10)
+    told, ranks = report.to_dict(by_relation=True), report.ranks
+    assert told["by_direction"]["head"]["intervals"] == intervals(ranks.head[:, None], (1, 3, 10))
+    for relation in range(RELATIONS):
+        own = graph.test[:, 1] == relation
+        both = np.stack([ranks.tail[own], ranks.head[own]], axis=1)
+        assert told["by_relation"][f"r{relation}"]["intervals"] == intervals(both, (1, 3, 10))
+    columns = report.columns()
+    low, high = report.by_relation["r1"].intervals["mrr"] or (0, 0)
+    row = columns["name"].index("r1")
+    assert (columns["mrr low"][row], columns["mrr high"][row]) == (low, high)
+    assert f"mrr={report.mrr:.4f} ({report.intervals['mrr'][0]:.4f} to " in repr(report)  # type: ignore[index]
+    standard = evaluate(trained_like(graph, "murp"), graph, "test")
+    assert "intervals" not in standard.by_relation["r1"].to_dict()
+    assert not [name for name in standard.columns() if "low" in name]
+
+
+def test_a_relation_with_one_fact_has_no_interval_of_its_mrr() -> None:
+    one = intervals(np.array([[1.0, 4.0]]), (1, 3))
+    assert one["mrr"] is None
+    assert one["hits@1"] is not None
+    assert intervals(np.zeros((0, 2)), (1,)) == {"mrr": None, "hits@1": None}
 
 
 def test_it_is_refused_where_it_could_be_taken_for_standard(graph: KnowledgeGraph) -> None:
@@ -187,10 +237,10 @@ def test_it_is_refused_where_it_could_be_taken_for_standard(graph: KnowledgeGrap
             evaluate(model, graph, "test", "sampled", candidates=wrong)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="must not be mixed with those of all entities"):
         rank(model, graph.test, known, num_relations=RELATIONS, protocol="sampled")
-    drawn = [evaluate(model, graph, "test", "sampled", candidates=n).ranks for n in (10, 20)]
+    of_two = [evaluate(model, graph, "test", "sampled", candidates=n).ranks for n in (10, 20)]
     ids = {r: f"r{r}" for r in range(RELATIONS)}
     with pytest.raises(ConfigError, match=r"10 candidates.*20 candidates"):
-        compare_ranks(drawn[0], drawn[1], "test", ids)
+        compare_ranks(of_two[0], of_two[1], "test", ids)
 
 
 @pytest.mark.parametrize("name", ["murp", "complex", "transe"])
@@ -199,8 +249,8 @@ def test_many_questions_together_as_on_a_gpu(name: str, graph: KnowledgeGraph) -
     model.initialise(0, 0.2)
     questions = queries_of(graph.test, RELATIONS)
     for candidates in (7, ENTITIES):  # of the latter some questions have fewer
-        drawn = candidates_of(KnownFacts.of(graph), *questions, ENTITIES, candidates, 0)
-        entities = torch.from_numpy(np.concatenate([questions[2][:, None], drawn], axis=1))
+        found = all_candidates(graph, candidates, 0)
+        entities = torch.from_numpy(np.concatenate([questions[2][:, None], found], axis=1))
         subjects, relations = (torch.from_numpy(of) for of in questions[:2])
         rows = model.rows("subject", subjects), model.rows("relation", relations)
         together, alone = (of(model, *rows, entities) for of in (sampled._together, sampled._one_by_one))
@@ -212,7 +262,7 @@ def test_nan_is_no_rank(graph: KnowledgeGraph) -> None:
     model = trained_like(graph, "distmult")
     model.parameters["entity"][5] = torch.nan
     with pytest.raises(NotFiniteError, match="NaN"):
-        sampled_ranks(model, graph.test, KnownFacts.of(graph), num_relations=RELATIONS, candidates=ENTITIES, seed=0)
+        ranks_among(model, graph, ENTITIES)
 
 
 def test_the_facts_of_some_questions_are_those_of_all(graph: KnowledgeGraph) -> None:
@@ -225,8 +275,6 @@ def test_the_facts_of_some_questions_are_those_of_all(graph: KnowledgeGraph) -> 
 
 @pytest.fixture
 def run_folder(tmp_path: object, small_tree: KnowledgeGraph) -> str:
-    import murp
-
     folder = f"{tmp_path}/run"
     murp.train(small_tree, out=folder, epochs=1, dim=2, device="cpu")
     return folder
@@ -236,10 +284,68 @@ def test_the_command_names_candidates_and_intervals(run_folder: str, capsys: pyt
     split = ["--split", "valid"]
     assert main(["evaluate", run_folder, *split, "--protocol", "sampled", "--candidates", "7", "--seed", "3"]) == 0
     text = capsys.readouterr().out
-    assert "protocol sampled: 7 candidates a question, seed 3, filtered" in text
+    assert "protocol sampled: 7 candidates a question, seed 3; no estimate of standard, filtered" in text
     assert "95 % intervals: MRR " in text
     assert "do not compare with other protocols" in text
     assert main(["evaluate", run_folder, *split, "--protocol", "sampled"]) == 1
     assert "--candidates 1000" in capsys.readouterr().err
     assert main(["evaluate", run_folder, *split, "--candidates", "7"]) == 1
     assert "belong to protocol sampled" in capsys.readouterr().err
+
+
+def test_every_format_has_intervals_and_names_the_candidates(
+    run_folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["--split", "valid", "--protocol", "sampled", "--candidates", "7", "--seed", "3", "--by-relation"]
+    report = murp.evaluate(run_folder, "valid", "sampled", candidates=7, seed=3)
+    sample, (low, high) = report.ranks.sample, report.intervals["mrr"] or (0, 0)
+    assert sample is not None
+    name = "sampled: 7 candidates a question, seed 3; no estimate of standard"
+
+    def printed(*words: str) -> str:
+        assert main(["evaluate", *words]) == 0
+        return capsys.readouterr().out
+
+    for runs in ([run_folder], [run_folder, run_folder]):
+        text = printed(*runs, *asked)
+        assert f"{low:.3f} to {high:.3f}" in text.split("95 % intervals")[0]
+        assert f"digest of the candidates: {sample.digest}" in text
+        label = run_folder if len(runs) > 1 else "MRR"  # by relation
+        for words, column in (([*runs, *asked], label), ([*runs, *asked[:-1]], "MRR")):
+            row = next(csv.DictReader(io.StringIO(printed(*words, "--format", "csv"))))
+            assert (row["protocol"], row["digest"]) == (name, sample.digest)
+            assert (float(row[f"{column} low"]), float(row[f"{column} high"])) == (low, high)
+            for form in ("markdown", "latex"):
+                table = printed(*words, "--format", form)
+                assert name in table
+                assert sample.digest in table
+                assert f"{low:.3f} to {high:.3f}" in table
+        rows = csv.DictReader(io.StringIO(printed(*runs, *asked, "--format", "csv")))
+        found = {row.get("part") or row["MRR of"]: (row[f"{label} low"], row[f"{label} high"]) for row in rows}
+        for relation, metrics in report.by_relation.items():
+            between = metrics.intervals["mrr"]
+            assert found[relation] == (("", "") if between is None else tuple(map(str, between)))
+    row = next(csv.DictReader(io.StringIO(printed(run_folder, *asked, "--format", "csv"))))
+    assert (float(row["H@3 low"]), float(row["H@3 high"])) == report.intervals["hits@3"]
+
+
+def test_runs_that_were_ranked_among_other_candidates_are_noticed(
+    run_folder: str, small_tree: KnowledgeGraph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same facts, with the entities in another order."""
+    order = np.arange(small_tree.num_entities)[::-1]
+    splits = {}
+    for split in SPLITS:
+        facts = small_tree.split(split).copy()
+        facts[:, [0, 2]] = order[facts[:, [0, 2]]]
+        splits[split] = facts
+    entities = Vocabulary("entity", small_tree.entities.ids.take(pa.array(order)))
+    turned = KnowledgeGraph(small_tree.name, entities, small_tree.relations, **splits)
+    other, stored = str(tmp_path / "other"), str(tmp_path / "c.parquet")
+    murp.train(turned, out=other, epochs=1, dim=2, device="cpu")
+    words = ["evaluate", run_folder, other, "--split", "valid", "--protocol", "sampled"]
+    assert main([*words, "--candidates", "7"]) == 0
+    assert "were ranked among other candidates" in capsys.readouterr().err
+    murp.evaluate(run_folder, "valid", "sampled", candidates=7, save_candidates=stored)
+    assert main([*words, "--candidates-from", stored]) == 0
+    assert capsys.readouterr().err == ""

@@ -90,6 +90,8 @@ def evaluate(
     *,
     candidates: int | None = None,
     seed: int = 0,
+    save_candidates: Path_ | None = None,
+    candidates_from: Path_ | None = None,
     memory: int | None = None,
     checkpoint: Checkpoint | None = None,
     device: str = "auto",
@@ -98,10 +100,19 @@ def evaluate(
 
     ``protocol`` "paper" removes the entity of the question from the ranking, as in the authors' code; "types" ranks
     answers that :attr:`Run.types` refuse after all others; "sampled" ranks each answer among ``candidates`` entities
-    drawn with ``seed``, and its metrics cannot be compared with "standard". ``memory`` limits the bytes of the scores.
+    drawn with ``seed``, and its metrics cannot be compared with "standard". ``save_candidates`` writes these into a
+    Parquet file, and ``candidates_from`` takes those of such a file. ``memory`` limits the bytes of the scores.
     """
     opened = run if isinstance(run, Folder) else load(run, checkpoint=checkpoint, device=device)
-    return opened.evaluate(split, protocol, candidates=candidates, seed=seed, memory=memory)
+    return opened.evaluate(
+        split,
+        protocol,
+        candidates=candidates,
+        seed=seed,
+        save_candidates=save_candidates,
+        candidates_from=candidates_from,
+        memory=memory,
+    )
 
 
 def compare(

@@ -8,7 +8,7 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from murp.cli.evaluate import described
+from murp.cli.reports import described
 from murp.cli.text import Commands, add_output, add_source, fast_imports, figure, load_source, print_table, table, whole
 from murp.commands import command
 from murp.errors import ConfigError

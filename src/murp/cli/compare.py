@@ -6,7 +6,8 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
-from murp.cli.evaluate import about, add_ranking, described, memory
+from murp.cli.evaluate import add_ranking, memory
+from murp.cli.reports import about, described
 from murp.cli.text import Commands, add_output, add_run, fast_imports, print_table, whole
 from murp.errors import ConfigError
 from murp.tables import Number

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from murp.cli.reports import print_report, print_reports
 from murp.cli.text import (
     Commands,
     add_output,
@@ -29,11 +30,9 @@ from murp.tables import Number
 if TYPE_CHECKING:
     from murp.api.run import Run
     from murp.distributed.ranks import Ranks
-    from murp.evaluation import Metrics, Report
+    from murp.evaluation import Report
     from murp.prediction.classification import Thresholds
 
-COLUMNS = ["MRR", "MR", "H@1", "H@3", "H@10", "queries"]
-NOT_STANDARD = "Ranks among drawn candidates are lower than among all entities: do not compare with other protocols."
 FEW = 100  # answers: fewer leave a probability too uncertain to go without a word
 
 
@@ -47,6 +46,16 @@ def add_evaluate(commands: Commands) -> None:
         type=whole(least=1),
         metavar="N",
         help="with --protocol sampled: number of candidates for each question",
+    )
+    command.add_argument(
+        "--save-candidates",
+        metavar="FILE",
+        help="also write the questions and their candidates into this file (.parquet)",
+    )
+    command.add_argument(
+        "--candidates-from",
+        metavar="FILE",
+        help="with --protocol sampled: take the candidates of such a file, in place of --candidates and --seed",
     )
     command.add_argument(
         "--seed", type=whole(least=0), default=0, metavar="N", help="seed of the candidates; default: 0"
@@ -94,16 +103,24 @@ def run_evaluate(options: argparse.Namespace) -> None:
         runs = [load(path, checkpoint=options.checkpoint, device=options.device) for path in options.path]
         if len(runs) > 1:
             _warn_of_other_facts(runs, options)
-        drawn = {"candidates": options.candidates, "seed": options.seed}
-        reports = [run.evaluate(options.split, options.protocol, **drawn, memory=memory(options)) for run in runs]
+        if len(runs) > 1 and options.save_candidates is not None:
+            raise ConfigError(
+                "--save-candidates writes the candidates of one run. Name one, and evaluate the others with "
+                "--candidates-from."
+            )
+        chosen: dict[str, Any] = {
+            name: getattr(options, name) for name in ("candidates", "seed", "save_candidates", "candidates_from")
+        }
+        reports = [run.evaluate(options.split, options.protocol, **chosen, memory=memory(options)) for run in runs]
+        _warn_of_other_candidates(options, reports)
     if options.json:
         found = [report.to_dict(by_relation=options.by_relation) for report in reports]
         named = [{"run": path, **figures} for path, figures in zip(options.path, found, strict=True)]
         print(json.dumps(found[0] if len(runs) == 1 else {"runs": named}))
     elif len(runs) == 1:
-        _print_one(options, runs[0], reports[0])
+        print_report(options, runs[0], reports[0])
     else:
-        _print_several(options, runs, reports)
+        print_reports(options, runs, reports)
 
 
 def _evaluated_by(ranks: Ranks, options: argparse.Namespace) -> tuple[list[Run], list[Report]]:
@@ -116,54 +133,9 @@ def _evaluated_by(ranks: Ranks, options: argparse.Namespace) -> tuple[list[Run],
             raise ConfigError("torchrun evaluates one run at a time. Name one, or evaluate several without torchrun.")
     path = Path(options.path[0])
     chosen = (options.split, options.protocol, options.checkpoint, options.device)
-    run, report = evaluated(path, ranks, *chosen, options.candidates, options.seed, memory(options))
+    save, source = (None if of is None else Path(of) for of in (options.save_candidates, options.candidates_from))
+    run, report = evaluated(path, ranks, *chosen, options.candidates, options.seed, memory(options), save, source)
     return [Run.of(run)], [report]
-
-
-def _print_one(options: argparse.Namespace, run: Run, report: Report) -> None:
-    rows: list[list[object]] = [["all", *_cells(report.overall)]]
-    rows += [[f"{name}s asked for", *_cells(part)] for name, part in report.by_direction.items()]
-    rows += [[f"entities {name} in train", *_cells(part)] for name, part in report.by_seen.items()]
-    if options.by_relation:
-        rows += [[name, *_cells(part)] for name, part in sorted(report.by_relation.items())]
-    if options.format == "text":
-        print(described(run))
-        print(f"split {report.split}, protocol {report.overall.protocol}, filtered\n")
-    print_table(options, ["", *COLUMNS], rows, right=range(1, 7), about=about(options, report))
-    if options.format == "text" and report.intervals:
-        print(f"\n95 % intervals: {_intervals(report)}\n{NOT_STANDARD}")
-
-
-def _print_several(options: argparse.Namespace, runs: Sequence[Run], reports: Sequence[Report]) -> None:
-    """A row for each run; by relation, a column for each."""
-    if options.format == "text":
-        print(f"split {options.split}, protocol {reports[0].overall.protocol}, filtered\n")
-    if not options.by_relation:
-        rows: list[list[object]] = [
-            [path, run.config.model, run.config.dim, run.graph.name, *_cells(report.overall)]
-            for path, run, report in zip(options.path, runs, reports, strict=True)
-        ]
-        print_table(
-            options,
-            ["run", "model", "d", "data", *COLUMNS],
-            rows,
-            right=(2, *range(4, 10)),
-            about=about(options, reports[0]),
-        )
-        return
-    names = sorted({name for report in reports for name in report.by_relation})
-    found: list[tuple[str, list[Metrics | None]]] = [("all", [report.overall for report in reports])]
-    found += [(name, [report.by_relation.get(name) for report in reports]) for name in names]
-    rows = [
-        [
-            name,
-            *(Number(None if part is None else part.mrr) for part in parts),
-            Number(next(part.queries for part in parts if part)),
-        ]
-        for name, parts in found
-    ]
-    header = ["MRR of", *options.path, "queries"]
-    print_table(options, header, rows, right=range(1, len(header)), about=about(options, reports[0]))
 
 
 def _warn_of_other_facts(runs: Sequence[Run], options: argparse.Namespace) -> None:
@@ -179,27 +151,17 @@ def _warn_of_other_facts(runs: Sequence[Run], options: argparse.Namespace) -> No
             print(f"murp: {options.path[0]} and {path}: {error}", file=sys.stderr)
 
 
-def described(run: Run) -> str:
-    """What a run is, in a few words."""
-    return f"{run.config.model} d={run.config.dim} on {run.graph.name}, epoch {run.state['epoch']}"
-
-
-def about(options: argparse.Namespace, report: Report | None = None) -> dict[str, str]:
-    """Split and protocol of metrics, with the number of candidates if they were sampled."""
-    return {"split": options.split, "protocol": options.protocol if report is None else report.overall.protocol}
-
-
-def _intervals(report: Report) -> str:
-    named = {"mrr": "MRR", **{f"hits@{k}": f"H@{k}" for k in (1, 3, 10)}}
-    return ", ".join(
-        f"{named[name]} " + ("–" if between is None else f"{between[0]:.3f} to {between[1]:.3f}")
-        for name, between in report.intervals.items()
-    )
-
-
-def _cells(metrics: Metrics) -> list[Number]:
-    hits = [Number(metrics.hits[k]) for k in (1, 3, 10)]
-    return [Number(metrics.mrr), Number(metrics.mr, 0), *hits, Number(metrics.queries)]
+def _warn_of_other_candidates(options: argparse.Namespace, reports: Sequence[Report]) -> None:
+    """A seed draws numbers: of graphs that number their entities in other orders, these are other entities."""
+    for path, report in list(zip(options.path, reports, strict=True))[1:]:
+        first, own = reports[0].ranks.sample, report.ranks.sample
+        if first is not None and own is not None and first.digest != own.digest:
+            print(
+                f"murp: {options.path[0]} and {path} were ranked among other candidates, since their graphs have "
+                "entities in another order. For the same ones, write those of one run with --save-candidates, and use "
+                "--candidates-from.",
+                file=sys.stderr,
+            )
 
 
 def add_calibrate(commands: Commands) -> None:

@@ -79,12 +79,14 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
     "evaluate": (
         "Rank the true answer of every fact of a split among all entities, in both directions, without other true "
         "answers (filtered). Several runs are printed side by side. If ranking among all entities takes too long, "
-        "--protocol sampled ranks among sampled candidates; its metrics are higher, and have confidence intervals.",
+        "--protocol sampled ranks among sampled candidates; its metrics are higher, and have confidence intervals. The "
+        "candidates can be written into a file and used again.",
         (
             "murp evaluate runs/first --by-relation",
             "murp evaluate runs/first --protocol paper --json",
             "murp evaluate runs/first --protocol types",
-            "murp evaluate runs/first --protocol sampled --candidates 1000",
+            "murp evaluate runs/first --protocol sampled --candidates 1000 --save-candidates drawn.parquet",
+            "murp evaluate runs/first --protocol sampled --candidates-from drawn.parquet",
             "murp evaluate runs/first runs/second --format latex",
         ),
     ),

@@ -107,6 +107,8 @@ def compare_ranks(
         raise ConfigError(f"samples must be at least 100, not {samples}: fewer are not enough for a 95 % interval.")
     if a.protocol_in_words != b.protocol_in_words:
         raise ConfigError(f"the ranks are of two protocols, {a.protocol_in_words} and {b.protocol_in_words}: use one.")
+    if a.sample != b.sample:
+        raise ConfigError("the ranks are among other candidates, and cannot be compared: use the same file of them.")
     if not np.array_equal(a.triples, b.triples):
         raise ConfigError("the ranks are not of the same facts in the same order, and cannot be compared.")
     both = [1 / np.stack([ranks.tail, ranks.head], axis=1) for ranks in (a, b)]

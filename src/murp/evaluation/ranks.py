@@ -45,13 +45,16 @@ class Scorer(typing.Protocol):
 
 @dataclass(frozen=True)
 class Sample:
-    """How the candidates of protocol ``sampled`` were drawn: how many for each question, and by which seed."""
+    """The candidates of protocol ``sampled``: how many for each question, the seed that drew them, and their digest
+    (:mod:`murp.evaluation.candidates`); no seed if they are from elsewhere."""
 
     candidates: int
-    seed: int
+    seed: int | None
+    digest: str
 
     def __str__(self) -> str:
-        return f"sampled: {self.candidates:,} candidates a question, seed {self.seed}"
+        which = f"digest {self.digest}" if self.seed is None else f"seed {self.seed}"
+        return f"sampled: {self.candidates:,} candidates a question, {which}; no estimate of standard"
 
 
 class Counting(typing.Protocol):

@@ -149,6 +149,13 @@ def counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {singular.get(name, name) if count == 1 else name}" for name, count in counts.items())
 
 
+def text_buffers(texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Offsets (n + 1) and bytes of large strings."""
+    _, offsets, data = texts.buffers()
+    from_first = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    return from_first, np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+
+
 def _spelling(pool: NDArray[np.int64], lowered: pa.Array) -> tuple[dict[str, int], Spelling]:
     """Each distinct name among those at ``pool`` with its first index, and all of them ready to be compared."""
     places: dict[str, int] = {}

@@ -102,3 +102,33 @@ def question_keys(seed: Any, subjects: Any, relations: Any, targets: Any, keys: 
         key = mix(key ^ np.uint64(subjects[q]))
         key = mix(key ^ np.uint64(relations[q]))
         keys[q] = mix(key ^ np.uint64(targets[q]))
+
+
+def text_keys(offsets: Any, data: Any) -> Any:
+    """One key (n), uint64, for each text: of its bytes ``data[offsets[i]:offsets[i + 1]]``."""
+    keys = np.empty(len(offsets) - 1, np.uint64)
+    _text_keys(offsets, data, keys)
+    return keys
+
+
+@kernel
+def _text_keys(offsets: Any, data: Any, keys: Any) -> None:
+    for i in range(len(keys)):
+        key = mix(np.uint64(offsets[i + 1] - offsets[i]))
+        for at in range(offsets[i], offsets[i + 1]):
+            key = mix(key ^ np.uint64(data[at]))
+        keys[i] = key
+
+
+@kernel
+def digest(questions: Any, entities: Any, drawn: Any) -> Any:
+    """A number of all questions, with keys (Q), and their candidates (Q, n), with keys (N); the order of neither
+    matters."""
+    total = np.uint64(0)
+    for q in range(len(questions)):
+        among = np.uint64(0)
+        for u in range(drawn.shape[1]):
+            if drawn[q, u] >= 0:
+                among += entities[drawn[q, u]]
+        total += mix(questions[q] ^ mix(among))
+    return total

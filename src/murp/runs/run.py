@@ -109,13 +109,26 @@ class Run:
         *,
         candidates: int | None = None,
         seed: int = 0,
+        save_candidates: str | os.PathLike[str] | None = None,
+        candidates_from: str | os.PathLike[str] | None = None,
         memory: int | None = None,
     ) -> Report:
         """Filtered ranking of both directions on one split.
 
         Protocol "sampled" ranks each answer among ``candidates`` drawn by ``seed``, and not among all entities.
+        ``save_candidates`` writes them into a Parquet file, ``candidates_from`` takes those of such a file.
         """
-        return evaluate(self.model, self.graph, split, protocol, candidates=candidates, seed=seed, memory=memory)
+        return evaluate(
+            self.model,
+            self.graph,
+            split,
+            protocol,
+            candidates=candidates,
+            seed=seed,
+            save_candidates=None if save_candidates is None else Path(save_candidates),
+            candidates_from=None if candidates_from is None else Path(candidates_from),
+            memory=memory,
+        )
 
     def compare(
         self,

@@ -30,6 +30,7 @@ from murp.errors import ConfigError, DivergedError, MurpError, NotFiniteError, R
 from murp.evaluation import Protocol, Report, evaluate
 from murp.evaluation.evaluate import check_candidates, refuse_broken
 from murp.evaluation.ranks import PROTOCOLS
+from murp.evaluation.stored_candidates import file_digest
 from murp.graph import SPLITS, Indices, KnowledgeGraph, Split
 from murp.models import Model
 from murp.prediction.search import Floats
@@ -153,10 +154,13 @@ def evaluated(
     candidates: int | None,
     seed: int,
     memory: int | None,
+    save: Path | None = None,
+    source: Path | None = None,
 ) -> tuple[Run, Report]:
     """Evaluate a run on many ranks, which all ask the same; each loads only its own rows.
 
-    ``candidates`` and ``seed`` are for protocol ``sampled``: every rank draws all candidates, and scores its own.
+    ``candidates`` and ``seed`` are for protocol ``sampled``: every rank draws all candidates, or reads the file
+    ``source``, and scores its own. The first rank writes the file ``save``.
     ``memory`` bounds the bytes of the scores on each rank.
     """
     with ranks.together():
@@ -165,11 +169,23 @@ def evaluated(
                 f"protocol types works only in one process. Choose {', '.join(PROTOCOLS)} or sampled, or evaluate "
                 "without torchrun."
             )
-        check_candidates(protocol, candidates, seed)
+        check_candidates(protocol, candidates, seed, save if ranks.first else None, source)
+        read = {"candidates of the file": None if source is None else file_digest(source)}
+    ranks.same("question", read, "Start torchrun with the same command on every machine.")
     run, model = _own_rows(path, ranks, which, device)
     counting = Counting(ranks, model, memory)
     with _alone(ranks):
-        return run, evaluate(model, run.graph, split, protocol, candidates=candidates, seed=seed, counting=counting)
+        return run, evaluate(
+            model,
+            run.graph,
+            split,
+            protocol,
+            candidates=candidates,
+            seed=seed,
+            save_candidates=save if ranks.first else None,
+            candidates_from=source,
+            counting=counting,
+        )
 
 
 def answered(path: Path, ranks: Ranks, which: Checkpoint | None, device: str, answer: Callable[[Run], None]) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from murp.errors import DataError
 from murp.graph import arrays
-from murp.graph.vocabulary import PLURALS
+from murp.graph.vocabulary import PLURALS, text_buffers
 from murp.kernels import numba_numbering as loops
 
 MOST = 2**31 - 1  # numbers of entities have 32 bits everywhere in murp
@@ -34,7 +34,7 @@ class Names:
         """The numbers (n) of texts (n), large strings; ``stage`` and ``row`` say where the first of them stands."""
         if len(texts) == 0:
             return np.empty(0, np.int32)
-        offsets, data = buffers(texts)
+        offsets, data = text_buffers(texts)
         self._make_room(len(texts), int(offsets[-1] - offsets[0]))
         out = np.empty(len(texts), np.int32)
         table = self._slots, self._names, self._ends
@@ -87,13 +87,6 @@ class Names:
     def _texts(self) -> pa.Array:
         ends, names = self._ends[: self.count + 1], self._names[: self._ends[self.count]]
         return pa.LargeStringArray.from_buffers(self.count, pa.py_buffer(ends), pa.py_buffer(names))
-
-
-def buffers(texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Offsets (n + 1) and bytes of large strings."""
-    _, offsets, data = texts.buffers()
-    from_first = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    return from_first, np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
 
 
 def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from murp.graph.large.numbering import buffers
+from murp.graph.vocabulary import text_buffers
 from murp.kernels import numba_places as loops
 
 
@@ -17,7 +17,7 @@ class Places:
     """
 
     def __init__(self, texts: pa.Array) -> None:
-        self._offsets, self._data = buffers(texts)
+        self._offsets, self._data = text_buffers(texts)
         self._bits = max(1, len(texts).bit_length() - 1)
         chosen = np.empty(len(texts), np.int32)
         loops.choose(self._data, self._offsets, pc.is_valid(texts).to_numpy(False), self._bits, chosen)
