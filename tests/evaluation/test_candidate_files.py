@@ -171,6 +171,22 @@ def test_a_fact_that_is_in_the_split_twice_is_stored_once(model: Model, graph: K
     assert stored.ranks.sample == by_seed.ranks.sample
 
 
+def test_names_are_found_as_ids_are(file: Path, model: Model, graph: KnowledgeGraph) -> None:
+    ids = graph.entities.ids.to_pylist()
+    entities = Vocabulary("entity", ids, [f"name of {id}" for id in ids])
+    named = KnowledgeGraph("named", entities, graph.relations, graph.train, graph.valid, graph.test)
+
+    def by_name(rows: Rows) -> None:
+        for row in rows:
+            row["head"] = f"name of {row['head']}"
+            row["candidates"] = [f"name of {id}" for id in row["candidates"]]
+
+    expected = evaluate(model, graph, "test", "sampled", candidates_from=file)
+    found = evaluate(model, named, "test", "sampled", candidates_from=changed(file, by_name))
+    np.testing.assert_array_equal(found.ranks.tail, expected.ranks.tail)
+    np.testing.assert_array_equal(found.ranks.head, expected.ranks.head)
+
+
 def answer(row: dict[str, Any]) -> str:
     return str(row[row["asked"]])
 
