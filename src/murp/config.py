@@ -111,6 +111,12 @@ class Config(Part):
     validate_every: int = setting(
         10, "epochs between validations (filtered MRR on valid); 0: never", least=0, free=True
     )
+    validate_candidates: int = setting(
+        0,
+        "validate by protocol sampled with this many candidates for each question, drawn by the seed of the run: for "
+        "graphs on which ranking all entities takes too long; 0: among all entities",
+        least=0,
+    )
     patience: int = setting(
         0, "stop after this many validations without a better MRR; 0: never stop early", least=0, free=True
     )
@@ -200,6 +206,12 @@ class Config(Part):
             raise ConfigError(f"{path} is not a readable TOML file: it is nested too deeply.") from None
         except (OSError, ValueError) as error:  # not UTF-8, not TOML, or a number of thousands of digits
             raise ConfigError(f"{path} is not a readable TOML file: {error}.") from None
+
+    @property
+    def validated_by(self) -> str:
+        """The protocol of the validations of this run."""
+        few = self.validate_candidates
+        return f"sampled: {few:,} candidates a question" if few else "standard"
 
     def free(self) -> list[str]:
         """The settings that may change in a run that has begun; a learning rate that depends on epochs holds those."""

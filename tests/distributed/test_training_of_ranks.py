@@ -75,6 +75,16 @@ def test_resumed_on_any_number_of_ranks_it_is_the_run_of_one_process(
     assert outcome(out) == outcome(calm)
 
 
+def test_validation_among_candidates_is_that_of_one_process(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    settings = {**SETTINGS, "slices": 3, "epochs": 3, "validate_candidates": 20}
+    trained(small_tree, tmp_path / "one", settings)
+    assert together(trained, 3, small_tree, tmp_path / "many", settings) == [None] * 3
+    one, many = (folder.read_metrics(tmp_path / name) for name in ("one", "many"))
+    assert [line["valid"] for line in one] == [line["valid"] for line in many]
+    assert {line["valid"]["protocol"] for line in many} == {"sampled"}
+    assert outcome(tmp_path / "one") == outcome(tmp_path / "many")
+
+
 def test_it_is_the_training_of_the_engine_torch_up_to_the_order_of_additions(
     small_tree: KnowledgeGraph, calm: Path, tmp_path: Path
 ) -> None:

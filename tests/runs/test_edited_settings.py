@@ -28,7 +28,7 @@ BOUND = {
     "clip": 1.0, "warmup": 1, "query_dropout": 0.1, "entity_dropout": 0.1, "dim": 4,
     "dtype": "float64", "table_dtype": "float16", "curvature": 2.0, "transformation": "swapped", "bias": "tail",
     "lr": 2.0, "lr_schedule": "linear", "batch_size": 17, "negatives": 3, "seed": 1, "initial_scale": 0.01,
-    "init_from": "elsewhere", "slices": 2,
+    "init_from": "elsewhere", "slices": 2, "validate_candidates": 5,
 }  # fmt: skip
 FREE = {
     "data": "elsewhere", "data_dir": "/data", "split_seed": 1, "device": "auto", "engine": "auto", "epochs": 3,

@@ -64,6 +64,15 @@ def test_a_log_has_a_line_for_every_validation(
         assert f"valid MRR {record['valid']['mrr']:.3f}" in line
 
 
+def test_a_validation_among_candidates_has_another_name(
+    small_tree: KnowledgeGraph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    murp.train(small_tree, out=tmp_path / "run", epochs=1, validate_every=1, validate_candidates=9, **SMALL)
+    said = capsys.readouterr().err
+    assert "sampled MRR 0." in said
+    assert "valid MRR" not in said
+
+
 def test_a_log_hears_of_long_epochs_between_validations(
     small_tree: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -225,3 +225,12 @@ def test_side_by_side_on_the_gpu_each_run_is_as_alone(small_tree: KnowledgeGraph
     assert isinstance(broken, DivergedError)
     assert f"in epoch {broken.epoch} (learning rate {broken.lr:g})" in str(broken)
     assert isinstance(fine, Run)
+
+
+def test_validations_by_two_protocols_are_not_compared(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    few = {**SETTINGS, "validate_candidates": [9]}
+    with pytest.raises(ConfigError, match="give validate_candidates one value"):
+        sweep(small_tree, grid({**few, "validate_candidates": [0, 9]}), out=tmp_path / "no", progress=Silent())
+    sweep(small_tree, grid({**few, "seed": [0, 1]}), out=tmp_path / "sweep", progress=Silent())
+    rows = json.loads((tmp_path / "sweep" / "sweep.json").read_text())
+    assert all("valid_mrr_sampled" in row and "valid_mrr_standard" not in row for row in rows)

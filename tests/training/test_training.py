@@ -356,3 +356,38 @@ def test_training_on_the_gpu_gives_what_the_cpu_gives(small_tree: KnowledgeGraph
         scores[device] = [run.evaluate("train").mrr for run in runs]
     errors = [np.std(found, ddof=1) / len(found) ** 0.5 for found in scores.values()]
     assert abs(np.mean(scores["cuda"]) - np.mean(scores["cpu"])) <= 5 * np.hypot(*errors)
+
+
+def test_validation_among_candidates_is_that_evaluation(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    """The training is the same; its validations, and so the best epoch, are those of ``murp evaluate``."""
+    settings = {**QUICK, "epochs": 4, "validate_every": 1, "seed": 6}
+    run = murp.train(small_tree, out=tmp_path / "run", validate_candidates=9, **settings)
+    plain = murp.train(small_tree, out=tmp_path / "plain", **settings)
+    assert_same_bits(weights(tmp_path / "run"), weights(tmp_path / "plain"))
+    lines = run.metrics()
+    assert [(line["valid"]["protocol"], line["valid"]["candidates"], line["valid"]["seed"]) for line in lines] == [
+        ("sampled", 9, 6)
+    ] * 4
+    found = murp.evaluate(tmp_path / "run", "valid", "sampled", candidates=9, seed=6, checkpoint="last", device="cpu")
+    assert lines[-1]["valid"] == json.loads(json.dumps(found.to_dict()))
+    best = max(lines, key=lambda line: line["valid"]["mrr"])
+    assert (run.state["best_mrr"], run.state["best_epoch"]) == (best["valid"]["mrr"], best["epoch"])
+    assert run.state["best_mrr"] > plain.state["best_mrr"]
+    assert "protocol sampled: 9 candidates a question" in run.info().lines()["best"]
+
+
+def test_another_number_of_validation_candidates_does_not_continue_a_run(
+    small_tree: KnowledgeGraph, tmp_path: Path
+) -> None:
+    """The best MRR so far would be compared with one of another protocol."""
+    path = tmp_path / "run"
+    murp.train(small_tree, out=path, validate_candidates=9, **QUICK)
+    toml = path / "config.toml"
+    text = toml.read_text()
+    toml.write_text(text.replace("validate_candidates = 9", "validate_candidates = 0"))
+    with pytest.raises(RunError, match="validate_candidates = 0, but the weights in"):
+        murp.resume(path, epochs=6)
+    without = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("validate_candidates"))
+    murp.train(small_tree, out=tmp_path / "before", **QUICK)
+    (tmp_path / "before" / "config.toml").write_text(without)
+    assert murp.resume(tmp_path / "before", epochs=6).state["epoch"] == 6  # a file of before the setting

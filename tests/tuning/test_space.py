@@ -114,6 +114,8 @@ CONTRADICTIONS: dict[str, tuple[dict[str, Any], list[str], str]] = {
     "luck": ({}, ["seed=0,1,2"], "seed is not searched: a seed that does better does so by luck"),
     "another graph": ({}, ["data=a,b"], "data is not searched"),
     "where it trains": ({}, ["device=cpu,cuda"], "device is not searched: it does not change what is learned"),
+    "validations among candidates": ({"validate_candidates": 9}, [], "trials are judged by protocol standard"),
+    "an easier protocol": ({}, ["validate_candidates=9,99"], "validate_candidates is not searched"),
     "no validations": ({"validate_every": 0}, [], "validate_every is 0"),
     "parts that do not go together": (
         {},

@@ -63,6 +63,8 @@ class Settings(TypedDict, total=False):
     """number of epochs at the beginning in which the learning rate rises to its value"""
     validate_every: int
     """epochs between validations (filtered MRR on valid); 0: never"""
+    validate_candidates: int
+    """validate by protocol sampled with this many candidates for each question, drawn by the seed of the run: for graphs on which ranking all entities takes too long; 0: among all entities"""
     patience: int
     """stop after this many validations without a better MRR; 0: never stop early"""
     save_every: float
@@ -163,6 +165,7 @@ class Grid(TypedDict, total=False):
     lr_schedule: Literal["constant", "linear", "cosine", "plateau"] | Sequence[Literal["constant", "linear", "cosine", "plateau"]]
     warmup: int | Sequence[int]
     validate_every: int | Sequence[int]
+    validate_candidates: int | Sequence[int]
     patience: int | Sequence[int]
     save_every: float | Sequence[float]
     tensorboard: bool | Sequence[bool]
@@ -225,6 +228,7 @@ EXPLAINED: dict[str, tuple[Any, str]] = {
     "lr_schedule": ("constant", "learning rate by epoch: constant, falling to 0 (linear or cosine), or divided by 10 after three validations without a better MRR (plateau)"),
     "warmup": (0, "number of epochs at the beginning in which the learning rate rises to its value"),
     "validate_every": (10, "epochs between validations (filtered MRR on valid); 0: never"),
+    "validate_candidates": (0, "validate by protocol sampled with this many candidates for each question, drawn by the seed of the run: for graphs on which ranking all entities takes too long; 0: among all entities"),
     "patience": (0, "stop after this many validations without a better MRR; 0: never stop early"),
     "save_every": (60.0, "seconds between checkpoints while training; one is always written at the end"),
     "tensorboard": (False, "also write TensorBoard event files into the run folder"),

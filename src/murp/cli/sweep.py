@@ -67,9 +67,10 @@ def _report(options: argparse.Namespace, found: Sweep[Run], failed: dict[str, st
         best = {one.name: one.mrr for one in found}
         print(json.dumps({"out": str(found.out), "best_mrr": best, "failed": failed, **over}))
         return
-    about = {"split": "valid", "protocol": "standard"}
+    protocol = next((one.run.config.validated_by for one in found if one.run is not None), "standard")
+    about = {"split": "valid", "protocol": protocol}
     if options.format == "text":
-        print("MRR on valid, protocol standard, at the best epoch\n")
+        print(f"MRR on valid, protocol {protocol}, at the best epoch\n")
     if options.format == "text" or not several:
         cells: list[list[object]] = [
             [one.name, "failed", MISSING] if one.run is None else [one.name, Number(one.mrr), one.epoch]

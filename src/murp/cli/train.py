@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> None:
         print(f"nothing to do: {what} {_why(result)}")
     if state["best_mrr"] is not None:
         best = f"MRR {figure(state['best_mrr'])} in epoch {state['best_epoch']}"
-        print(f"best validation: {best} (valid, protocol standard)")
+        print(f"best validation: {best} (valid, protocol {result.config.validated_by})")
     further = command("evaluate" if len(result.graph.test) else "explore", result.path)
     print(f"saved in {result.path}\nnext: {further}")
     if options.explore:

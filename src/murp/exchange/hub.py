@@ -113,5 +113,5 @@ def _figures(run: Run) -> str:
         chosen = "\nThe checkpoint was chosen by MRR on this split, so an unseen split will be a little worse."
     return f"""| split | protocol | {header} | queries |
 |---|---|{"---|" * len(names)}---|
-| {valid["split"]} | {valid["protocol"]}, filtered | {values} | {valid["queries"]:,} |
+| {valid["split"]} | {run.config.validated_by}, filtered | {values} | {valid["queries"]:,} |
 {chosen}"""

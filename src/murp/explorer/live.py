@@ -49,6 +49,7 @@ class Live:
             "geometry": self.model().geometry.name,
             "epochs": self.config.epochs,
             "done": max([r["epoch"] for r in records[-1:]] + snapshots[-1:], default=0) >= self.config.epochs,
+            "protocol": self.config.validated_by,
             "records": [
                 {"epoch": r["epoch"], "loss": r["loss"], "mrr": r["valid"]["mrr"] if "valid" in r else None}
                 for r in kept

@@ -49,7 +49,7 @@ class RunAbout(Strict):
     geometry: Literal["poincare", "euclidean"]
     curvature: float | None
     epoch: int | None
-    best_mrr: float | None = Field(description="on valid, protocol standard")
+    best_mrr: float | None = Field(description="on valid, by the protocol of the run's validations")
 
 
 class ColumnName(Strict):
@@ -254,7 +254,7 @@ class Edges(Strict):
 class TrainingRecord(Strict):
     epoch: int
     loss: float
-    mrr: float | None = Field(description="on valid, protocol standard, where it was computed")
+    mrr: float | None = Field(description="on valid, by the protocol of the run's validations, where it was computed")
 
 
 class AtCurvature(Strict):
@@ -287,6 +287,7 @@ class Training(Strict):
     geometry: str
     epochs: int = Field(description="how many there will be")
     done: bool
+    protocol: str = Field(description="of the validations")
     records: list[TrainingRecord]
     snapshots: list[int] = Field(description="the epochs that /api/training/picture has")
     sliders: Sliders | None = Field(description="of a layout: what it is compared with")

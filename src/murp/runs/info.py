@@ -66,7 +66,7 @@ class Info:
             "progress": f"epoch {state['epoch']} of {config.epochs}, {state['seconds']:,.0f} s",
             "best": "no validation yet"
             if state["best_mrr"] is None
-            else f"MRR {state['best_mrr']:.3f} in epoch {state['best_epoch']} (valid, protocol standard)",
+            else f"MRR {state['best_mrr']:.3f} in epoch {state['best_epoch']} (valid, protocol {config.validated_by})",
             "trained on": "not known: the export does not say"
             if trained is None
             else f"{trained['device']}, torch {trained['torch']}, murp {trained['murp']}, begun {trained['started']}",

@@ -94,7 +94,7 @@ class Run:
             "model": f"{self.config.model} d={self.config.dim}",
             "graph": f"{self.graph.name}: {counted(self.graph.counts())}",
             "epoch": str(state["epoch"]),
-            "best MRR on valid": best,
+            f"best MRR on valid, {self.config.validated_by}": best,
         }
         return html_table(["", ""], rows.items())
 

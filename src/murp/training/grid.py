@@ -77,6 +77,11 @@ def try_all(
     if not settings:
         raise ConfigError("a sweep needs at least one combination of settings.")
     _check_one_graph(settings)
+    if len({chosen.get("validate_candidates", 0) for chosen in settings}) > 1:
+        raise ConfigError(
+            "a sweep compares the validations of its runs: give validate_candidates one value, since an MRR among few "
+            "candidates is higher than one among many."
+        )
     check_reading(graph, settings[0])
     loaded, config = configure(graph, settings[0], "sweep")
     configs = [config, *(configure(loaded, chosen, "sweep")[1] for chosen in settings[1:])]
@@ -227,7 +232,8 @@ def _write_summary(
     for name, chosen, result in zip(names, settings, results, strict=True):
         row: dict[str, Any] = {"run": name, "settings": chosen}
         if isinstance(result, Run):
-            row |= {"valid_mrr_standard": result.state["best_mrr"], "epoch": result.state["epoch"]}
+            protocol = "sampled" if result.config.validate_candidates else "standard"
+            row |= {f"valid_mrr_{protocol}": result.state["best_mrr"], "epoch": result.state["epoch"]}
         else:
             row |= {"failed": str(result)}
         rows.append(row)

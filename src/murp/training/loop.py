@@ -20,7 +20,7 @@ from murp.config import Config
 from murp.distributed.ranking import Counting
 from murp.engines import Chunk, Engine
 from murp.errors import DivergedError, NotFiniteError, RunError
-from murp.evaluation import KnownFacts, evaluate, known_answers
+from murp.evaluation import KnownFacts, Protocol, evaluate, known_answers
 from murp.runs import checkpoint, folder
 from murp.runs.lock import check_held
 from murp.runs.settings import bind
@@ -229,7 +229,17 @@ def _validate(job: Job, known: KnownFacts | None, disk: ThreadPoolExecutor) -> d
         counting = Counting(job.ranks, job.model)
     # Points in host memory are ranked there: on the GPU there may be no room for them.
     model = (job.model.on_cpu() if job.model.on_host else job.model).in_full()
-    report = evaluate(model, job.graph, "valid", known=known, counting=counting)
+    protocol: Protocol = "sampled" if job.config.validate_candidates else "standard"
+    report = evaluate(
+        model,
+        job.graph,
+        "valid",
+        protocol=protocol,
+        candidates=job.config.validate_candidates or None,
+        seed=job.config.seed,
+        known=known,
+        counting=counting,
+    )
     state.seconds += time.monotonic() - began
     if state.best_mrr is None or report.mrr > state.best_mrr:
         state.best_mrr, state.best_epoch, state.stale = report.mrr, state.epoch, 0

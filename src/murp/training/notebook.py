@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from murp.engines import Chunk
-from murp.training.progress import Silent
+from murp.training.progress import VALID, Silent, validated
 from murp.training.state import State
 
 EVERY = 0.2  # seconds between two pictures
@@ -22,7 +22,7 @@ class NotebookBar(Silent):
         self.epochs, self.steps, self.done = epochs, steps * epochs, steps * state.epoch + done
         self.first, self.begun_at, self.drawn_at = self.done, time.monotonic(), 0.0
         self.loss, self.speed, self.at = "–", 0.0, state.epoch
-        self.mrr = "–" if state.best_mrr is None else f"{state.best_mrr:.3f}"
+        self.validated, self.mrr = VALID, "–" if state.best_mrr is None else f"{state.best_mrr:.3f}"
         self.html = HTML
         self.cell: Any = display(HTML(self.picture()), display_id=True)
 
@@ -36,7 +36,7 @@ class NotebookBar(Silent):
     def epoch(self, record: dict[str, Any]) -> None:
         self.at, self.loss = record["epoch"], f"{record['loss']:.4f}"
         if "valid" in record:
-            self.mrr = f"{record['valid']['mrr']:.3f}"
+            self.validated, self.mrr = validated(record), f"{record['valid']['mrr']:.3f}"
 
     def stop(self) -> None:
         if self.begun:
@@ -51,7 +51,7 @@ class NotebookBar(Silent):
         time_left = f"{left:,.0f} s left" if self.done < self.steps else f"{passed:,.0f} s"
         return (
             f'<progress value="{self.done}" max="{self.steps}" style="width:16em;vertical-align:middle"></progress> '
-            f"epoch {self.at}/{self.epochs}, loss {self.loss}, valid MRR {self.mrr}, {speed}{time_left}"
+            f"epoch {self.at}/{self.epochs}, loss {self.loss}, {self.validated} {self.mrr}, {speed}{time_left}"
         )
 
     def _draw(self) -> None:

@@ -18,6 +18,7 @@ from murp.training.state import State
 
 # A log gets a line at least once in so many seconds, be there a validation or not.
 LINE_EVERY = 30.0
+VALID = "valid MRR"
 
 
 class Silent:
@@ -88,7 +89,7 @@ class Lines(Silent):
     def epoch(self, record: dict[str, Any]) -> None:
         if "valid" in record:
             run = f"{record['run']}, " if "run" in record else ""
-            figures = f"loss {record['loss']:.4f}, valid MRR {record['valid']['mrr']:.3f}"
+            figures = f"loss {record['loss']:.4f}, {validated(record)} {record['valid']['mrr']:.3f}"
             self._say(f"{run}epoch {record['epoch']}/{self.epochs}: {figures}, {record['seconds']:,.0f} s")
 
     def _say(self, line: str) -> None:
@@ -106,7 +107,7 @@ class Bar(Silent):
         super().start(state, done, steps, epochs)
         self.epochs, self.width = epochs, 0
         self.loss, self.speed = "–", 0.0
-        self.mrr = "–" if state.best_mrr is None else f"{state.best_mrr:.3f}"
+        self.validated, self.mrr = VALID, "–" if state.best_mrr is None else f"{state.best_mrr:.3f}"
         self.task = self.bar.add_task(
             "", total=steps * epochs, completed=steps * state.epoch + done, **self._fields(state.epoch)
         )
@@ -121,6 +122,8 @@ class Bar(Silent):
     def epoch(self, record: dict[str, Any]) -> None:
         if "valid" in record:
             self.mrr = f"{record['valid']['mrr']:.3f}"
+            if (name := validated(record)) != self.validated:
+                self.validated, self.width = name, 0  # its column is made again
         self.bar.update(self.task, **self._fields(record["epoch"]))
 
     def stop(self) -> None:
@@ -129,12 +132,17 @@ class Bar(Silent):
     def _fields(self, epoch: int) -> dict[str, Any]:
         if self.bar.console.width != self.width:  # a terminal may be made narrower while it is watched
             self.width = self.bar.console.width
-            self.bar.columns = columns(self.width, self.epochs)
+            self.bar.columns = columns(self.width, self.epochs, self.validated)
         speed = f"{self.speed:,.0f} triples/s" if self.speed else ""
         return {"epoch": f"{epoch}/{self.epochs}", "loss": self.loss, "mrr": self.mrr, "speed": speed}
 
 
-def columns(width: int, epochs: int) -> tuple[ProgressColumn, ...]:
+def validated(record: dict[str, Any]) -> str:
+    """What the MRR of a validation is called: of a few candidates it is another number than of all entities."""
+    return "sampled MRR" if record["valid"].get("protocol") == "sampled" else VALID
+
+
+def columns(width: int, epochs: int, validated: str = VALID) -> tuple[ProgressColumn, ...]:
     """The columns that fit into ``width`` characters, in their order; the speed is dropped first, then the bar, the
     MRR.
 
@@ -145,7 +153,7 @@ def columns(width: int, epochs: int) -> tuple[ProgressColumn, ...]:
         (0, epoch, TextColumn("epoch {task.fields[epoch]}")),
         (4, 21, BarColumn(bar_width=20)),
         (2, 12, TextColumn("loss {task.fields[loss]}")),
-        (3, 17, TextColumn(" valid MRR {task.fields[mrr]}")),
+        (3, 8 + len(validated), TextColumn(f" {validated} {{task.fields[mrr]}}")),
         (5, 24, TextColumn(" {task.fields[speed]}")),
         (1, 8, TimeRemainingColumn()),
     ]

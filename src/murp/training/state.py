@@ -38,7 +38,7 @@ class State:
     chunk: int = 0
     loss: float = 0.0  # summed over the steps of the unfinished epoch
     seconds: float = 0.0  # spent training, validation included
-    best_mrr: float | None = None  # protocol standard, on valid
+    best_mrr: float | None = None  # on valid, by the protocol of the run's validations
     best_epoch: int | None = None
     stale: int = 0  # validations since the best one
     steps_a_chunk: int | None = None  # if it is not the sampler's STEPS_A_CHUNK

@@ -24,6 +24,7 @@ NEVER = {
     "seed": "a seed that does better does so by luck; compare seeds with `murp sweep`",
     "epochs": "trials that do worse are stopped early; give the most with --epochs",
     "dtype": "it is a matter of precision; give one value",
+    "validate_candidates": "an MRR among few candidates is higher than one among many",
     "table_dtype": "it is a matter of precision; give one value",
 }
 LARGEST = 2000  # combinations of parts that are looked through
@@ -205,6 +206,8 @@ def _refuse_unsearchable(space: Space) -> None:
         if name in NEVER or (one is not None and one.free):
             why = NEVER.get(name, "it does not change what is learned")
             raise ConfigError(f"{name} is not searched: {why}.")
+    if space.fixed.get("validate_candidates"):
+        raise ConfigError("trials are judged by protocol standard: leave out validate_candidates, or train one run.")
     if space.fixed.get("validate_every") == 0:
         raise ConfigError("validate_every is 0, but trials are judged by their validations: give another, or none.")
 

@@ -116,6 +116,7 @@ function writeNear() {
 }
 
 function writeTable() {
+  $("protocol").textContent = about.protocol;
   const validated = about.records.filter((one) => one.mrr !== null).reverse();
   const rows = (validated.length ? validated : about.records.slice(-20).reverse()).slice(0, 100).map((one) =>
     element("tr", {}, element("td", {}, String(one.epoch)), element("td", { class: "number" }, figure(one.loss, 4)), element("td", { class: "number" }, figure(one.mrr))));
