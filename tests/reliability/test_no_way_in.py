@@ -22,6 +22,7 @@ MODULES = {
     "pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "marshal", "shelve", "yaml", "pty", "ctypes",
     "code",
 }  # fmt: skip
+OF_NUMBERS = {"ctypes.c_int", "ctypes.c_long", "ctypes.c_size_t", "ctypes.c_void_p", "ctypes.get_errno"}
 # Programs that run no code they find, and their first argument.
 PROGRAMS = (["'git'", "'--no-optional-locks'"], ["'ffmpeg'", "'-v'"])
 CALLS = {
@@ -61,10 +62,12 @@ def forbidden(source: str) -> list[str]:
 
 
 def _asks_this_process_alone(tree: ast.Module) -> bool:
-    """``ctypes.CDLL(None)`` and nothing else of ctypes: what this process has loaded already, and no file."""
+    """Of ctypes ``CDLL(None)``, which is what this process has loaded already and no file, and names of numbers."""
     uses = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "ctypes"]
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node) == "ctypes.CDLL(None)"]
-    return 0 < len(uses) == len(calls)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    opened = [node for node in calls if ast.unparse(node) in ("ctypes.CDLL(None)", "ctypes.CDLL(None, use_errno=True)")]
+    numbers = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and ast.unparse(node) in OF_NUMBERS]
+    return bool(opened) and len(uses) == len(opened) + len(numbers)
 
 
 def _is_harmless(call: ast.Call) -> bool:
@@ -86,7 +89,7 @@ def test_no_module_lets_data_become_code(path: Path) -> None:
         "subprocess.run([sys.executable, '-c', code])", "f(x, shell=True)", "f(x, shell=flag)",
         "torch.load(p)", "np.load(p)", "np.load(p, allow_pickle=True)", "from subprocess import run",
         "__import__('x')", "import ctypes", "import ctypes\nctypes.CDLL(None).f()\nctypes.CDLL(x)",
-        "from ctypes import CDLL\nCDLL(None)",
+        "from ctypes import CDLL\nCDLL(None)", "import ctypes\nctypes.CDLL(None)\nctypes.string_at(x)",
     ],
 )  # fmt: skip
 def test_the_search_finds_what_it_looks_for(code: str) -> None:
