@@ -53,11 +53,15 @@ RESTARTS = 2  # of one launch
 
 def work(graph: KnowledgeGraph, run: Path, settings: dict[str, Any], ids: Path) -> None:
     """What a rank does: begin, or go on; the id of its process is left for whoever kills."""
-    (ids / os.environ["RANK"]).write_text(str(os.getpid()))
+    told = ids / os.environ["RANK"]
+    told.write_text(str(os.getpid()))
     if (run / folder.CONFIG).exists() and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
         resume(run, progress=Silent())
     else:
         train(graph, out=run, reuse=False, progress=Silent(), **settings)
+    # Who is done waits for the others by a lock of multiprocessing, and if it is killed there, the launcher waits for
+    # it without end.
+    told.unlink(missing_ok=True)
 
 
 def launched(graph: KnowledgeGraph, run: Path, settings: dict[str, Any], ids: Path, size: int, log: Path) -> Child:
@@ -85,10 +89,10 @@ def kill_one(draw: random.Random, ids: Path, child: Child, run: Path, aimed: boo
     patience = time.monotonic() + 2.0
     while aimed and time.monotonic() < patience and not half_written(run):
         time.sleep(0.0002)
-    chosen = draw.choice(sorted(ids.iterdir()))
+    there = sorted(ids.iterdir())
     try:
-        os.kill(int(chosen.read_text()), signal.SIGKILL)
-    except (ProcessLookupError, ValueError):
+        os.kill(int(draw.choice(there).read_text()), signal.SIGKILL)
+    except (ProcessLookupError, FileNotFoundError, ValueError, IndexError):  # it is done, or has not begun
         return False
     for file in ids.iterdir():
         file.unlink()
