@@ -171,7 +171,7 @@ def evaluated(
             )
         check_candidates(protocol, candidates, seed, save if ranks.first else None, source)
         read = {"candidates of the file": None if source is None else file_digest(source)}
-    ranks.same("question", read, "Start torchrun with the same command on every machine.")
+    ranks.same("question", read, SAME_COMMAND)
     run, model = _own_rows(path, ranks, which, device)
     counting = Counting(ranks, model, memory)
     with _alone(ranks):
