@@ -492,3 +492,42 @@ def test_what_cannot_be_computed_is_refused() -> None:
     (dq,) = torch.autograd.grad(mean_log_sum_exp(q, v, a), q, create_graph=True)
     with pytest.raises(RuntimeError, match="once, not twice"):
         dq.sum().backward()
+
+
+@kinds
+@pytest.mark.parametrize("scalars", range(4))
+def test_rows_that_are_too_wide_for_a_gpu_are_left_to_pytorch(kind: all_entities.Kind, scalars: int) -> None:
+    given = parts(9, 17, 20, scalars=scalars)
+    expected, value = plain(kind, *given), all_entities._in_blocks(kind, *given, None)
+    torch.testing.assert_close(value, expected, rtol=1e-12, atol=1e-12)
+    for found, wanted in zip(gradients(value, given), gradients(expected, given), strict=True):
+        torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
+
+
+@kinds
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_no_kernel_is_launched_for_rows_that_are_too_wide(
+    kind: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tensors that have only a form: nothing could be launched on them."""
+    monkeypatch.setitem(all_entities._CELLS, "meta", 2**22)
+    q, v = (
+        torch.empty(rows, all_entities.WIDEST[dtype] + 1, dtype=dtype, device="meta", requires_grad=True)
+        for rows in (9, 17)
+    )
+    of_q, of_v = torch.autograd.grad(MEANS[kind](q, v), [q, v])
+    assert (of_q.shape, of_v.shape) == (q.shape, v.shape)
+
+
+@kinds
+@pytest.mark.gpu
+@pytest.mark.parametrize(("dtype", "near"), [(torch.float32, 1e-4), (torch.float64, 1e-12)])
+@pytest.mark.parametrize("further", [0, 1])
+def test_the_widest_rows_of_a_kernel_and_wider_ones(kind: str, dtype: torch.dtype, near: float, further: int) -> None:
+    given = parts(9, 17, all_entities.WIDEST[dtype] + further, dtype=dtype, device="cuda")
+    small: Any = tuple(None if part is None else (part / 30).detach().requires_grad_() for part in given)
+    exact: Any = tuple(None if part is None else part.detach().double().requires_grad_() for part in small)
+    value, expected = MEANS[kind](*small), plain(kind, *exact)
+    torch.testing.assert_close(value.double(), expected, rtol=near, atol=near)
+    for found, wanted in zip(gradients(value, small), gradients(expected, exact), strict=True):
+        assert float((found.double() - wanted).norm()) <= 10 * near * float(wanted.norm())

@@ -33,6 +33,8 @@ ScoreBlock = Callable[[Sequence[Tensor], Sequence[Tensor]], Tensor]
 
 # Cells of a block of :func:`blocked_reduction`: what a core's cache holds, and what fills a GPU.
 _CELLS = {"cpu": 2**18, "cuda": 2**22}
+# Numbers of a row, at most, that the kernels for GPUs know: blocks of wider rows do not fit into a GPU's shared memory.
+WIDEST = {torch.float32: 1024, torch.float64: 256}
 _GROUPS = 16  # of blocks, each with sums of its own for the queries' gradients: at most so many threads have work
 
 
@@ -62,8 +64,25 @@ def _mean(softmax: bool, q: Tensor, v: Tensor, a: Tensor | None, c: Tensor | Non
     if len({(tensor.dtype, tensor.device) for tensor in given}) > 1 or q.dtype not in (torch.float32, torch.float64):
         kinds = ", ".join(f"{tensor.dtype} on {tensor.device}" for tensor in given)
         raise TypeError(f"tensors of one device, all float32 or all float64, are wanted, not {kinds}")
+    if q.device.type != "cpu" and q.shape[-1] > WIDEST[q.dtype]:
+        return _in_blocks("log_sum_exp" if softmax else "softplus", q, v, a, c, shares)
     gradients = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given)
     value: Tensor = _reduce(softmax, q, v, a, c, shares, gradients)[0]
+    return value
+
+
+def _in_blocks(kind: Kind, q: Tensor, v: Tensor, a: Tensor | None, c: Tensor | None, shares: Tensor | None) -> Tensor:
+    """The same in plain PyTorch."""
+
+    def scores(queries: Sequence[Tensor], entities: Sequence[Tensor]) -> Tensor:
+        found = queries[0] @ entities[0].T
+        for own in queries[1:]:
+            found = found + own[:, None]
+        for own in entities[1:]:
+            found = found + own
+        return found
+
+    value: Tensor = blocked_reduction(scores, [q] if a is None else [q, a], [v] if c is None else [v, c], kind, shares)
     return value
 
 

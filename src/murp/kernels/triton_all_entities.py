@@ -61,9 +61,10 @@ def _is_half(dtype: torch.dtype) -> bool:
 
 
 def _options(softmax: bool, dim: int, dtype: torch.dtype) -> dict[str, Any]:
-    """Blocks whose tiles fit into registers and shared memory.
+    """Blocks whose tiles fit into registers, and into 99 KiB of shared memory, which GPUs have since 2020.
 
-    Those of float16 up to 256 numbers wide were the quickest of many on an H200.
+    Those of float16 up to 256 numbers wide were the quickest of many on an H200. See ``WIDEST`` of
+    :mod:`murp.kernels.all_entities` for rows that are too wide.
     """
     width = max(16, triton.next_power_of_2(dim))
     half = _is_half(dtype)
@@ -71,7 +72,7 @@ def _options(softmax: bool, dim: int, dtype: torch.dtype) -> dict[str, Any]:
         rows, columns, warps = 64, 128 if softmax else 64, 4  # softplus needs more registers
     elif half and width <= 256:
         rows, columns, warps = 64, 64, 4
-    elif half or width <= 64:
+    elif width <= (512 if half else 64):
         rows, columns, warps = 32, 32, 4
     else:
         rows, columns, warps = 16, 16, 4
