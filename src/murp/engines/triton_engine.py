@@ -34,6 +34,7 @@ from typing import Any
 import torch
 import triton
 from torch import Tensor
+from triton.runtime.driver import driver
 
 from murp.engines.capture import collector_at_rest
 from murp.engines.engine import Chunk
@@ -241,7 +242,19 @@ def options(
     shape |= {"C": 1.0 if space.is_flat else space.c, "SET_BACK_GAP": 1 - set_back_radius(model.dtype)}
     shape |= {"LIMIT_GAP": 1 - limit_radius(model.dtype), **parts(model), "HOST": host}
     gradient, update = tuning(model.dim, candidates, runs, half=model.point_dtype != model.dtype)
+    if runs > 1 and gradient["J"] > 1:
+        # Some warps share the parts of a row: up to three sums over the parts go through shared memory.
+        most = shared_memory(model.device) // (3 * model.dtype.itemsize * triton.next_power_of_2(model.dim))
+        gradient["KT"] = max(1, min(gradient["KT"], 2 ** (most.bit_length() - 1)))
     return {**shape, **gradient, "GIVEN": slices}, {**shape, **update, "KEEP": slices}
+
+
+def shared_memory(device: torch.device) -> int:
+    """Bytes that the threads of a program may share; in Triton's interpreter, on the CPU, there is no limit."""
+    if device.type == "cpu":
+        return 2**31
+    found: int = driver.active.utils.get_device_properties(device.index or 0)["max_shared_mem"]
+    return found
 
 
 def tuning(dim: int, candidates: int, runs: int, *, half: bool = False) -> tuple[dict[str, int], dict[str, int]]:
