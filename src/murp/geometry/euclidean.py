@@ -127,8 +127,8 @@ class Euclidean:
     def step(self, x: Tensor, gradient: Tensor, lr: float | Tensor) -> Tensor:
         return x - lr * gradient
 
-    def origin(self, dim: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        return torch.zeros(dim, dtype=dtype)
+    def origin(self, dim: int, dtype: torch.dtype = torch.float32, device: torch.device | None = None) -> Tensor:
+        return torch.zeros(dim, dtype=dtype, device=device)
 
     def random(
         self, generator: torch.Generator, shape: tuple[int, ...], scale: float, dtype: torch.dtype = torch.float32

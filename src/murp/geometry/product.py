@@ -104,8 +104,8 @@ class Product(FromOrigin):
     def step(self, x: Tensor, gradient: Tensor, lr: float | Tensor) -> Tensor:
         return torch.cat(self._each(lambda space, x, g: space.step(x, g, lr), x, gradient), -1)
 
-    def origin(self, dim: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        whole = torch.cat([space.origin(width, dtype) for space, width in self.parts])
+    def origin(self, dim: int, dtype: torch.dtype = torch.float32, device: torch.device | None = None) -> Tensor:
+        whole = torch.cat([space.origin(width, dtype, device) for space, width in self.parts])
         self.split(whole.new_empty(dim))
         return whole
 

@@ -93,8 +93,11 @@ class Geometry(Protocol):
     def step(self, x: Tensor, gradient: Tensor, lr: float | Tensor) -> Tensor:
         """project(exp(x, -lr · riemannian_gradient(x, gradient))): one step of (Riemannian) SGD on rows."""
 
-    def origin(self, dim: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        """The point that all others are drawn around, a row of ``dim`` numbers."""
+    def origin(self, dim: int, dtype: torch.dtype = torch.float32, device: torch.device | None = None) -> Tensor:
+        """The point that all others are drawn around, a row of ``dim`` numbers.
+
+        It is made on ``device``: a step that is captured in a CUDA graph cannot copy it there.
+        """
 
     def random(
         self, generator: torch.Generator, shape: tuple[int, ...], scale: float, dtype: torch.dtype = torch.float32
@@ -180,13 +183,13 @@ class FromOrigin(ABC):
     @abstractmethod
     def log(self, x: Tensor, y: Tensor) -> Tensor: ...
     @abstractmethod
-    def origin(self, dim: int, dtype: torch.dtype = torch.float32) -> Tensor: ...
+    def origin(self, dim: int, dtype: torch.dtype = torch.float32, device: torch.device | None = None) -> Tensor: ...
 
     def exp0(self, v: Tensor) -> Tensor:
-        return self.exp(self.origin(v.shape[-1], v.dtype).to(v.device), v)
+        return self.exp(self.origin(v.shape[-1], v.dtype, v.device), v)
 
     def log0(self, x: Tensor) -> Tensor:
-        return self.log(self.origin(x.shape[-1], x.dtype).to(x.device), x)
+        return self.log(self.origin(x.shape[-1], x.dtype, x.device), x)
 
 
 class Embedded(Curved, FromOrigin):
@@ -203,8 +206,8 @@ class Embedded(Curved, FromOrigin):
     def step(self, x: Tensor, gradient: Tensor, lr: float | Tensor) -> Tensor:
         return self.exp(x, -lr * self.riemannian_gradient(x, gradient))
 
-    def origin(self, dim: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        return self.project(torch.zeros(dim, dtype=dtype))
+    def origin(self, dim: int, dtype: torch.dtype = torch.float32, device: torch.device | None = None) -> Tensor:
+        return self.project(torch.zeros(dim, dtype=dtype, device=device))
 
     def random(
         self, generator: torch.Generator, shape: tuple[int, ...], scale: float, dtype: torch.dtype = torch.float32

@@ -1,0 +1,106 @@
+"""A step can be captured in a CUDA graph: it uses tensors of the GPU alone, and Python does not wait for their numbers.
+
+PyTorch's device ``meta`` takes the place of a GPU. Its tensors have no numbers, so that whoever asks for one fails.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from murp import registry
+from murp.config import Config
+from murp.engines import Task, updates
+from murp.engines import step as steps
+from murp.engines.step import row_gradients
+from murp.engines.updates import Updater
+from murp.errors import ConfigError
+from murp.kernels import all_entities
+from murp.models import from_config, model
+from murp.negatives import Drawn
+from murp.objectives import Labels
+from murp.recipes import completed
+
+ENTITIES, RELATIONS, BATCH, NEGATIVES = 30, 2, 12, 7
+
+
+class Elsewhere(TorchDispatchMode):
+    """Raises if an operation has a tensor of the CPU; a single number is none: it is handed over with the launch."""
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        found = func(*args, **(kwargs or {}))
+        for one in tree_leaves((args, kwargs, found)):
+            if isinstance(one, Tensor) and one.device.type == "cpu" and one.dim():
+                raise AssertionError(f"{func} has a tensor {tuple(one.shape)} of the CPU")
+        return found
+
+
+def whole(*shape: int) -> Tensor:
+    return torch.zeros(*shape, dtype=torch.int64, device="meta")
+
+
+def take_a_step(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> None:
+    config = Config(**completed({"dim": 8, **settings}))
+    task = Task.of(config, from_config(config, ENTITIES, RELATIONS).initialise(0).to("meta"))
+    task.model.training = True
+    drawn, labels = None, None
+    if task.objective.sampled:
+        apart = config.corruption == "both-sides"
+        shape = (NEGATIVES,) if config.corruption == "shared" else (BATCH, NEGATIVES)
+        drawn = Drawn(whole(*shape), whole(*shape) if apart else None)
+    elif task.objective.grouped:
+        labels = Labels(whole(2 * BATCH), whole(2 * BATCH), torch.ones(2 * BATCH, device="meta"))
+    # As operators of a compiled step, whose results have a form where nothing is launched.
+    monkeypatch.setattr(all_entities, "_reduce", all_entities._registered)
+    monkeypatch.setattr(model, "inner_products", lambda points, rows: points @ rows.T)
+    monkeypatch.setitem(all_entities._CELLS, "meta", 64)
+    updater = Updater(task)
+    rate = torch.zeros((), device="meta")
+    with Elsewhere():
+        loss, touched = row_gradients(task, whole(BATCH, 3), drawn, labels)
+        updater.prepare(touched)
+        updater.update(updater.tables(), touched, rate)
+    assert loss.device.type == "meta"
+
+
+@pytest.mark.parametrize("by_tables", [False, True])
+@pytest.mark.parametrize("name", registry.MODELS)
+def test_a_step_of_any_model_stays_on_the_gpu(name: str, by_tables: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its usual settings, and with every dropout that it has."""
+    monkeypatch.setattr(steps, "MANY", 1 if by_tables else 2**62)
+    monkeypatch.setattr(updates, "FEW_ROWS", 4 if by_tables else 0)
+    take_a_step(monkeypatch, model=name)
+    for dropout in ("query_dropout", "entity_dropout"):
+        try:
+            Config(**completed({"model": name, dropout: 0.2}))
+        except ConfigError:
+            continue
+        take_a_step(monkeypatch, model=name, **{dropout: 0.2})
+
+
+@pytest.mark.parametrize("kind", ["objective", "corruption", "optimizer", "regularizer"])
+@pytest.mark.parametrize("name", ["mure", "murp", "complex", "lorentz", "mixed-curvature"])
+def test_a_step_of_any_kind_stays_on_the_gpu(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for choice in registry.KINDS[kind]:
+        weight = {"regularizer_weight": 0.1} if kind == "regularizer" and choice != "none" else {}
+        drawing = {"objective": "bernoulli"} if kind == "corruption" else {}
+        try:
+            Config(**completed({"model": name, kind: choice, **weight, **drawing}))
+        except ConfigError:
+            continue
+        take_a_step(monkeypatch, model=name, **{kind: choice, **weight, **drawing})
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["mure", "murp"])
+def test_a_step_of_points_with_fewer_digits_stays_on_the_gpu(
+    name: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_a_step(monkeypatch, model=name, table_dtype=dtype, optimizer="adam")
