@@ -5,6 +5,9 @@ PyTorch's device ``meta`` takes the place of a GPU. Its tensors have no numbers,
 
 from __future__ import annotations
 
+import contextlib
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,7 +20,6 @@ from murp import registry
 from murp.config import Config
 from murp.engines import Task, updates
 from murp.engines import step as steps
-from murp.engines.step import row_gradients
 from murp.engines.updates import Updater
 from murp.errors import ConfigError
 from murp.kernels import all_entities
@@ -46,7 +48,10 @@ def whole(*shape: int) -> Tensor:
     return torch.zeros(*shape, dtype=torch.int64, device="meta")
 
 
-def take_a_step(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> None:
+def take_a_step(
+    monkeypatch: pytest.MonkeyPatch, compiled: Callable[[Any], Any] = lambda part: part, **settings: Any
+) -> None:
+    """One step; its parts as ``compiled`` makes them, and then without looking at its tensors."""
     config = Config(**completed({"dim": 8, **settings}))
     task = Task.of(config, from_config(config, ENTITIES, RELATIONS).initialise(0).to("meta"))
     task.model.training = True
@@ -63,10 +68,11 @@ def take_a_step(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> None:
     monkeypatch.setitem(all_entities._CELLS, "meta", 64)
     updater = Updater(task)
     rate = torch.zeros((), device="meta")
-    with Elsewhere():
-        loss, touched = row_gradients(task, whole(BATCH, 3), drawn, labels)
+    gathering, loss_of, update = (compiled(part) for part in (steps.gather, steps.loss_of, updater.update))
+    with contextlib.nullcontext() if update != updater.update else Elsewhere():
+        loss, touched = steps.row_gradients(task, whole(BATCH, 3), drawn, labels, loss_of, gathering)
         updater.prepare(touched)
-        updater.update(updater.tables(), touched, rate)
+        update(updater.tables(), touched, rate)
     assert loss.device.type == "meta"
 
 
@@ -104,3 +110,18 @@ def test_a_step_of_points_with_fewer_digits_stays_on_the_gpu(
     name: str, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take_a_step(monkeypatch, model=name, table_dtype=dtype, optimizer="adam")
+
+
+COMPILED: list[dict[str, Any]] = [
+    {"model": "murp", "table_dtype": "bfloat16", "optimizer": "adam"},
+    {"model": "lorentz", "entity_dropout": 0.2, "optimizer": "adagrad"},
+    {"model": "mixed-curvature", "optimizer": "row-adagrad"},
+    {"model": "complex"},
+]
+
+
+@pytest.mark.parametrize("settings", COMPILED, ids=lambda settings: settings["model"])
+def test_the_parts_of_a_step_are_compiled_whole(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What PyTorch's compiler does not know it would run by itself, each time, between two compiled halves."""
+    compiled = functools.partial(torch.compile, fullgraph=True, dynamic=False, backend="eager")
+    take_a_step(monkeypatch, compiled, **settings)
