@@ -180,12 +180,11 @@ def usual() -> Iterator[partial[None]]:
 def further() -> Iterator[partial[None]]:
     """Every option with which the kernels are compiled, and the other types of numbers."""
     yield partial(train, model("mure", 200, SINGLE))
-    yield partial(train, model("murp", 40, SINGLE, points=HALF))
     yield partial(train, model("murp", 200, SINGLE, points=BRAIN), host=True)
     yield partial(train, model("mure", 40, DOUBLE), host=True)
     yield side_by_side("murp", 40, SINGLE)
     yield side_by_side("murp", 200, DOUBLE)
-    yield side_by_side("mure", 40, SINGLE, points=BRAIN)
+    yield side_by_side("mure", 40, SINGLE, points=HALF)
     yield partial(slices, model("murp", 200, DOUBLE))
     for name in MODELS:
         yield partial(train, model(name, 40, SINGLE, transformation="stretch-both", bias="transformed-norm"))
@@ -193,8 +192,8 @@ def further() -> Iterator[partial[None]]:
     yield partial(train, model("murp", 40, SINGLE, transformation="stretch-only", bias="transformed-norm"))
     yield partial(train, model("mure", 40, SINGLE, transformation="translation-only", bias="head"))
     yield partial(evaluate, model("murp", 200, DOUBLE))
+    yield partial(means, mean_log_sum_exp, 200, SINGLE)
     for mean in (mean_log_sum_exp, mean_softplus):
-        yield partial(means, mean, 200, SINGLE)
         yield partial(means, mean, 40, SINGLE, own=False, graded=False)
     yield partial(means, mean_log_sum_exp, 40, DOUBLE, own=False)
     yield partial(means, mean_softplus, 40, SINGLE, entities=60_000_000)  # more numbers than 32 bits can count
