@@ -35,8 +35,6 @@ from murp.models import MODELS, MultiRelational
 
 Mean = Callable[..., torch.Tensor]
 SINGLE, DOUBLE, HALF, BRAIN = torch.float32, torch.float64, torch.float16, torch.bfloat16
-
-
 # Bytes that the threads of a program may share, by architecture: A100 and H100.
 SHARED = {80: 163 * 2**10, 90: 227 * 2**10}
 
@@ -208,7 +206,7 @@ def main(architecture: int, *, thorough: bool) -> None:
     for case in (*usual(), *(further() if thorough else ())):
         recorder.case = " ".join(shown(one) for one in (case.func.__name__, *case.args, *case.keywords.items()))
         case()
-    print(json.dumps({"helpers": sorted(recorder.helpers)}))
+    print(json.dumps({"helpers": sorted(recorder.helpers), "room": SHARED[architecture]}))
 
 
 if __name__ == "__main__":
