@@ -189,6 +189,25 @@ def test_a_damaged_file_is_compiled_again_and_replaced(kind: str, left: int, pla
     assert sum(after.stats.cache_hits.values()) == 1
 
 
+def times(factor: int) -> Any:
+    """A kernel that holds another one, as loops with a formula inside do."""
+    inner = compiling.kernel(lambda x: factor * x, key=f"by-{factor}")
+
+    def outer(x: int) -> Any:
+        return inner(x)
+
+    return compiling.kernel(outer, key=f"by-{factor}")
+
+
+def test_kernels_that_are_made_anew_are_told_apart_by_their_keys(places: tuple[Path, Path]) -> None:
+    assert [times(2)(3), times(5)(3)] == [6, 15]
+    files = sorted(places[0].rglob("*.nbc"))
+    again = times(2), times(5)
+    assert [kernel(3) for kernel in again] == [6, 15]
+    assert [sum(kernel.stats.cache_hits.values()) for kernel in again] == [1, 1]
+    assert sorted(places[0].rglob("*.nbc")) == files
+
+
 @pytest.mark.usefixtures("places")
 def test_what_another_process_compiles_meanwhile_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """The other one is made up: it compiles, and keeps what it made, while this one waits for the lock."""

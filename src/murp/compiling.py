@@ -33,13 +33,16 @@ _PAUSE = 0.02  # seconds between two looks at a lock
 _KEPT = 8  # folders of compiled code, one for each state of the sources
 
 
-def kernel(function: Callable[..., Any]) -> Any:
+def kernel(function: Callable[..., Any], key: str = "") -> Any:
     """A function in the subset of Python that Numba compiles; see this module for what it may rely on.
+
+    ``key`` names a function that is made anew in every process with other functions inside, such as a loop over cells
+    with the formula of a model: the cache knows it by that name.
 
     It gets all its arrays as arguments. Then Numba does not count references to arrays, which would slow threads down:
     every row that is used would change a counter that all threads share.
     """
-    return _compiled(function, _nrt=False)
+    return _compiled(function, key, _nrt=False)
 
 
 def allocating_kernel(function: Callable[..., Any]) -> Any:
@@ -47,13 +50,15 @@ def allocating_kernel(function: Callable[..., Any]) -> Any:
     return _compiled(function)
 
 
-def _compiled(function: Callable[..., Any], **further: Any) -> Any:
+def _compiled(function: Callable[..., Any], key: str = "", **further: Any) -> Any:
     folder = _folder()
+    if key:  # the name of its file in the cache
+        function.__qualname__ = f"{function.__name__}-{key}"
     options = {"nogil": True, "error_model": "numpy", "fastmath": False, **further}
     made = numba.njit(function, **options)
     if folder is not None:
         with _cache_in(folder), contextlib.suppress(RuntimeError):  # no place to keep it
-            made._cache = _Cache(function)  # in place of Numba's own, which ``cache=True`` would put there
+            made._cache = _Cache(function, key)  # in place of Numba's own, which ``cache=True`` would put there
     return made
 
 
@@ -64,6 +69,16 @@ class _Cache(FunctionCache):  # type: ignore[misc]
     a training, trials side by side. A kernel is locked, by a file beside its code, while it and those that it calls are
     compiled; none calls itself, so that nobody waits for each other.
     """
+
+    def __init__(self, function: Callable[..., Any], key: str = "") -> None:
+        super().__init__(function)
+        self._key = key
+
+    def _index_key(self, signature: Any, codegen: Any) -> Any:
+        """By its key if it has one: Numba tells functions apart by what they hold, which differs in every process."""
+        if not self._key:
+            return super()._index_key(signature, codegen)
+        return signature, codegen.magic_tuple(), self._key
 
     _lock: int | None = None
     _patience = 300.0
