@@ -15,6 +15,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from numba.core.dispatcher import Dispatcher
 
@@ -23,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from murp.engines import Chunk
 from murp.engines.numba_engine import NumbaEngine
 from murp.evaluation import KnownFacts, rank
+from murp.kernels.numba_formulas import Loops, loops
 from murp.models import MODELS
 from trees import tree
 
@@ -33,7 +35,7 @@ ARITHMETIC = re.compile(r"= (?:tail )?(?:fadd|fsub|fmul|fdiv|frem|fneg|fcmp|call
 
 
 def digest(name: str, dtype: str) -> str:
-    """Of the tables after some steps and of the ranks that they give."""
+    """Of the tables after some steps, of the ranks that they give, and of the model's ending as a formula."""
     graph = tree()
     facts = torch.from_numpy(graph.train).long()
     model: Any = MODELS[name](graph.num_entities, 2 * graph.num_relations, 11, dtype=getattr(torch, dtype))
@@ -42,16 +44,43 @@ def digest(name: str, dtype: str) -> str:
     NumbaEngine(model).run([Chunk(facts[:64].view(4, 16, 3), graph.num_entities, 9, 1)], [20.0])
     ranks = rank(model, graph.train, KnownFacts.of(graph), num_relations=graph.num_relations)
     tables = [model.parameters[table].numpy().tobytes() for table in sorted(model.parameters)]
-    return hashlib.sha256(b"".join([*tables, ranks.tail.tobytes(), ranks.head.tobytes()])).hexdigest()
+    of_ending = bits_of_ending(model)
+    return hashlib.sha256(b"".join([*tables, ranks.tail.tobytes(), ranks.head.tobytes(), of_ending])).hexdigest()
+
+
+def of_ending(model: Any) -> tuple[Loops, tuple[int, int, int]]:
+    """The loops of a model's ending, and how many products, numbers of queries and of candidates it has."""
+    names = [["xx", "rr", "xr", "added"], ["square", "object_bias"]]
+    formula = model.formula(2, *names)
+    counts = 2, 4, 2
+    return loops(formula, counts), counts
+
+
+def bits_of_ending(model: Any) -> bytes:
+    """Of scores and their derivatives, for products and numbers that no library has computed."""
+    compiled, counts = of_ending(model)
+    draw = torch.Generator().manual_seed(3)
+    products, queries, candidates = (
+        (0.1 * torch.rand(count, *shape, generator=draw, dtype=torch.float64)).to(model.dtype).numpy()
+        for count, shape in zip(counts, [(5, 32), (5,), (1, 32)], strict=True)
+    )
+    given = products, queries, candidates
+    found = [np.zeros_like(array) for array in (products[0], *given, queries[0])]
+    compiled.values(np.zeros(1, np.int64), *given, found[0])
+    row = np.full(5, 0.5, products.dtype)
+    for loop in compiled.derivatives:
+        loop(np.zeros(1, np.int64), *given, 31, row, row, found[0], *found[1:])
+    return b"".join(array.tobytes() for array in found)
 
 
 def kernels() -> dict[str, Any]:
-    """Every compiled function of murp that is imported."""
+    """Every compiled function of murp that is imported, and those of MuRP's ending."""
     modules = [module for name, module in sys.modules.items() if name.startswith("murp.") and module is not None]
+    compiled, _ = of_ending(MODELS["murp"](9, 4, 3))
+    further = [compiled.values, compiled.log_sums, *compiled.derivatives]
     return {
-        f"{made.py_func.__module__}.{made.py_func.__name__}": made
-        for module in modules
-        for made in vars(module).values()
+        f"{made.py_func.__module__}.{made.py_func.__qualname__}": made
+        for made in [*(made for module in modules for made in vars(module).values()), *further]
         if isinstance(made, Dispatcher)
     }
 

@@ -26,6 +26,7 @@ from torch.nn.functional import dropout
 from murp import registry, threads
 from murp.errors import ConfigError
 from murp.geometry import Euclidean, Geometry
+from murp.kernels.formulas import Formula, traced
 from murp.kernels.products import inner_products, squared_norms
 from murp.models.blocks import QUERIES, block_length, filled
 from murp.models.host_memory import pinned, room
@@ -171,6 +172,7 @@ class Model(Part):
         self.first_row = 0  # of the entities it holds, where other processes hold others
         self.training = False  # in a training step: dropout and batch normalisation ask
         self.parameters: dict[str, Tensor] = {}
+        self._formulas: dict[Any, Formula | None] = {}
         self.tables: tuple[Table, ...] = self._declared()
         if not any((table.name, table.of) == ("entity", "entity") for table in self.tables):
             declared = ", ".join(table.name for table in self.tables) or "none"
@@ -334,6 +336,24 @@ class Model(Part):
         theirs = candidate.vectors * (len(query.vectors) if len(candidate.vectors) == 1 else 1)
         products = tuple(inner(x, v) for x, v in zip(query.vectors, theirs, strict=True))
         return self.ending(products, numbers, candidate.numbers)
+
+    def formula(self, products: int, query: Iterable[str], candidate: Iterable[str]) -> Formula | None:
+        """:meth:`ending` as a formula of so many products and of numbers with these names; None if it is none.
+
+        Objectives over all entities use it on a CPU (:mod:`murp.kernels.formulas`). It is recorded once.
+        """
+        ours, theirs = tuple(query), tuple(candidate)
+        settings = tuple(getattr(self, name) for name in self.settings)
+        key = (products, ours, theirs, self.dtype, self.training, settings)
+        if key not in self._formulas:
+            first = products + len(ours)
+
+            def ending(*given: Tensor) -> Tensor:
+                mine, numbers = dict(zip(ours, given[products:], strict=False)), given[first:]
+                return self.ending(given[:products], mine, dict(zip(theirs, numbers, strict=True)))
+
+            self._formulas[key] = traced(ending, first + len(theirs), self.dtype)
+        return self._formulas[key]
 
     def _tiles(self, query: Query, candidate: Candidate) -> Tensor:
         """:meth:`tile`, over so few queries and shared candidates at a time that B × n × d numbers stay few.

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from murp.kernels.all_entities import Kind, blocked_reduction, mean_log_sum_exp, mean_softplus
+from murp.kernels.formula_means import Kind as FormulaKind
+from murp.kernels.formula_means import formula_mean
 from murp.models.model import Candidate, Model, Query
 
 
@@ -14,12 +16,15 @@ class EveryScore:
     """The scores φ[b,n] of queries (B, …) with candidates (N, …): each method is one number that has a gradient.
 
     A model whose scores have the form ⟨q,v⟩ + a + c (:meth:`Model.linear`) uses the fused kernels. Other models score
-    one block of candidates at a time.
+    one block of candidates at a time; on a CPU with one loop for a block, if their ending is a formula.
     """
 
     def __init__(self, model: Model, query: Query, everything: Candidate) -> None:
         self.model, self.query, self.everything = model, query, everything
         self.form = model.linear(query, everything)
+        self.formula = None
+        if self.form is None and model.products and query.vectors[0].device.type == "cpu":
+            self.formula = model.formula(len(query.vectors), query.numbers, everything.numbers)
 
     @property
     def questions(self) -> int:
@@ -43,6 +48,8 @@ class EveryScore:
 
     def mean(self) -> Tensor:
         """1/BN Σ_b Σ_n φ[b,n]."""
+        if self.formula is not None:
+            return self._of_formula("mean")
         if self.form is None:
             return self._blocked("softplus") - self._blocked("softplus", negated=True)  # softplus(φ) - softplus(-φ) = φ
         q, v, a, c = self.form
@@ -54,6 +61,8 @@ class EveryScore:
 
     def _blocked(self, kind: Kind, negated: bool = False, shares: Tensor | None = None) -> Tensor:
         """The mean, one block of candidates at a time; of -φ if ``negated``."""
+        if self.formula is not None and not negated:
+            return self._of_formula(kind, shares)
         query, everything = self.query, self.everything
 
         def scores(asked: Sequence[Tensor], block: Sequence[Tensor]) -> Tensor:
@@ -67,6 +76,12 @@ class EveryScore:
         entities = [*everything.vectors, *everything.numbers.values()]
         value: Tensor = blocked_reduction(scores, asked, entities, kind, shares)
         return value
+
+    def _of_formula(self, kind: FormulaKind, shares: Tensor | None = None) -> Tensor:
+        assert self.formula is not None
+        ours = [number.expand(self.questions) for number in self.query.numbers.values()]
+        theirs = [number.expand(self.entities) for number in self.everything.numbers.values()]
+        return formula_mean(self.formula, kind, self.query.vectors, ours, self.everything.vectors, theirs, shares)
 
 
 def _again(

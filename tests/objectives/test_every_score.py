@@ -1,0 +1,84 @@
+"""Means over the scores of all entities, for every model: by the way it takes, and by the definition."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from murp import registry
+from murp.kernels import all_entities, formula_means
+from murp.models import Model
+from murp.models.model import Candidate, Query
+from murp.objectives.every_score import EveryScore
+from murp.testing import Subject
+
+MODELS: list[tuple[str, dict[str, Any]]] = [
+    *((name, {}) for name in registry.MODELS),
+    ("transe", {"norm": 2}),
+    ("roth", {"learn_curvature": "all"}),
+    ("mixed-curvature", {"learn_curvature": "all"}),
+    ("murp", {"transformation": "stretch-both", "bias": "transformed-norm"}),
+    ("mure", {"transformation": "stretch-both", "bias": "norm"}),
+]
+KINDS = ("log_sum_exp", "softplus", "mean")
+
+
+def tables_and_sides(model: Model) -> tuple[list[Tensor], Query, Candidate]:
+    """Leaves, and what six queries and all entities make of them."""
+    trained = [table.name for table in model.tables if table.trained]
+    model.parameters |= {name: model.parameters[name].clone().requires_grad_() for name in trained}
+    asked = torch.arange(6)
+    query = model.query(model.rows("subject", asked), model.rows("relation", asked % 4), model.rows("shared"))
+    return (
+        [model.parameters[name] for name in trained],
+        query,
+        model.candidate(model.rows("object"), model.rows("shared")),
+    )
+
+
+def defined(model: Model, query: Query, everything: Candidate, kind: str) -> Tensor:
+    scores = model.meet(query, everything)
+    if kind == "log_sum_exp":
+        return scores.logsumexp(1).mean()
+    return scores.mean() if kind == "mean" else torch.logaddexp(scores, torch.zeros_like(scores)).mean()
+
+
+@pytest.mark.parametrize(("name", "settings"), MODELS)
+def test_a_mean_and_its_gradients_are_those_of_the_definition(
+    name: str, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In blocks of few entities, of which the last is not whole."""
+    monkeypatch.setattr(formula_means, "_CELLS", 1)
+    monkeypatch.setitem(all_entities._CELLS, "cpu", 6 * 7)
+    model = Subject(name, settings, tmp_path).scattered()
+    tables, query, everything = tables_and_sides(model)
+    every = EveryScore(model, query, everything)
+    assert (every.formula is None) == (every.form is not None or not model.products), "an ending that is no formula"
+    for kind in KINDS:
+        value, expected = getattr(every, kind)(), defined(model, query, everything, kind)
+        torch.testing.assert_close(value, expected, rtol=1e-9, atol=1e-11)
+        ours, theirs = (
+            torch.autograd.grad(of, tables, retain_graph=True, allow_unused=True) for of in (value, expected)
+        )
+        for found, wanted in zip(ours, theirs, strict=True):
+            found, wanted = (torch.zeros(()) if by is None else by for by in (found, wanted))
+            torch.testing.assert_close(found, wanted.expand(found.shape), rtol=1e-7, atol=1e-9)
+
+
+def test_an_ending_that_looks_at_numbers_is_scored_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Subject("murp", {}, tmp_path).scattered()
+    usual = type(model).ending
+
+    def looks(*given: Any) -> Tensor:
+        assert bool(given[1][0].isfinite().all())
+        return usual(*given)
+
+    monkeypatch.setattr(type(model), "ending", looks)
+    _, query, everything = tables_and_sides(model)
+    every = EveryScore(model, query, everything)
+    assert every.formula is None
+    torch.testing.assert_close(every.softplus(), defined(model, query, everything, "softplus"))
