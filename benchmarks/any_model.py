@@ -9,6 +9,9 @@ measures what limits the second step: the scores of all entities alone (one prod
 and the scores with their gradients (at least three products); and how much of each step is spent in murp's own loops.
 The rest are PyTorch's operations, some hundred on small tensors. It also measures a step with Adam and with row-wise
 Adagrad for few and for ten million entities, and its memory. All cases run in turns.
+
+And all entities as candidates of models whose score is not ⟨q,v⟩ + a + c (WN18RR, 500 queries): the cross-entropy with
+its gradients as training computes it, in blocks by autograd, and in plain PyTorch. On a GPU the first two are the same.
 """
 
 from __future__ import annotations
@@ -34,6 +37,8 @@ from murp.engines import Chunk, Task, TorchEngine
 from murp.graph import KnowledgeGraph
 from murp.kernels import matrices, tangent_distances
 from murp.models import Model, from_config
+from murp.models.model import Candidate, Query
+from murp.objectives.every_score import EveryScore
 from murp.recipes import completed
 from murp.regularizers import Batch
 from murp.training.sampler import Sampler
@@ -42,25 +47,30 @@ STEPS = {
     "rotation and stretch, self-adversarial": {"data": "WN18RR", "model": "roth-stretch", "regularizer": "none"},
     "matrices, 1-vs-all, DURA": {"data": "FB15k-237", "model": "rescal", "regularizer_weight": 0.05},
 }
+CURVED = ("murp", "roth", "riemannian-transe", "mixed-curvature")
 STATES = {"adam": 1e-3, "row-adagrad": 0.1}
 RELATIONS = 22
+PARTS = ("steps", "curved", "state")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = parser(__doc__)
     options.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     options.add_argument("--entities", type=int, nargs="+", default=[40_943, 10_000_000])
-    options.add_argument("--only", nargs="+", choices=("steps", "state"), default=["steps", "state"])
+    options.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     chosen = options.parse_args(arguments)
     device = torch.device(chosen.device)
     figures: dict[str, Any] = {}
     if "steps" in chosen.only:
         figures["steps"] = {name: compared(name, settings, device, chosen.quick) for name, settings in STEPS.items()}
+    if "curved" in chosen.only:
+        figures["curved"] = {name: of_all_entities(name, device, chosen.quick) for name in CURVED}
     if "state" in chosen.only:
         sizes = [60, 120] if chosen.quick else chosen.entities
         figures["state"] = {name: by_entities(name, lr, sizes, device, chosen.quick) for name, lr in STATES.items()}
     what = "a training step by the engine torch and by plain PyTorch, float32; a step by number of entities"
-    store(result(what, {"steps": STEPS, "state": STATES, "dim": 40}, figures, device), chosen.out)
+    settings = {"steps": STEPS, "curved": {"models": CURVED, "data": "WN18RR", "batch_size": 500, "seed": 0}}
+    store(result(what, {**settings, "state": STATES, "dim": 40}, figures, device), chosen.out)
 
 
 def compared(name: str, settings: dict[str, Any], device: torch.device, quick: bool) -> dict[str, Any]:
@@ -104,6 +114,36 @@ def compared(name: str, settings: dict[str, Any], device: torch.device, quick: b
         figures["peak_bytes_beside_tables"] = peaks
         figures["batch_by_entities_bytes"] = size * graph.num_entities * 4
     return figures
+
+
+def of_all_entities(name: str, device: torch.device, quick: bool) -> dict[str, Any]:
+    """Seconds of the cross-entropy over all entities and its gradients by all tables, by three ways."""
+    graph = toy_graph() if quick else KnowledgeGraph.load("WN18RR")
+    positives = torch.from_numpy(graph.with_reciprocals(graph.train)[: 16 if quick else 500]).to(device)
+    model = from_config(Config(**completed({"model": name, "dim": 40})), graph.num_entities, graph.num_relations)
+    model.initialise(0).to(device)
+    tables = {name: values.requires_grad_() for name, values in model.parameters.items()}
+
+    def sides() -> tuple[Query, Candidate]:
+        subject, relation, _ = positives.unbind(1)
+        query = model.query(model.rows("subject", subject), model.rows("relation", relation), model.rows("shared"))
+        return query, model.candidate(model.rows("object"), model.rows("shared"))
+
+    def ours(compiled: bool) -> None:
+        every = EveryScore(model, *sides())
+        every.formula = every.formula if compiled else None
+        torch.autograd.grad(every.log_sum_exp(), list(tables.values()), allow_unused=True)
+
+    @mock.patch.object(tangent_distances, "fits", never)
+    def plain() -> None:
+        loss = model.meet(*sides()).logsumexp(1).mean()
+        torch.autograd.grad(loss, list(tables.values()), allow_unused=True)
+
+    works: Works = {"ours": (lambda: ours(compiled=True), 1.0), "plain PyTorch": (plain, 1.0)}
+    if device.type == "cpu":
+        works["blocks by autograd"] = (lambda: ours(compiled=False), 1.0)
+    times = in_turns(works, repeats=2 if quick else 7, device=device)
+    return {"seconds": times, "times_faster": ratio(times, "plain PyTorch", "ours")}
 
 
 def bounds(size: int, entities: int, dim: int, repeats: int) -> dict[str, Any]:

@@ -255,7 +255,9 @@ def test_steps_beyond_the_papers_have_their_bars_and_their_tables(store: Callabl
     parts = ("scores and gradients", "scores", "four products at the processor's peak")
     bounds = {name: {**second, "median": 1e-4 * (3 - place)} for place, name in enumerate(parts)}
     steps[benchmark_bars.MATRICES] |= {"seconds_of_own_loops": {"_passed": 1.5e-4}, "bounds": bounds}
-    store("cpu_any_model", figures={"steps": steps, "state": state})
+    ways = {"ours": second, "plain PyTorch": second, "blocks by autograd": second}
+    curved = {"murp": {"seconds": ways, "times_faster": 3.0}}
+    store("cpu_any_model", figures={"steps": steps, "state": state, "curved": curved})
     text = "\n".join(benchmarks_page.page().splitlines())
     assert "batch 500, 250 negatives, d=40 | 150 µs or less | 200 µs | no |" in text
     assert "Adagrad, DURA | 200 µs or less | 200 µs | yes |" in text
@@ -264,6 +266,7 @@ def test_steps_beyond_the_papers_have_their_bars_and_their_tables(store: Callabl
     assert "1.00 ms (100 µs to 300 µs) | 5.0 times |" in text
     assert f"| {benchmark_bars.ROTATION} | 200 µs | 150 µs | – | – | – |" in text
     assert f"| {benchmark_bars.MATRICES} | 200 µs | 150 µs | 300 µs | 200 µs | 100 µs |" in text
+    assert "| CPU: murp | 200 µs (100 µs to 300 µs) | 200 µs (100 µs to 300 µs) |" in text
     assert "| GPU: row-adagrad, 1,000 | 200 µs (100 µs to 300 µs) | 3.0 times (peak allocated) |" in text
 
 
