@@ -62,15 +62,15 @@ def bits_of_ending(model: Any) -> bytes:
     draw = torch.Generator().manual_seed(3)
     products, queries, candidates = (
         (0.1 * torch.rand(count, *shape, generator=draw, dtype=torch.float64)).to(model.dtype).numpy()
-        for count, shape in zip(counts, [(5, 32), (5,), (1, 32)], strict=True)
+        for count, shape in zip(counts, [(5, 32), (5,), (32,)], strict=True)
     )
     given = products, queries, candidates
-    found = [np.zeros_like(array) for array in (products[0], *given, queries[0])]
-    compiled.values(np.zeros(1, np.int64), *given, found[0])
+    found = [np.zeros_like(array) for array in (products[0], queries, candidates, queries[0])]
+    compiled.values(*given, found[0])
     row = np.full(5, 0.5, products.dtype)
     for loop in compiled.derivatives:
-        loop(np.zeros(1, np.int64), *given, 31, row, row, found[0], *found[1:])
-    return b"".join(array.tobytes() for array in found)
+        loop(*given, 31, row, row, *found)
+    return b"".join(array.tobytes() for array in (products, *found))
 
 
 def kernels() -> dict[str, Any]:

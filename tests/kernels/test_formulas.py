@@ -62,7 +62,7 @@ def single(name: str, function: Callable[[Tensor], Tensor], dtype: torch.dtype) 
         row = torch.zeros(1, 1, -(-len(x) // LANES) * LANES, dtype=dtype)
         row[0, 0, : len(x)] = x
         out, none = torch.empty_like(row[0]), np.empty((0, 1), row.numpy().dtype)
-        compiled.values(np.zeros(1, np.int64), row.numpy(), none, none[:, None], out.numpy())
+        compiled.values(row.numpy(), none, none, out.numpy())
         return out[0, : len(x)]
 
     return values
@@ -184,12 +184,10 @@ def computed(formula: Formula, x: Tensor, y: Tensor, weights: Tensor) -> tuple[T
     compiled = loops(formula, (2, 0, 0))
     given = torch.stack([x, y])
     none, kind = np.empty((0, len(x)), given.numpy().dtype), given.numpy().dtype
-    value, slopes, room = torch.empty_like(x), torch.empty_like(given), np.empty(len(x), kind)
-    inputs = given.numpy(), none, np.empty((0, 1, x.shape[1]), kind)
-    compiled.values(np.zeros(1, np.int64), *inputs, value.numpy())
-    compiled.derivatives[GIVEN](
-        np.zeros(1, np.int64), *inputs, x.shape[1], room, room, weights.numpy(), slopes.numpy(), none, inputs[2], room
-    )
+    value, room = torch.empty_like(x), np.empty(len(x), kind)
+    slopes = given.clone()
+    compiled.values(given.numpy(), none, none, value.numpy())
+    compiled.derivatives[GIVEN](slopes.numpy(), none, none, x.shape[1], room, room, weights.numpy(), none, none, room)
     return value, list(slopes)
 
 

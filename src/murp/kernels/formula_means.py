@@ -150,7 +150,7 @@ class _Blocks:
                 width = room.fill(self.starts[i])
                 own += room.derivatives(kind, width, logs, shares, found[i])
                 entities = slice(self.starts[i], self.starts[i] + width)
-                self.by_theirs[:, entities] = room.by_candidates[:, 0, :width]
+                self.by_theirs[:, entities] = room.by_candidates[:, :width]
                 for total, query, of, by, cells in zip(
                     mine, self.queries, self.vectors, self.by_vectors, room.cells, strict=True
                 ):
@@ -190,7 +190,7 @@ class _Room:
         self.products = like.new_zeros(products, *shape)
         rows = self.products.view(-1, blocks.length) if len(blocks.queries) == 1 else None
         self.cells = list(self.products) if rows is None else [rows]  # the places of the products, matrix by matrix
-        self.candidates, self.by_candidates = (like.new_zeros(numbers, 1, blocks.length) for _ in range(2))
+        self.candidates, self.by_candidates = (like.new_zeros(numbers, blocks.length) for _ in range(2))
         self.by_queries = like.new_empty(queries, blocks.size)
         self.out, self.zeros = like.new_empty(shape), np.zeros(blocks.length, like.numpy().dtype)
         self.given = [array.numpy() for array in (self.products, blocks.own, self.candidates)]
@@ -202,14 +202,14 @@ class _Room:
         width = min(blocks.length, blocks.number - start)
         for cells, query, of in zip(self.cells, blocks.queries, blocks.vectors, strict=True):
             torch.mm(query, of[entities].T, out=cells[:, :width])
-        self.candidates[:, 0, :width] = blocks.theirs[:, entities]
+        self.candidates[:, :width] = blocks.theirs[:, entities]
         return width
 
     def log_sums(self, width: int, found: Tensor) -> None:
-        self.blocks.loops.log_sums(_counters(), *self.given, width, self.zeros, self.out.numpy(), found.numpy())
+        self.blocks.loops.log_sums(*self.given, width, self.zeros, self.out.numpy(), found.numpy())
 
     def sums(self, width: int, found: Tensor) -> None:
-        self.blocks.loops.values(_counters(), *self.given, self.out.numpy())
+        self.blocks.loops.values(*self.given, self.out.numpy())
         torch.sum(self.out[:, :width], 1, out=found)
 
     def derivatives(self, kind: int, width: int, logs: Tensor, shares: Tensor, found: Tensor) -> Tensor:
@@ -217,14 +217,10 @@ class _Room:
         self.by_candidates.zero_()
         self.out[:] = shares[:, None]  # what multiplies a cell, if it is given
         self.blocks.loops.derivatives[kind](
-            _counters(), *self.given, width, logs.numpy(), shares.numpy(), self.out.numpy(), self.given[0],
-            self.by_queries.numpy(), self.by_candidates.numpy(), found.numpy(),
+            *self.given, width, logs.numpy(), shares.numpy(), self.out.numpy(), self.by_queries.numpy(),
+            self.by_candidates.numpy(), found.numpy(),
         )  # fmt: skip
         return self.by_queries
-
-
-def _counters() -> Any:
-    return np.zeros(1, np.int64)
 
 
 def _stacked(numbers: Sequence[Tensor], like: Tensor, length: int) -> Tensor:

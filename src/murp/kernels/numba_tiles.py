@@ -11,8 +11,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from murp.compiling import announce, kernel
+from murp.kernels.numba_functions import Mathematics
 from murp.kernels.numba_products import PAIR, POINTS, Registers
-from murp.kernels.numba_weights import Mathematics, sigmoid_step, softplus_step
+from murp.kernels.numba_weights import sigmoid_step, softplus_step
 
 announce(__name__, "the scores of all entities")
 
