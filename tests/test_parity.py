@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import murp
-from murp.cli.main import parser
+from murp.cli.main import WITH_SETTINGS, parser
 from murp.paper import report, running
 
 # A command with the function or method that does the same. `murp recipes` prints a table that Python has as a dict.
@@ -86,11 +86,11 @@ ELSEWHERE: dict[str, str] = {
 
 def commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     """Every command with its parser, `data audit` and its like as one word each."""
-    for word in ("train", "sweep", "tune"):  # the settings are added to the command that is given
+    for word in WITH_SETTINGS:  # the settings are added to the command that is given
         top = _subparsers(parser([word]))
         yield word, top[word]
     for name, command in top.items():
-        if name in ("train", "sweep", "tune"):
+        if name in WITH_SETTINGS:
             continue
         verbs = _subparsers(command)
         yield from ((f"{name} {verb}", one) for verb, one in verbs.items()) if verbs else ((name, command),)

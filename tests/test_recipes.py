@@ -13,6 +13,7 @@ import pytest
 
 import murp
 from murp import registry
+from murp.cli.embed import SETTINGS as EMBEDDED
 from murp.cli.main import main
 from murp.config import Config
 from murp.errors import ConfigError
@@ -244,6 +245,11 @@ def defaults(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     return shown
 
 
+def values(shown: Mapping[str, str]) -> dict[str, str]:
+    """The defaults without what they are of."""
+    return {name: re.sub(r" \(of .*\)$", "", default) for name, default in shown.items()}
+
+
 @pytest.mark.parametrize(
     ("kind", "name"), [*(("model", name) for name in registry.MODELS), *(("recipe", name) for name in RECIPES)]
 )
@@ -252,12 +258,32 @@ def test_the_defaults_of_help_are_those_of_the_run(
 ) -> None:
     config = Config(**completed({kind: name}))
     usual = {setting: "" if value is False else str(value) for setting, value in config.to_dict().items()}
-    shown = {
-        setting: re.sub(r" \(of .*\)$", "", default)
-        for setting, default in defaults("train", f"--{kind}", name).items()
-    }
+    shown = values(defaults("train", f"--{kind}", name))
     usual.pop(kind, None)
     assert {name: shown[name] for name in usual} == usual
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["--model", "lorentz"], ["--objective", "rank"], ["--optimizer", "sgd", "--objective", "rank"]]
+)
+def test_the_defaults_of_help_are_those_of_an_embedding(
+    words: list[str], defaults: Callable[..., dict[str, str]], tmp_path: Path
+) -> None:
+    shown = values(defaults("embed", *words))
+    tree, run = tmp_path / "tree.tsv", tmp_path / "run"
+    tree.write_text("b\tis\ta\nc\tis\ta\nd\tis\tb\n")
+    assert main(["embed", *words, "--data", str(tree), "--out", str(run), "--quiet"]) == 0
+    used = {name: str(value) for name, value in murp.load(run).config.to_dict().items()}
+    named = {word.removeprefix("--") for word in words}
+    options = [name for name in ("model", *EMBEDDED) if name in used and name not in named]
+    assert {name: shown[name] for name in options} == {name: used[name] for name in options}
+    assert not [name for name in EMBEDDED if shown[name] and name not in used]
+
+
+def test_what_is_not_trained_has_no_defaults(defaults: Callable[..., dict[str, str]]) -> None:
+    shown = defaults("embed", "--model", "layout")
+    assert shown["scale"]
+    assert not [name for name in EMBEDDED if shown[name]]
 
 
 def test_help_says_what_a_default_is_of(defaults: Callable[..., dict[str, str]], tmp_path: Path) -> None:
@@ -270,6 +296,10 @@ def test_help_says_what_a_default_is_of(defaults: Callable[..., dict[str, str]],
         (["train", "--recipe", "wn18rr"], "lr", "0.002 (of recipe wn18rr)"),
         (["train", "--recipe", "wn18rr"], "model", "roth-stretch (of recipe wn18rr)"),
         (["train", "--recipe", "auto"], "lr", "0.002 (of recipe wn18rr), 0.1 (of recipe fb15k-237)"),
+        (["embed"], "model", "poincare"),
+        (["embed"], "lr", "1.0 (of poincare)"),
+        (["embed"], "dim", "40"),
+        (["embed", "--objective", "rank"], "objective", "softmax (of poincare)"),
         (["tune", "--model", "rotate"], "lr", "0.003 (of rotate)"),
         (["tune", "--space", "model=mure,rotate"], "batch_size", "500 (of rotate), else 128"),
         (["sweep", "--model", "rotate", "mure"], "batch_size", "500 (of rotate), else 128"),

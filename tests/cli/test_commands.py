@@ -65,6 +65,20 @@ def test_help_does_not_import_what_takes_long() -> None:
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
+def test_the_collector_rests_while_the_settings_of_a_command_are_found() -> None:
+    """They are those of parts, and these import PyTorch."""
+    code = """
+import gc, sys
+from murp.cli.main import parser
+collections = []
+gc.callbacks.append(lambda phase, info: collections.append("torch" in sys.modules and not gc.get_freeze_count()))
+parser(["train"])
+print("torch" in sys.modules, any(collections), gc.isenabled(), gc.get_freeze_count() > 0)
+"""
+    alone = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert alone.stdout.split() == ["True", "False", "True", "True"]
+
+
 def test_train_says_where_the_run_is_and_a_log_gets_its_validations(dataset: Path, tmp_path: Path) -> None:
     process = Forked(*TRAIN, "--data", dataset, "--out", tmp_path / "run")
     printed, log = process.communicate()

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import murp
-from murp.cli.main import main, parser
+from murp.cli.main import WITH_SETTINGS, main, parser
 from murp.cli.manual import MANUAL
 from murp.errors import ConfigError
 
@@ -125,9 +125,9 @@ def test_a_value_no_option_takes_is_not_understood(
 
 
 def commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Every command with its parser; the settings of ``train`` and ``sweep`` are there when these are given."""
+    """Every command with its parser; the settings of a command are there when it is given."""
     for name, command in parsers(parser()):
-        yield name, dict(parsers(parser([name])))[name] if name in ("train", "sweep") else command
+        yield name, dict(parsers(parser([name])))[name] if name in WITH_SETTINGS else command
 
 
 def whole_numbers() -> Iterator[tuple[str, str, argparse.ArgumentParser]]:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from murp import display
+from murp.cli.described import described
+from murp.cli.settings import with_default
 from murp.cli.text import Commands, add_reading, fast_imports, figure, load_source, whole
 from murp.commands import command
 
 if TYPE_CHECKING:
     from murp.hierarchy import Reconstruction
 
+TRAINED = ("poincare", "lorentz")  # the first one by default
 # Of the settings of a run those that a hierarchy is embedded with; `murp train --config` has them all.
 SETTINGS: dict[str, tuple[type, str]] = {
     "dim": (int, "dimension d of the embedding"),
@@ -50,18 +54,29 @@ def add_embed(commands: Commands) -> None:
         help="which side of a fact is the higher node (tail of a hypernym, head of has_part); default: tail",
     )  # fmt: skip
     one.add_argument(
-        "--model", choices=("poincare", "lorentz", "layout"), default="poincare",
-        help="train embeddings on the ball or the hyperboloid, or lay out the tree in two dimensions",
+        "--model", choices=(*TRAINED, "layout"), default=TRAINED[0],
+        help="train embeddings on the ball or the hyperboloid, or lay out the tree in two dimensions; default: "
+        f"{TRAINED[0]}",
     )  # fmt: skip
-    one.add_argument("--scale", type=float, metavar="X", help="length of an edge of the layout")
+    one.add_argument(
+        "--scale", type=float, metavar="X",
+        help="length of an edge of the layout; default: long enough that no edges cross, but less for a deep tree",
+    )  # fmt: skip
     one.add_argument("--out", required=True, metavar="RUN", help="run folder to make")
     one.add_argument("--json", action="store_true", help="one JSON object per line: every epoch, then the metrics")
     one.add_argument("--quiet", action="store_true", help="print only warnings and errors to standard error")
-    for name, (kind, words) in SETTINGS.items():
+    one.set_defaults(run=run_embed)
+
+
+def settings(command: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """An option for each of ``SETTINGS``, with its default in the run that ``words`` describe; a layout has none."""
+    found = described([f"--model={TRAINED[0]}", *words])
+    defaults = found.defaults() if found.named["model"][0] in TRAINED else {}
+    for name, (kind, help) in SETTINGS.items():
         metavar = {int: "N", float: "X", str: "TEXT"}[kind]
         reads: Any = whole(least=0) if kind is int else kind
-        one.add_argument(f"--{name.replace('_', '-')}", dest=name, type=reads, metavar=metavar, help=words)
-    one.set_defaults(run=run_embed)
+        text = with_default(help, defaults.get(name))
+        command.add_argument(f"--{name.replace('_', '-')}", type=reads, metavar=metavar, help=text)
 
 
 def run_embed(options: argparse.Namespace) -> None:

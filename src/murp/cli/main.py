@@ -38,7 +38,7 @@ from murp.cli import (
 from murp.cli.manual import explain
 from murp.cli.parser import Parser
 from murp.cli.streams import Output, standard_streams
-from murp.cli.text import one_of_many, whole
+from murp.cli.text import fast_imports, one_of_many, whole
 from murp.errors import ConfigError, MurpError
 
 # In the order of `murp --help`.
@@ -69,6 +69,8 @@ COMMANDS: tuple[Callable[[Any], None], ...] = (
     recipes.add,
     paper.add,
 )
+# Those whose options, or the defaults of these, depend on what is chosen.
+WITH_SETTINGS = {"train": train.settings, "sweep": sweep.settings, "tune": tune.settings, "embed": embed.settings}
 # Commands that compute.
 WITH_THREADS = (
     "train", "sweep", "tune", "extend", "embed", "reconstruct", "evaluate", "compare", "predict", "discover",
@@ -88,17 +90,18 @@ ANSWERING = (
 
 
 def parser(words: Sequence[str] = ()) -> Parser:
-    """Every command with its options; those of ``train``, ``sweep`` and ``tune`` depend on what ``words`` choose."""
+    """Every command with its options; those of some (``WITH_SETTINGS``) depend on what ``words`` choose."""
     top = Parser(prog="murp")
     top.add_argument("--version", action="version", version=f"murp {murp.__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for add in COMMANDS:
         add(commands)
-    # What can be set depends on what is chosen, and finding out takes a while: only for the command that is given.
-    for name, settings in (("train", train.settings), ("sweep", sweep.settings), ("tune", tune.settings)):
-        if list(words[:1]) == [name]:
+    # Finding out what is chosen takes a while: only for the command that is given.
+    for name in words[:1]:
+        if name in WITH_SETTINGS:
             try:
-                settings(commands.choices[name], words[1:])
+                with fast_imports():
+                    WITH_SETTINGS[name](commands.choices[name], words[1:])
             except ConfigError as error:  # a model, an objective, … that there is not
                 commands.choices[name].error(str(error))
     for name in WITH_THREADS:

@@ -59,7 +59,8 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
     "embed": (
         "Embed one hierarchy, so that every node is nearer to all nodes above it than to any other (Poincaré and "
         "Lorentz embeddings), or lay out its tree in the disk. The result is a run folder for plot, explore, nearest "
-        "and export.",
+        "and export. The defaults depend on the model and the objective: `murp embed --objective rank --help` shows "
+        "those of the objective rank.",
         (
             "murp embed --data wordnet-mini --relation has_part --above head --dim 5 --out runs/parts",
             "murp embed --data taxonomy.tsv --relation kind_of --dim 10 --out runs/kinds",

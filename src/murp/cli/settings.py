@@ -42,6 +42,11 @@ def add_settings(command: argparse.ArgumentParser, words: Sequence[str], *, seve
         command.elsewhere = lambda option: _whose(option, parts)
 
 
+def with_default(help: str, default: str | None) -> str:
+    """The help of an option as argparse takes it, with its default if there is one."""
+    return (help if default is None else f"{help}; default: {default}").replace("%", "%%")
+
+
 def given_settings(options: argparse.Namespace) -> dict[str, Any]:
     """Those that the command line names."""
     return {name: value for name, value in vars(options).items() if name in options.known}
@@ -60,9 +65,7 @@ def _add(
         help = one.help
         if name in registry.KINDS:
             help += f": {', '.join(registry.names(name))}"
-        if name in defaults:
-            help += f"; default: {defaults[name]}"
-        help = help.replace("%", "%%")
+        help = with_default(help, defaults.get(name))
         option: dict[str, Any] = {"default": argparse.SUPPRESS}
         if one.kind is bool:
             option |= {"action": "store_true", "help": help}
