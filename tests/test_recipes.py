@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import statistics
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -284,6 +285,55 @@ def test_what_is_not_trained_has_no_defaults(defaults: Callable[..., dict[str, s
     shown = defaults("embed", "--model", "layout")
     assert shown["scale"]
     assert not [name for name in EMBEDDED if shown[name]]
+
+
+RUN_OF_FORMAT_1 = ROOT / "tests" / "compat" / "format-1" / "run"
+
+
+@pytest.mark.parametrize(
+    "words", [None, ["--model", "rotate", "--seed", "3"], ["--recipe", "fb15k-237", "--lr", "0.3"]]
+)
+def test_the_defaults_of_help_are_those_of_the_run_to_continue(
+    words: list[str] | None, defaults: Callable[..., dict[str, str]], tmp_path: Path
+) -> None:
+    path = RUN_OF_FORMAT_1 if words is None else tmp_path / "run"
+    if words is not None:
+        toy = ["--dim", "4", "--epochs", "1", "--validate-every", "0", "--device", "cpu", "--quiet"]
+        assert main(["train", *words, *toy, "--out", str(path)]) == 0
+    config = murp.load(path).config
+    used = {
+        name: "" if value == "" or value is False else f"{value} (of this run)"
+        for name, value in config.to_dict().items()
+    }
+    for options in (["--resume", str(path)], [f"--resume={path}", "--epochs", "9"]):
+        shown = defaults("train", *options)
+        assert {name: shown[name] for name in used} == used
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("nowhere", ""),
+        ("config.toml", ""),
+        ("environment.json", '{"format": 999}'),
+        ("config.toml", "model ="),
+        ("config.toml", "model = 'nowhere.to.be:Found'"),
+        ("config.toml", "dim = 'x'"),
+    ],
+)
+def test_help_shows_no_defaults_of_a_run_that_cannot_be_read(
+    name: str, text: str, defaults: Callable[..., dict[str, str]], tmp_path: Path
+) -> None:
+    run = shutil.copytree(RUN_OF_FORMAT_1, tmp_path / "run")
+    shown = defaults("train", "--resume", str(run))
+    assert shown["lr"]
+    if text:
+        (run / name).write_text(text)
+    else:
+        run = run / name
+    shown = defaults("train", "--resume", str(run))
+    assert {"data", "model", "epochs"} <= shown.keys()
+    assert not [setting for setting in Config.settings if shown[setting]]
 
 
 def test_help_says_what_a_default_is_of(defaults: Callable[..., dict[str, str]], tmp_path: Path) -> None:

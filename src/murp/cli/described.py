@@ -1,7 +1,7 @@
 """The runs that a command line describes: their parts, and the defaults of their settings.
 
-They depend on the model, the recipe and the file of settings that the command line names, so they are known before it
-is parsed.
+They depend on the model, the recipe, the file of settings or the run to continue that the command line names, so they
+are known before it is parsed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from murp.settings import Setting
 
 @dataclass(frozen=True)
 class Default:
-    """The value of a setting that is not given, and the model, recipe, file or part that it is of (empty: every run).
+    """The value of a setting that is not given, and the model, recipe, file, run or part that it is of (empty: every
+    run).
 
     ``declared``: it is the default of the setting itself.
     """
@@ -33,11 +34,14 @@ class Default:
 
 @dataclass(frozen=True)
 class Described:
-    """The runs with the ``named`` parts and recipes, by option, and the ``stored`` settings of a ``file``."""
+    """The runs with the ``named`` parts and recipes, by option, and the ``stored`` settings ``of`` a file or a run.
+
+    ``stored`` is None where these should be known, but cannot be read.
+    """
 
     named: Mapping[str, Sequence[str]]
-    file: str
-    stored: Mapping[str, Any]
+    of: str
+    stored: Mapping[str, Any] | None
 
     def parts(self) -> dict[str, list[str]]:
         """The names of the models, the objectives, … of these runs; no negatives if none of them draws any."""
@@ -50,12 +54,15 @@ class Described:
         return found
 
     def defaults(self) -> dict[str, str]:
-        """What a setting of these runs is if its option is left out, in words; nothing if that is empty or off."""
+        """What a setting of these runs is if its option is left out, in words; nothing if that is empty or off, or not
+        known."""
+        if self.stored is None:
+            return {}
         found = self._found()
         for kind in registry.KINDS:
             if kind in self.named:  # so its option is not left out
                 others = {name: values for name, values in self.named.items() if name != kind}
-                found[kind] = Described(others, self.file, self.stored)._found()[kind]
+                found[kind] = Described(others, self.of, self.stored)._found()[kind]
         words = {name: _in_words(defaults) for name, defaults in found.items()}
         return {name: text for name, text in words.items() if text}
 
@@ -69,7 +76,7 @@ class Described:
 
     def _runs(self) -> Iterator[dict[str, Any]]:
         """What is named and stored, in every combination. Which recipe auto will take is not known: both."""
-        options = {**{name: [value] for name, value in self.stored.items()}, **self.named}
+        options = {**{name: [value] for name, value in (self.stored or {}).items()}, **self.named}
         if list(options.get("recipe", ())) == [AUTO]:
             options["recipe"] = DECIDED
         for values in itertools.product(*options.values()):
@@ -86,7 +93,7 @@ class Described:
             for name, one in settings.items():
                 if name in values:
                     value, origin = values[name]
-                    yield name, Default(_text(one, value), origin or self.file, declared=False)
+                    yield name, Default(_text(one, value), origin or self.of, declared=False)
                 else:
                     yield name, Default(str(one.default), owner, declared=True)
 
@@ -97,7 +104,7 @@ def described(words: Sequence[str]) -> Described:
     for place, word in enumerate(words):
         option, equals, value = word.partition("=")
         name = option.removeprefix("--")
-        if name in (*registry.KINDS, "recipe", "config") and option.startswith("--"):
+        if name in (*registry.KINDS, "recipe", "config", "resume") and option.startswith("--"):
             rest = [value] if equals else []
             for other in words[place + 1 :] if not equals else ():
                 if other.startswith("-"):
@@ -105,12 +112,24 @@ def described(words: Sequence[str]) -> Described:
                 rest.append(other)
             named[name] = rest or named.get(name, [])
     named = {name: values for name, values in named.items() if values}
+    if "resume" in named:
+        return Described({}, "this run", _settings_of(Path(named["resume"][0])))
     file = named.pop("config", [""])[0]
     try:
         stored = Config.read(Path(file)) if file else {}
     except MurpError:
         stored = {}  # said when it is read in earnest
     return Described(named, file, {name: value for name, value in stored.items() if _exists(name, value)})
+
+
+def _settings_of(run: Path) -> dict[str, Any] | None:
+    """Those of a run; None if they cannot be read, which is said when it is continued."""
+    from murp.runs import folder
+
+    try:
+        return folder.read_config(run).to_dict()
+    except MurpError:
+        return None
 
 
 def _exists(setting: str, value: Any) -> bool:

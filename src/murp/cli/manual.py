@@ -20,7 +20,7 @@ MANUAL: dict[str, tuple[str, tuple[str, ...]]] = {
     "train": (
         "Train a model on a graph into a new run folder, or continue a run. Ctrl-C writes a checkpoint. The settings "
         "depend on the model, the objective and other choices: `murp train --model rotate --help` shows the settings "
-        "of RotatE.",
+        "of RotatE, and `murp train --resume RUN --help` those of a run.",
         (
             "murp train --data wordnet-mini --dim 40 --epochs 60 --out runs/first",
             "murp train --data my-facts.tsv --lr 10 --out runs/mine",
