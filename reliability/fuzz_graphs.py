@@ -20,7 +20,10 @@ from murp.graph import KnowledgeGraph, sources
 FILES = Path(__file__).parents[1] / "tests" / "graph" / "files"
 
 _FURTHER = {
-    ".ttl": [b'@prefix a: <http://a/> .\na:1 a:2 ( a:3 [ a:4 "x"@en ] ) .\n'],
+    ".ttl": [
+        b'@prefix a: <http://a/> .\na:1 a:2 ( a:3 [ a:4 "x"@en ] ) .\n',
+        b'@prefix a: <http://a/> .\na:1 a a:2 ;\n  a:3 <http://b/c#d>, _:x , a:1 .\n_:x a:3 "x . y"@en .\n',
+    ],
     ".nt": [b'<a:1> <a:2> <a:3> .\n<a:1> <a:2> "x\\u00e9"@en .\n_:x <a:2> _:y .\n'],
     ".jsonl": [b'{"head": "a", "relation": "r", "tail": 3}\n["b", "r", "a"]\n'],
     ".graphml": [b'<graphml><graph edgedefault="undirected"><edge source="a" target="b"/></graph></graphml>'],

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import re
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import graphs
 import pyarrow as pa
@@ -16,7 +18,7 @@ import pytest
 
 from murp.cli.main import main
 from murp.errors import DataError
-from murp.graph import KnowledgeGraph
+from murp.graph import KnowledgeGraph, turtle
 from murp.graph.audit import audit_source
 from murp.graph.convert import convert
 from murp.graph.formats import FORMATS, read_facts
@@ -135,6 +137,88 @@ def test_lines_and_pyoxigraph_say_the_same(tmp_path: Path) -> None:
         one, other = (read_facts(tmp_path / f"x{form}") for form in (".nt", ".ttl"))
         assert graphs.listed(one.triples) == graphs.listed(other.triples)
         assert [(f.check, f.count) for f in one.findings] == [(f.check, f.count) for f in other.findings]
+
+
+OPENING = "@prefix e: <http://e.org/> .\n@prefix : <http://x.org/a#> .\n\n"
+NODES = ["e:a", "e:1_b-", ":x", "<http://a.org>", "<http://a.org/b/c.d#e>", "<urn://a/>", "_:n1", "_:n-2"]
+RELATIONS = ["a", "e:r", ":r", "<http://a.org/r>"]
+STRINGS = ['""', '"a ; b , c . # \u6728"', '"it\'s <e:b>"@en']
+NOT_PLAIN = [
+    "e:", "e:.b", "e:b.c", "e:-b", "e:a:b", "e:%41", "e:\u00e9", "z:a", "_:-a", "_:a.b", "5", "true", "[]", "( e:a )",
+    "[ e:r e:a ]", "<a>", "<http://a.org/../b>", "<http://a.org/?b>", "<http://a.org:80/>", "<http://\u00e9.org/>",
+    "<http://a b>", "<>", "<", ">", '"', "'a'", '"a\\n"', '"a"@en-GB', '"a"@e', '"a"^^e:t', '"""a . \n b"""', '"\t"',
+    '"\x7f"', '"\ufffe"', "#", "# c\n", "\t", "\r\n", "\ufeff", ";", ",", ".", "@base <http://b/> .",
+    "@prefix e: <http://f.org/> .", "PREFIX z: <http://z.org/>",
+]  # fmt: skip
+
+
+def turtle_of(draw: random.Random, odd: float) -> str:
+    """Statements in plain Turtle, where words and marks are ``odd`` with this probability."""
+    words = []
+    for _ in range(draw.randint(1, 6)):
+        words.append(draw.choice(NODES))
+        for mark in [*draw.choices(";,", k=draw.choice([0, 1, 4])), "."]:
+            if words[-1][-1] != ",":
+                words.append(draw.choice(RELATIONS))
+            words.append(draw.choice(NODES + STRINGS))
+            if mark == "." or draw.random() < 0.5:
+                words.append(mark)
+            else:
+                words[-1] += mark
+        words[-1] += "\n"
+    words = [draw.choice(NOT_PLAIN + NODES) if draw.random() < odd else word for word in words]
+    return OPENING + "".join(word + draw.choice([" ", " ", "\n  "]) * (word[-1] != "\n") for word in words)
+
+
+@pytest.mark.parametrize("block", [40, 150, 1 << 21])
+def test_plain_turtle_and_pyoxigraph_say_the_same(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The quick way through Turtle against the library, which reads the same file as TriG."""
+    monkeypatch.setattr("murp.graph.statements._BLOCK", block)
+    draw = random.Random(block)
+    refused = 0
+    for turn in range(400):
+        text = turtle_of(draw, 0.1 if turn % 2 else 0)
+        read: list[Any] = []
+        for form in (".ttl", ".trig"):
+            path = tmp_path / f"x{form}"
+            path.write_text(text, encoding="utf-8", newline="")
+            try:
+                facts = read_facts(path)
+            except DataError as error:
+                place = re.search(r", line \d+, column \d+", str(error))
+                read.append(str(place and place[0]))
+            else:
+                names = None if facts.entity_names is None else facts.entity_names.to_pylist()
+                found = [(one.check, one.count) for one in facts.findings]
+                read.append((graphs.listed(facts.triples), names, found, facts.prefixes))
+        assert read[0] == read[1], text
+        refused += isinstance(read[0], str)
+    assert 100 < refused < 200
+
+
+def test_which_turtle_is_plain() -> None:
+    """Plain words are cut as the parser reads them; a text in which one word is not plain is left to the parser."""
+    known, end = turtle.prefixes(OPENING.encode())
+    assert (known, end) == ({"e": "http://e.org/", "": "http://x.org/a#"}, len(OPENING))
+
+    def cut(text: str) -> Any:
+        table = turtle.cut(text.encode(), known)
+        return None if table is None else graphs.listed(table)
+
+    for word in NODES + STRINGS:
+        assert cut(f"e:a e:r {word} .\n"), word
+    for word in NOT_PLAIN:
+        assert cut(f"e:a e:r e:b . e:a e:r {word} .\n") is None, word
+    first = ("http://e.org/a", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "http://e.org/b")
+    second = ("http://e.org/a", "http://x.org/a#r", '" . "@en')
+    third = (*second[:2], "http://a.org/b")
+    assert cut('e:a a e:b;\n  :r " . "@en , <http://a.org/b> .\n') == [first, second, third]
+    for text in ("a e:r e:b", "e:a e:r a", '"a" e:r e:b', 'e:a "r" e:b', "e:a _:r e:b", "e:a e:r", ". e:a e:r e:b"):
+        assert cut(f"{text} .\n") is None, text
+    for text in ('e:a e:r e:b . " .\n', "e:a e:r e:b\n", "e:a e:r e:b ;\n", "e:a e:r e:b .", "\n", ""):
+        assert cut(text) is None, text
+    for text in (b"\xff", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80"):  # not UTF-8
+        assert turtle.cut(b'e:a e:r "' + text + b'" .\n', known) is None
 
 
 def test_prefixes_never_make_one_id_of_two(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """RDF statements as columns: subjects, predicates, objects, a block at a time.
 
-Lines of N-Triples in the usual form (``<s> <p> <o> .``) are cut at their spaces, all lines of a block at once.
-pyoxigraph parses everything else and writes it in that form. IRIs have no brackets, blank nodes as ``_:name``, literals
-as N-Triples writes them, in quotation marks.
+Lines of N-Triples in the usual form (``<s> <p> <o> .``) are cut at their spaces, all lines of a block at once. So is
+plain Turtle (:mod:`murp.graph.turtle`). pyoxigraph parses everything else and writes it as such lines. IRIs have no
+brackets, blank nodes as ``_:name``, literals as N-Triples writes them, in quotation marks.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from numpy.typing import NDArray
 
 from murp.errors import DataError
 from murp.extras import need
+from murp.graph import turtle
 from murp.graph.columns import COLUMNS
-from murp.graph.streams import LONGEST_LINE
+from murp.graph.streams import LONGEST_LINE, Begun
 from murp.graph.xml_entities import Checked
 
-_BLOCK = 1 << 24
-_QUADS = 50_000  # that are Python objects at a time
+_BLOCK = 1 << 21  # bytes: what is made of them stays in the caches
+_QUADS = 50_000  # that are written at a time
 _AHEAD = 2  # blocks that wait to be cut
 _LITERAL = r'^"(?:[^"\\]|\\.)*"(?:@[A-Za-z0-9-]+(?:--[a-z]+)?|\^\^<[^<>"\s]*>)?$'
 _NOT_IN_NAMES = r'[<>"\\\s]'
@@ -57,6 +58,8 @@ class Source:
         """The statements, a table a block, in the order of the source."""
         if self.form in (".nt", ".nq"):
             yield from self._lines()
+        elif self.form == ".ttl":
+            yield from self._turtle()
         else:
             stream = Checked(self.stream, self.where) if self.form == ".rdf" else self.stream
             yield from self._parsed(stream, 0)
@@ -68,6 +71,18 @@ class Source:
                     yield cut.table
                 else:
                     yield from self._parsed(io.BytesIO(data), begun)
+
+    def _turtle(self) -> Iterator[pa.Table]:
+        """Blocks that end with a statement, as long as they are plain. The rest, after the prefixes, is parsed."""
+        rest, begun = bytes(self.stream.read(_BLOCK)), 0
+        self.prefixes, end = turtle.prefixes(rest)
+        opening, rest = rest[:end], rest[end:]
+        # Outside of strings a dot between blanks ends a statement, and the strings of a plain block have no line ends.
+        while (end := rest.rfind(b" .\n") + 3) > 2 and (table := turtle.cut(rest[:end], self.prefixes)) is not None:
+            yield table
+            begun += rest.count(b"\n", 0, end)
+            rest = rest[end:] + bytes(self.stream.read(_BLOCK))
+        yield from self._parsed(Begun(opening + rest, self.stream), begun)
 
     def _whole_lines(self) -> Iterator[tuple[bytes, int]]:
         """Blocks that end with a line, and how many lines are before each."""
@@ -109,16 +124,23 @@ class Source:
 
     def _written(self, ox: Any, parser: Any) -> Iterator[tuple[bytes, int]]:
         """What a parser gives as lines of N-Triples."""
-        quads = list(islice(parser, 1))
-        self.prefixes |= parser.prefixes  # those of XML are gone at the end
-        while quads := quads + list(islice(parser, _QUADS)):
-            written: Any = quads
-            if self.form in (".nq", ".trig", ".jsonld"):
-                self.graphs += sum(quad.graph_name != ox.DefaultGraph() for quad in quads)
-                written = [quad.triple for quad in quads]
-            yield ox.serialize(written, format=ox.RdfFormat.N_TRIPLES), 0
-            quads = []
-        self.prefixes |= parser.prefixes
+        count = 1  # at first: the prefixes of XML are gone at the end
+        while True:
+            quads = islice(parser, count)
+            written = self._triples(ox, quads) if self.form in (".nq", ".trig", ".jsonld") else quads
+            lines = ox.serialize(written, format=ox.RdfFormat.N_TRIPLES)
+            self.prefixes |= parser.prefixes
+            if not lines:
+                return
+            yield lines, 0
+            count = _QUADS
+
+    def _triples(self, ox: Any, quads: Iterator[Any]) -> Iterator[Any]:
+        """Statements without their graphs, which are counted."""
+        unnamed = ox.DefaultGraph()
+        for quad in quads:
+            self.graphs += quad.graph_name != unnamed
+            yield quad.triple
 
 
 Block = tuple[bytes, int]

@@ -72,6 +72,20 @@ def open_input(path: Path) -> Iterator[Any]:
         raise DataError(f"{path}: cannot be read: {error}.{damaged}") from error
 
 
+class Begun:
+    """A stream whose ``begin`` was read already, to be read as if it had not been."""
+
+    def __init__(self, begin: bytes, stream: Any) -> None:
+        self.begin, self.stream = begin, stream
+
+    def read(self, size: int = -1) -> bytes:
+        if not self.begin:
+            return bytes(self.stream.read(size))
+        size = len(self.begin) if size < 0 else size
+        given, self.begin = self.begin[:size], self.begin[size:]
+        return given
+
+
 class _Unpacked(io.RawIOBase):
     """Passes on what a decompressor gives, up to what a file of that size may honestly hold."""
 

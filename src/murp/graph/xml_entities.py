@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from murp.errors import DataError
+from murp.graph.streams import Begun
 
 _LONGEST_PROLOG = 1 << 20
 _LONGEST_ENTITY = 1000
@@ -13,20 +14,12 @@ _DECLARATION = re.compile(rb"<!ENTITY\s+(%?\s*[^\s\"']+)\s+(\"[^\"]*\"|'[^']*'|[
 _NESTED = re.compile(rb"[&%](?!#|amp;|lt;|gt;|quot;|apos;)")
 
 
-class Checked:
-    """A stream of XML whose declarations were looked at; to be read like the stream."""
+class Checked(Begun):
+    """A stream of XML whose declarations were looked at."""
 
     def __init__(self, stream: Any, where: str) -> None:
-        self.stream = stream
-        self.begin = bytes(stream.read(_LONGEST_PROLOG))
+        super().__init__(bytes(stream.read(_LONGEST_PROLOG)), stream)
         _check(self.begin, where)
-
-    def read(self, size: int = -1) -> bytes:
-        if not self.begin:
-            return bytes(self.stream.read(size))
-        size = len(self.begin) if size < 0 else size
-        given, self.begin = self.begin[:size], self.begin[size:]
-        return given
 
 
 def _check(begin: bytes, where: str) -> None:
