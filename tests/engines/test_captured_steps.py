@@ -1,5 +1,7 @@
 """A step can be captured in a CUDA graph: it uses tensors of the GPU alone, and Python does not wait for their numbers.
 
+And it holds no tensor of batch × entities.
+
 PyTorch's device ``meta`` takes the place of a GPU. Its tensors have no numbers, so that whoever asks for one fails.
 """
 
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -42,6 +45,33 @@ class Elsewhere(TorchDispatchMode):
             if isinstance(one, Tensor) and one.device.type == "cpu" and one.dim():
                 raise AssertionError(f"{func} has a tensor {tuple(one.shape)} of the CPU")
         return found
+
+
+class Memory(TorchDispatchMode):
+    """The size of the largest storage that is made, and of all that live at the same time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.living: set[int] = set()
+        self.now = self.most = self.largest = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        before = {one.untyped_storage()._cdata for one in tree_leaves((args, kwargs)) if isinstance(one, Tensor)}
+        found = func(*args, **(kwargs or {}))
+        for one in tree_leaves(found):
+            if isinstance(one, Tensor) and (place := one.untyped_storage()._cdata) not in self.living | before:
+                size = one.untyped_storage().nbytes()
+                self.living.add(place)
+                self.now += size
+                self.most, self.largest = max(self.most, self.now), max(self.largest, size)
+                weakref.finalize(one.untyped_storage(), self._gone, place, size)
+        return found
+
+    def _gone(self, place: int, size: int) -> None:
+        self.living.discard(place)
+        self.now -= size
 
 
 def whole(*shape: int) -> Tensor:
@@ -125,3 +155,42 @@ def test_the_parts_of_a_step_are_compiled_whole(settings: dict[str, Any], monkey
     """What PyTorch's compiler does not know it would run by itself, each time, between two compiled halves."""
     compiled = functools.partial(torch.compile, fullgraph=True, dynamic=False, backend="eager")
     take_a_step(monkeypatch, compiled, **settings)
+
+
+@pytest.mark.parametrize("objective", ["one-vs-all", "k-vs-all"])
+@pytest.mark.parametrize("label_loss", ["cross-entropy", "bernoulli"])
+def test_all_entities_of_fb15k_237_need_no_tensor_of_batch_by_entities(
+    objective: str, label_loss: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step as large as that of the benchmark. Steps that are compiled hold less: these keep every result."""
+    entities, relations, batch = 14_541, 474, 1024
+    config = Config(**completed({"model": "rescal", "objective": objective, "label_loss": label_loss, "dim": 40}))
+    task = Task.of(config, from_config(config, entities, relations).initialise(0).to("meta"))
+    monkeypatch.setattr(all_entities, "_reduce", all_entities._registered)
+    labels = Labels(whole(2 * batch), whole(2 * batch), torch.ones(2 * batch, device="meta"))
+    with Memory() as memory:
+        steps.row_gradients(
+            task, whole(batch, 3), None, labels if task.objective.grouped else None, steps.loss_of, steps.gather
+        )
+    scores = 4 * batch * entities
+    assert 0 < memory.largest < scores / 4
+    assert memory.most < scores
+
+
+def test_the_kernels_of_all_entities_ask_for_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the gradients there are the halves of both tables, and a gradient of the queries for each split."""
+
+    pytest.importorskip("triton")
+    from murp.kernels import triton_all_entities
+
+    class Launched:
+        def __getitem__(self, grid: Any) -> Callable[..., None]:
+            return lambda *given, **options: None
+
+    for name in ("_largest", "_rounded", "_scores", "_combined"):
+        monkeypatch.setattr(triton_all_entities, name, Launched())
+    q, v = (torch.zeros(rows, 40, device="meta") for rows in (1024, 14_541))
+    for softmax in (True, False):
+        with Memory() as memory:
+            triton_all_entities.reduced(softmax, q, v, None, None, None, True)
+        assert 0 < memory.most < 4 * 1024 * 14_541 / 4
