@@ -66,8 +66,8 @@ def any_model() -> list[str]:
         "The first table compares a step of the engine torch (on the GPU compiled and replayed from graphs) with a "
         "step of plain PyTorch: the same mathematics, dense gradients, PyTorch's own optimizer. The second table is "
         "MuRE, batch 128, 50 negatives. murp is imported before PyTorch, as on the command line: when PyTorch is "
-        "imported, it reads whether to use large pages and how its threads wait, and murp sets both. A test shows, without "
-        "a GPU, that a step with all entities as candidates makes no tensor of batch × entities there "
+        "imported, it reads whether to use large pages and how its threads wait, and murp sets both. A test shows, "
+        "without a GPU, that a step with all entities as candidates makes no tensor of batch × entities there "
         "(tests/engines/test_captured_steps.py)."
     )
     head = ["d=40, float32", "ours", "plain PyTorch", "ours is faster"]
