@@ -58,7 +58,7 @@ def on_machines(size: int, *words: str) -> list[str]:
     [
         (["--model", "murp", "--engine", "torch"], "sharded"),
         (["--model", "murp"], "sharded triton"),
-        (["--model", "roth-stretch", "--objective", "self-adversarial"], "sharded"),
+        (["--model", "roth-stretch", "--objective", "self-adversarial", "--lr-schedule", "constant"], "sharded"),
     ],
 )
 def test_ranks_on_gpus_are_one_process(

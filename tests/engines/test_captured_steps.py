@@ -11,12 +11,13 @@ import contextlib
 import functools
 import weakref
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
 from murp import registry
@@ -28,7 +29,7 @@ from murp.errors import ConfigError
 from murp.kernels import all_entities
 from murp.models import from_config, model
 from murp.negatives import Drawn
-from murp.objectives import Labels
+from murp.objectives import Labels, every_score
 from murp.recipes import completed
 
 ENTITIES, RELATIONS, BATCH, NEGATIVES = 30, 2, 12, 7
@@ -74,6 +75,19 @@ class Memory(TorchDispatchMode):
         self.now -= size
 
 
+class Launched:
+    """Takes the place of a Triton kernel, and does nothing."""
+
+    def __getitem__(self, grid: Any) -> Callable[..., None]:
+        return lambda *given, **options: None
+
+
+def recorded_aside(*given: Any, usual: Callable[..., Any] = every_score._formula) -> Any:
+    """A model's ending is recorded once, before steps are captured."""
+    with _disable_current_modes():
+        return usual(*given)
+
+
 def whole(*shape: int) -> Tensor:
     return torch.zeros(*shape, dtype=torch.int64, device="meta")
 
@@ -96,6 +110,12 @@ def take_a_step(
     monkeypatch.setattr(all_entities, "_reduce", all_entities._registered)
     monkeypatch.setattr(model, "inner_products", lambda points, rows: points @ rows.T)
     monkeypatch.setitem(all_entities._CELLS, "meta", 64)
+    monkeypatch.setattr(every_score, "_formula", recorded_aside)
+    if find_spec("triton") is not None:
+        from murp.kernels import triton_formulas
+
+        made = triton_formulas.Kernels(Launched(), Launched())
+        monkeypatch.setattr(triton_formulas, "kernels", lambda *given: made)
     updater = Updater(task)
     rate = torch.zeros((), device="meta")
     gathering, loss_of, update = (compiled(part) for part in (steps.gather, steps.loss_of, updater.update))
@@ -183,10 +203,6 @@ def test_the_kernels_of_all_entities_ask_for_little_memory(monkeypatch: pytest.M
     pytest.importorskip("triton")
     from murp.kernels import triton_all_entities
 
-    class Launched:
-        def __getitem__(self, grid: Any) -> Callable[..., None]:
-            return lambda *given, **options: None
-
     for name in ("_largest", "_rounded", "_scores", "_combined"):
         monkeypatch.setattr(triton_all_entities, name, Launched())
     q, v = (torch.zeros(rows, 40, device="meta") for rows in (1024, 14_541))
@@ -194,3 +210,21 @@ def test_the_kernels_of_all_entities_ask_for_little_memory(monkeypatch: pytest.M
         with Memory() as memory:
             triton_all_entities.reduced(softmax, q, v, None, None, None, True)
         assert 0 < memory.most < 4 * 1024 * 14_541 / 4
+
+
+@pytest.mark.parametrize("kind", ["log_sum_exp", "softplus", "mean"])
+def test_the_kernels_of_a_formula_ask_for_little_memory(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the gradients there is a gradient of the queries for each split."""
+    triton_formulas = pytest.importorskip("murp.kernels.triton_formulas")
+    monkeypatch.setattr(triton_formulas, "kernels", lambda *given: triton_formulas.Kernels(Launched(), Launched()))
+    monkeypatch.setattr("murp.kernels.triton_products._row_products", Launched())
+    made = from_config(Config(**completed({"model": "murp", "dim": 40})), 41_000, 22).initialise(0).to("meta")
+    asked = whole(500)
+    query = made.query(made.rows("subject", asked), made.rows("relation", asked), made.rows("shared"))
+    every = every_score.EveryScore(made, query, made.candidate(made.rows("object"), made.rows("shared")))
+    assert every.formula is not None
+    for part in (*query.vectors, *every.everything.vectors):
+        part.requires_grad_()
+    with Memory() as memory:
+        getattr(every, kind)()
+    assert 0 < memory.most < 4 * 500 * 41_000 / 2

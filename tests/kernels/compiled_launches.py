@@ -23,6 +23,7 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
+from murp import registry
 from murp.engines import Chunk
 from murp.engines.triton_engine import TritonEngine
 from murp.engines.triton_slices import TritonSlices
@@ -31,10 +32,14 @@ from murp.evaluation.fused import fused_ranks
 from murp.graph import KnownFacts
 from murp.kernels import triton_gathered
 from murp.kernels.all_entities import WIDEST, mean_log_sum_exp, mean_softplus
+from murp.kernels.formula_means import formula_mean
+from murp.kernels.formulas import traced
 from murp.models import MODELS, MultiRelational
+from murp.objectives.every_score import EveryScore
 
 Mean = Callable[..., torch.Tensor]
 SINGLE, DOUBLE, HALF, BRAIN = torch.float32, torch.float64, torch.float16, torch.bfloat16
+FUNCTIONS = ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sin", "asin", "acos", "expm1", "log1p", "sign")
 # Bytes that the threads of a program may share, by architecture: A100 and H100.
 SHARED = {80: 163 * 2**10, 90: 227 * 2**10}
 
@@ -140,6 +145,33 @@ def means(
         value.backward()
 
 
+def formulas(name: str, dim: int, dtype: torch.dtype, kind: str = "log_sum_exp", *, graded: bool = True) -> None:
+    """A mean over all entities of a model whose ending is a formula."""
+    of = registry.find("model", name)(30_000, 4, dim, dtype=dtype).initialise(0)
+    of.to("meta")
+    of.parameters = {name: values.requires_grad_(graded) for name, values in of.parameters.items()}
+    asked = torch.zeros(500, dtype=torch.int64, device="meta")
+    query = of.query(of.rows("subject", asked), of.rows("relation", asked), of.rows("shared"))
+    every = EveryScore(of, query, of.candidate(of.rows("object"), of.rows("shared")))
+    assert every.formula is not None
+    getattr(every, kind)()
+
+
+def functions(dtype: torch.dtype) -> None:
+    """A mean of a formula that has every function that the kernels know."""
+
+    def ending(p: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
+        found = torch.maximum(own.clamp(-1, 1), torch.minimum(own, own.sigmoid()))
+        for name in FUNCTIONS:
+            found = found + getattr(torch, name)(own)
+        return found * p
+
+    formula = traced(ending, 2, dtype)
+    assert formula is not None
+    q, v, own = (torch.empty(*shape, dtype=dtype, device="meta") for shape in ((50, 8), (300, 8), (50,)))
+    formula_mean(formula, "mean", [q.requires_grad_()], [own], [v], [])
+
+
 def gathered(dim: int, dtype: torch.dtype) -> None:
     """Two vectors of a query, of which only the first asks for squares."""
     table, vector = (torch.empty(rows, dim, dtype=dtype, device="meta") for rows in (900, 60))
@@ -172,6 +204,8 @@ def usual() -> Iterator[partial[None]]:
         yield partial(means, mean, 40, SINGLE)
     yield partial(means, mean_log_sum_exp, WIDEST[SINGLE], SINGLE)
     yield partial(means, mean_softplus, WIDEST[DOUBLE], DOUBLE)
+    yield partial(formulas, "murp", 40, SINGLE)
+    yield partial(formulas, "roth", 500, SINGLE)
     yield partial(gathered, 40, SINGLE)
 
 
@@ -195,6 +229,11 @@ def further() -> Iterator[partial[None]]:
         yield partial(means, mean, 40, SINGLE, own=False, graded=False)
     yield partial(means, mean_log_sum_exp, 40, DOUBLE, own=False)
     yield partial(means, mean_softplus, 40, SINGLE, entities=60_000_000)  # more numbers than 32 bits can count
+    yield partial(formulas, "mixed-curvature", 40, SINGLE)
+    yield partial(formulas, "murp", 40, SINGLE, "softplus", graded=False)
+    yield partial(formulas, "murp", 200, SINGLE, "softplus")
+    yield partial(formulas, "murp", 40, DOUBLE, "mean")
+    yield partial(functions, DOUBLE)
     yield partial(gathered, 200, DOUBLE)
 
 

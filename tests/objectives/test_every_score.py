@@ -69,6 +69,38 @@ def test_a_mean_and_its_gradients_are_those_of_the_definition(
             torch.testing.assert_close(found, wanted.expand(found.shape), rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.triton
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the padding of a block, which is not stored
+@pytest.mark.parametrize(("name", "settings"), MODELS)
+def test_the_kernels_for_gpus_have_the_formulas_of_all_models(
+    name: str, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    triton_formulas = pytest.importorskip("murp.kernels.triton_formulas")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+
+    def by_triton(formula: Any, kind: str, groups: Any, shares: None, wanted: bool) -> Any:
+        assert triton_formulas.fits(formula, groups[0])
+        there = [[part.to(device) for part in group] for group in groups]
+        value, found = triton_formulas.reduced(formula, kind, there, shares, wanted)
+        return value.cpu(), [None if one is None else one.cpu() for one in found]
+
+    model = Subject(name, settings, tmp_path).scattered()
+    tables, query, everything = tables_and_sides(model)
+    every = EveryScore(model, query, everything)
+    if every.formula is None:
+        return
+    monkeypatch.setattr(formula_means, "_found", by_triton)
+    for kind in KINDS:
+        value, expected = getattr(every, kind)(), defined(model, query, everything, kind)
+        torch.testing.assert_close(value, expected, rtol=1e-9, atol=1e-11)
+        ours, theirs = (
+            torch.autograd.grad(of, tables, retain_graph=True, allow_unused=True) for of in (value, expected)
+        )
+        for found, wanted in zip(ours, theirs, strict=True):
+            found, wanted = (torch.zeros(()) if by is None else by for by in (found, wanted))
+            torch.testing.assert_close(found, wanted.expand(found.shape), rtol=1e-7, atol=1e-9)
+
+
 def test_an_ending_that_looks_at_numbers_is_scored_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Subject("murp", {}, tmp_path).scattered()
     usual = type(model).ending

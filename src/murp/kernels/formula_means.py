@@ -1,4 +1,4 @@
-"""Means over all entities of scores that are a formula of inner products and numbers, on the CPU.
+"""Means over all entities of scores that are a formula of inner products and numbers.
 
 For φ[b,n] = f(⟨q_b,v_n⟩, …, numbers of b, numbers of n) with f a :class:`murp.kernels.formulas.Formula`:
 
@@ -6,13 +6,15 @@ For φ[b,n] = f(⟨q_b,v_n⟩, …, numbers of b, numbers of n) with f a :class:
     softplus      1/BN Σ_b Σ_n log(1 + exp φ[b,n]),
     mean          1/BN Σ_b Σ_n φ[b,n].
 
-Value and gradients are computed block by block of entities, so that no tensor of queries × entities is held. The
-products of a block are PyTorch's; all of f and its derivatives is one loop over them while they are in a core's cache.
-For log-sum-exp the products are computed twice: the weights of all cells are known from the first pass.
+Value and gradients are computed block by block of entities, so that no tensor of queries × entities is held. On a CPU
+the products of a block are PyTorch's; all of f and its derivatives is one loop over them while they are in a core's
+cache. For log-sum-exp the products are computed twice: the weights of all cells are known from the first pass. On CUDA
+a kernel does all of it: see :mod:`murp.kernels.triton_formulas`.
 """
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -30,6 +32,18 @@ _GROUPS = 16  # of blocks, each with sums of its own for the queries' gradients:
 _LANES = 16  # the width of a block is a multiple of them
 
 
+def computes(formula: Formula, queries: Sequence[Tensor]) -> bool:
+    """Whether :func:`formula_mean` can be had on the device of these vectors."""
+    if queries[0].device.type == "cpu":
+        return True
+    if importlib.util.find_spec("triton") is None:
+        return False
+    from murp.kernels import triton_formulas
+
+    return triton_formulas.fits(formula, queries)
+
+
+@torch.compiler.disable
 def formula_mean(
     formula: Formula,
     kind: Kind,
@@ -56,15 +70,26 @@ class _Mean(torch.autograd.Function):
         ctx: Any, formula: Formula, kind: Kind, shares: Tensor | None, counts: tuple[int, ...], *given: Tensor
     ) -> Tensor:
         parts = iter([part.detach() for part in given])
-        blocks = _Blocks(formula, *([next(parts) for _ in range(count)] for count in counts))
-        value = blocks.mean(kind, shares, any(ctx.needs_input_grad[4:]))
-        ctx.gradients = blocks.gradients()
+        groups = [[next(parts) for _ in range(count)] for count in counts]
+        value, ctx.gradients = _found(formula, kind, groups, shares, any(ctx.needs_input_grad[4:]))
         return value
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, of_value: Tensor) -> tuple[Tensor | None, ...]:
         return None, None, None, None, *(None if g is None else of_value * g for g in ctx.gradients)
+
+
+def _found(
+    formula: Formula, kind: Kind, groups: list[list[Tensor]], shares: Tensor | None, wanted: bool
+) -> tuple[Tensor, list[Tensor | None]]:
+    """The value and, if ``wanted``, the gradients by all of ``groups``, on the device where these are."""
+    if groups[0][0].device.type == "cpu":
+        blocks = _Blocks(formula, *groups)
+        return blocks.mean(kind, shares, wanted), blocks.gradients()
+    from murp.kernels import triton_formulas
+
+    return triton_formulas.reduced(formula, kind, groups, shares, wanted)
 
 
 class _Blocks:

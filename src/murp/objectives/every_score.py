@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 from murp.kernels.all_entities import Kind, blocked_reduction, mean_log_sum_exp, mean_softplus
 from murp.kernels.formula_means import Kind as FormulaKind
-from murp.kernels.formula_means import formula_mean
+from murp.kernels.formula_means import computes, formula_mean
+from murp.kernels.formulas import Formula
 from murp.models.model import Candidate, Model, Query
 
 
 class EveryScore:
     """The scores φ[b,n] of queries (B, …) with candidates (N, …): each method is one number that has a gradient.
 
-    A model whose scores have the form ⟨q,v⟩ + a + c (:meth:`Model.linear`) uses the fused kernels. Other models score
-    one block of candidates at a time; on a CPU with one loop for a block, if their ending is a formula.
+    A model whose scores have the form ⟨q,v⟩ + a + c (:meth:`Model.linear`) uses the fused kernels. Models whose ending
+    is a formula have kernels that are made of it. Other models score one block of candidates at a time, by autograd.
     """
 
     def __init__(self, model: Model, query: Query, everything: Candidate) -> None:
         self.model, self.query, self.everything = model, query, everything
         self.form = model.linear(query, everything)
-        self.formula = None
-        if self.form is None and model.products and query.vectors[0].device.type == "cpu":
-            self.formula = model.formula(len(query.vectors), query.numbers, everything.numbers)
+        self.formula = None if self.form is not None else _formula(model, query, everything)
 
     @property
     def questions(self) -> int:
@@ -81,7 +81,18 @@ class EveryScore:
         assert self.formula is not None
         ours = [number.expand(self.questions) for number in self.query.numbers.values()]
         theirs = [number.expand(self.entities) for number in self.everything.numbers.values()]
-        return formula_mean(self.formula, kind, self.query.vectors, ours, self.everything.vectors, theirs, shares)
+        vectors = self.query.vectors, self.everything.vectors
+        value: Tensor = formula_mean(self.formula, kind, vectors[0], ours, vectors[1], theirs, shares)
+        return value
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _formula(model: Model, query: Query, everything: Candidate) -> Formula | None:
+    """The model's ending as a formula; None if it is none, or if this device has no kernel for it."""
+    if not model.products:
+        return None
+    found = model.formula(len(query.vectors), query.numbers, everything.numbers)
+    return found if found is not None and computes(found, query.vectors) else None
 
 
 def _again(
