@@ -14,6 +14,7 @@ import re
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -31,6 +32,7 @@ from murp.errors import ConfigError, MurpError, first_line, is_of_memory
 
 RUN_ID, RESTARTS = "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"  # which torchrun sets
 PATIENCE = 5.0  # seconds in which the store of torchrun answers, unless its machine is gone
+WATCH = 0.5  # seconds between two looks at what NCCL says
 # For what one rank does alone while the others wait. They notice at once if it dies, and must not give up before:
 # gloo usually waits 30 minutes.
 LONGEST_WAIT = timedelta(days=7)
@@ -232,14 +234,34 @@ def missing() -> Iterator[None]:
 @contextlib.contextmanager
 def resumable(path: Path) -> Iterator[None]:
     """There is a run folder at ``path``: if a rank is gone, the message says how to continue that run."""
+    _runs.append(path)
     try:
         yield
     except GoneError as error:
-        advice = (
-            f"Unless torchrun starts all ranks again, continue with `{command('train', '--resume', path)}`, with "
-            "torchrun or without it."
-        )
-        raise GoneError(error.reason, advice) from error.__cause__
+        raise GoneError(error.reason, _advice(path)) from error.__cause__
+    finally:
+        _runs.remove(path)
+
+
+def _advice(path: Path) -> str:
+    again = command("train", "--resume", path)
+    return f"Unless torchrun starts all ranks again, continue with `{again}`, with torchrun or without it."
+
+
+def _watch() -> None:
+    """End this process, with a message, as soon as NCCL says that another rank is gone.
+
+    A thread of PyTorch would end it a minute later, with a trace of C++ code. The rank may have ended with a message of
+    its own that all ranks know: that message comes first.
+    """
+    nccl = dist.distributed_c10d._get_default_group()._get_backend(torch.device("cuda"))
+    while (found := nccl.get_error().name) == "SUCCESS":
+        time.sleep(WATCH)
+    time.sleep(PATIENCE)
+    error = GoneError(f"NCCL: {found.lower().replace('_', ' ')}", *map(_advice, _runs[-1:]))
+    if not error.silent:
+        print(f"murp: {error}", file=sys.stderr, flush=True)
+    os._exit(1)
 
 
 def _reason(error: Exception) -> str:
@@ -249,6 +271,7 @@ def _reason(error: Exception) -> str:
 
 
 _joined: Ranks | None = None
+_runs: list[Path] = []  # those that this process works on
 _store: Store | None = None
 _status = 0  # of this process, if it has failed
 _speaks: bool | None = None  # once it has asked
@@ -283,6 +306,7 @@ def _connected() -> Ranks:
     size, local = int(os.environ["WORLD_SIZE"]), int(os.environ["LOCAL_WORLD_SIZE"])
     if size == local and "lo" in (name for _, name in socket.if_nameindex()):
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # one machine needs no network
+    os.environ.setdefault("NCCL_DEBUG_FILE", "/dev/stderr")  # standard output is for results
     if not torch.cuda.is_available():
         _undisturbed()
     try:
@@ -296,6 +320,8 @@ def _connected() -> Ranks:
     global _store
     _store = store
     atexit.register(_leave)
+    if torch.cuda.is_available():
+        threading.Thread(target=_watch, daemon=True).start()
     return Ranks(dist.get_rank(), dist.get_world_size())
 
 
