@@ -41,6 +41,10 @@ OTHERS: dict[str, dict[str, Any]] = {
             "model": "mure-rotation", "lr": 0.02, "batch_size": 1000, "negatives": 50, "epochs": 25,
             "validate_every": 2,
         },
+        "MuRE with rotation, 100 negatives": {
+            "model": "mure-rotation", "lr": 0.03, "batch_size": 2000, "negatives": 100, "epochs": 40,
+            "validate_every": 10,
+        },
     },
     "FB15k-237": {"matrices": {"model": "rescal", "lr": 0.1, "epochs": 40, "validate_every": 5}},
 }  # fmt: skip

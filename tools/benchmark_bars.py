@@ -223,11 +223,11 @@ BARS = (
                 "s",
             ),
             Bar(
-                "step with a matrix a relation: peak memory beside the tables against a tensor of batch × entities",
+                "step with a matrix a relation: peak memory an entity against a tensor of batch × entities",
                 "gpu_any_model",
                 lambda figures: (
-                    figures["steps"][MATRICES]["peak_bytes_beside_tables"]["ours"]
-                    / figures["steps"][MATRICES]["batch_by_entities_bytes"]
+                    figures["steps"][MATRICES]["memory"]["ours"]["peak_bytes_an_entity"]
+                    / figures["steps"][MATRICES]["memory"]["batch_by_entities_bytes_an_entity"]
                 ),
                 1.0,
             ),

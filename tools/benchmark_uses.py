@@ -66,19 +66,39 @@ def any_model() -> list[str]:
         "The first table compares a step of the engine torch (on the GPU compiled and replayed from graphs) with a "
         "step of plain PyTorch: the same mathematics, dense gradients, PyTorch's own optimizer. The second table is "
         "MuRE, batch 128, 50 negatives. murp is imported before PyTorch, as on the command line: when PyTorch is "
-        "imported, it reads whether to use large pages and how its threads wait, and murp sets both. A test shows, "
-        "without a GPU, that a step with all entities as candidates makes no tensor of batch × entities there "
-        "(tests/engines/test_captured_steps.py)."
+        "imported, it reads whether to use large pages and how its threads wait, and murp sets both."
     )
     head = ["d=40, float32", "ours", "plain PyTorch", "ours is faster"]
     return [
         "## Steps beyond the paper's",
         table(head, rows),
         *_where_steps_go(),
+        *_memory(),
         *_curved(curved),
         table(["optimizer, entities", "a step", "memory against the parameters"], states),
         note,
         *machines,
+    ]
+
+
+def _memory() -> list[str]:
+    """What steps beyond the paper's take of a GPU's memory."""
+    stored = result("gpu_any_model")
+    rows = []
+    for step, found in (stored["figures"].get("steps", {}) if stored else {}).items():
+        for kind in ("ours", "plain PyTorch"):
+            if one := found.get("memory", {}).get(kind):
+                beside = f"{one['peak_bytes_beside_tables'] / 1e6:,.0f} MB"
+                tensor = found["memory"]["batch_by_entities_bytes_an_entity"]
+                rows.append([step, kind, beside, f"{one['peak_bytes_an_entity']:,.0f} bytes", f"{tensor:,} bytes"])
+    if not rows:
+        return []
+    return [
+        "Peak memory of a GPU in the first steps, beside the tables and what the optimizer stores; and what each "
+        "entity adds, found with four times as many entities, beside what it would add to a tensor of batch × "
+        "entities. The rest is the same for any number of entities: libraries need room for products, and PyTorch's "
+        "compiler to time its kernels.",
+        table(["step", "", "beside the tables", "for each entity", "of batch × entities"], rows),
     ]
 
 
@@ -89,9 +109,9 @@ def _curved(rows: list[list[str]]) -> list[str]:
         "All entities of WN18RR as candidates of 500 queries, d=40: the cross-entropy and its gradients, of models "
         "whose score is not an inner product and two numbers:",
         table(["model", "ours", "blocks by autograd", "plain PyTorch", "ours against plain PyTorch"], rows),
-        "On a CPU the ending of such a model is recorded with its derivatives and compiled as one loop "
-        "(`src/murp/kernels/formulas.py`). Without that, and on a GPU, autograd scores a block of entities at a time. "
-        "Plain PyTorch holds all scores.",
+        "The ending of such a model is recorded with its derivatives (`src/murp/kernels/formulas.py`). On a CPU it is "
+        "compiled as one loop, on a GPU as part of a kernel that makes the products, too. Without that, autograd "
+        "scores a block of entities at a time. Plain PyTorch holds all scores.",
     ]
 
 

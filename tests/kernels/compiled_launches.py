@@ -205,7 +205,7 @@ def usual() -> Iterator[partial[None]]:
     yield partial(means, mean_log_sum_exp, WIDEST[SINGLE], SINGLE)
     yield partial(means, mean_softplus, WIDEST[DOUBLE], DOUBLE)
     yield partial(formulas, "murp", 40, SINGLE)
-    yield partial(formulas, "roth", 500, SINGLE)
+    yield partial(formulas, "murp", 256, SINGLE)
     yield partial(gathered, 40, SINGLE)
 
 
@@ -231,8 +231,7 @@ def further() -> Iterator[partial[None]]:
     yield partial(means, mean_softplus, 40, SINGLE, entities=60_000_000)  # more numbers than 32 bits can count
     yield partial(formulas, "mixed-curvature", 40, SINGLE)
     yield partial(formulas, "murp", 40, SINGLE, "softplus", graded=False)
-    yield partial(formulas, "murp", 200, SINGLE, "softplus")
-    yield partial(formulas, "murp", 40, DOUBLE, "mean")
+    yield partial(formulas, "murp", 128, DOUBLE, "mean")
     yield partial(functions, DOUBLE)
     yield partial(gathered, 200, DOUBLE)
 
