@@ -149,7 +149,8 @@ OF_ANOTHER_GRAPH = ("FB15k-237", 0.46)
 def time_to_quality() -> list[str]:
     """Whole trainings of several recipes: how long they take, and how good they are."""
     rows, machines = [], []
-    for where in ("gpu_time_to_quality", "gpu_time_to_quality_fb15k-237", "cpu_time_to_quality"):
+    parts = ("gpu_time_to_quality", "gpu_time_to_quality_short", "gpu_time_to_quality_fb15k-237", "cpu_time_to_quality")
+    for where in parts:
         stored = result(where)
         if stored is None:
             continue

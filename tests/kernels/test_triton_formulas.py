@@ -212,3 +212,14 @@ def test_what_the_kernels_do_not_know_is_left_to_others(of_ball: Any) -> None:
     assert not triton_formulas.fits(formula, [torch.zeros(4, 40, dtype=torch.float16)] * 2)
     other = Formula(formula.inputs, (*formula.steps, ("digamma", ((True, 0.0),))), formula.outputs)
     assert not triton_formulas.fits(other, [torch.zeros(4, 40)] * 2)
+
+
+@pytest.mark.parametrize("part", ["name", "number", "place", "output"])
+def test_no_text_becomes_code(part: str) -> None:
+    """What is compiled is made of a table of operations and of numbers."""
+    text: Any = "__import__('os')"
+    step = (text if part == "name" else "exp", ((True, text if part == "place" else 0.0),))
+    steps = [step, ("add", ((True, 1.0), (False, text if part == "number" else 2.0)))]
+    outputs = ((False, text) if part == "output" else (True, 2.0), None)
+    with pytest.raises((KeyError, ValueError)):
+        triton_formulas.kernels(Formula(1, tuple(steps), outputs), (1, 0, 1, 0))

@@ -333,13 +333,17 @@ def _inside(*lines: str) -> list[str]:
 
 
 def _steps(formula: Formula, counts: tuple[int, int, int]) -> tuple[list[str], str, list[str | None]]:
-    """The lines that compute a formula of p0, own0, theirs0 and so on; y, and the derivatives by its inputs."""
+    """The lines that compute a formula of p0, own0, theirs0 and so on; y, and the derivatives by its inputs.
+
+    Nothing else than names of ours and numbers comes into them: an operation that is not in the table is an error.
+    """
     names = [f"{of}{i}" for of, count in zip(("p", "own", "theirs"), counts, strict=True) for i in range(count)]
 
     def written(operand: Operand, tile: bool = False) -> str:
         of_value, number = operand
         if of_value:
             return names[int(number)]
+        number = float(number)
         text = f"({number!r})" if math.isfinite(number) else f'float("{number}")'
         return f"(zero + {text})" if tile else text
 

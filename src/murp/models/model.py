@@ -340,7 +340,7 @@ class Model(Part):
     def formula(self, products: int, query: Iterable[str], candidate: Iterable[str]) -> Formula | None:
         """:meth:`ending` as a formula of so many products and of numbers with these names; None if it is none.
 
-        Objectives over all entities use it on a CPU (:mod:`murp.kernels.formulas`). It is recorded once.
+        Objectives over all entities use it (:mod:`murp.kernels.formulas`). It is recorded once.
         """
         ours, theirs = tuple(query), tuple(candidate)
         settings = tuple(getattr(self, name) for name in self.settings)
