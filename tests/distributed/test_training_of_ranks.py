@@ -75,6 +75,21 @@ def test_resumed_on_any_number_of_ranks_it_is_the_run_of_one_process(
     assert outcome(out) == outcome(calm)
 
 
+def test_weights_of_another_run_are_those_of_one_process(
+    small_tree: KnowledgeGraph, calm: Path, tmp_path: Path
+) -> None:
+    """Of a run of ranks, on a graph with some of its entities, in another order, and with others."""
+    entities, relations = (names.ids.to_pylist() for names in (small_tree.entities, small_tree.relations))
+    facts = [(entities[s], relations[r], entities[o]) for s, r, o in small_tree.train[::-1] if 7 not in (s, o)]
+    graph = KnowledgeGraph.from_triples([*facts, ("new", relations[0], entities[4])])
+    settings = {**SETTINGS, "slices": 3, "epochs": 2, "init_from": str(calm)}
+    trained(graph, tmp_path / "one", settings)
+    assert together(trained, 3, graph, tmp_path / "many", settings) == [None] * 3
+    assert outcome(tmp_path / "one") == outcome(tmp_path / "many")
+    trained(graph, tmp_path / "fresh", {**settings, "init_from": ""})
+    assert outcome(tmp_path / "fresh") != outcome(tmp_path / "one")
+
+
 def test_validation_among_candidates_is_that_of_one_process(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     settings = {**SETTINGS, "slices": 3, "epochs": 3, "validate_candidates": 20}
     trained(small_tree, tmp_path / "one", settings)
@@ -293,9 +308,9 @@ def test_what_does_not_work_on_slices_is_refused_in_one_list(small_tree: Knowled
     with pytest.raises(ConfigError, match=r"objective one-vs-all .*; model tucker .*; engine numba"):
         train(small_tree, out=tmp_path / "no", slices=2, objective="one-vs-all", model="tucker", engine="numba")
     with pytest.raises(
-        ConfigError, match=r"a batch of 16 triples cannot be cut into 17 slices; choose fewer --slices, .*--init-from"
+        ConfigError, match=r"a batch of 16 triples cannot be cut into 17 slices; choose fewer --slices, .*table_dtype"
     ):
-        train(small_tree, out=tmp_path / "no", slices=17, batch_size=16, init_from=str(tmp_path))
+        train(small_tree, out=tmp_path / "no", slices=17, batch_size=16, table_dtype="float16")
     assert not (tmp_path / "no").exists()
 
 

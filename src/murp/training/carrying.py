@@ -12,6 +12,7 @@ from torch import Tensor
 
 from murp.config import Config
 from murp.errors import ConfigError, RunError
+from murp.geometry import Geometry
 from murp.graph import Indices, KnowledgeGraph, Vocabulary
 from murp.models import Model
 from murp.models.rounding import rounded
@@ -48,7 +49,8 @@ def carry(source: Run, model: Model, graph: KnowledgeGraph) -> Carried:
     """Copy into ``model`` the rows of all entities and relations that ``source`` also has, by id, and the shared
     tables.
 
-    The other rows keep their values.
+    The other rows keep their values. On many ranks, ``model`` has some of the entities' rows; what is returned is of
+    all.
     """
     where = _all_rows(source, graph)
     for table in model.tables:
@@ -58,7 +60,8 @@ def carry(source: Run, model: Model, graph: KnowledgeGraph) -> Carried:
                 f"{source.path}: the table {table.name} has rows of {tuple(values.shape[1:])} numbers, and this run's "
                 f"have {tuple(own.shape[1:])}: they do not fit."
             )
-        _copy(rounded(values, own.dtype, table.geometry), own, where[table.of])
+        rows, first = where[table.of], model.first_row if table.of == "entity" else 0
+        _copy(values, own, rows[first : first + len(own)], table.geometry)
     return Carried(where["entity"] >= 0, where["relation"] >= 0)
 
 
@@ -94,10 +97,12 @@ def _all_rows(source: Run, graph: KnowledgeGraph) -> dict[str, Tensor]:
     return {kind: torch.from_numpy(rows) for kind, rows in where.items()}
 
 
-def _copy(values: Tensor, own: Tensor, rows: Tensor) -> None:
-    """Copy the rows of ``values`` that ``own`` also has to their places there."""
+def _copy(values: Tensor, own: Tensor, rows: Tensor, points: Geometry | None = None) -> None:
+    """Copy the rows of ``values`` that ``own`` also has to their places; ``points`` are rounded in their space."""
     known = rows >= 0
-    own[known.to(own.device)] = values[rows[known].to(values.device)].to(own.device)
+    found = values[rows[known].to(values.device)]
+    found = found if points is None else rounded(found, own.dtype, points)
+    own[known.to(own.device)] = found.to(own.device)
 
 
 def _rows(ours: Vocabulary, theirs: Vocabulary) -> Indices:

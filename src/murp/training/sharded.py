@@ -260,8 +260,6 @@ def refuse(config: Config, size: int) -> None:
             f"a batch of {config.batch_size} triples cannot be cut into {slices} slices; {fewer}, or choose a larger "
             "--batch-size"
         )
-    if config.init_from:
-        reasons.append("--init-from reads every row of another run on one process; start with fresh initial values")
     if config.engine in FUSED:
         reason = unknown(config.engine, Task.of(config, models.from_config(config, 1, 1)))
         reasons += [] if reason is None else [f"engine {config.engine} {reason}; use --engine auto or torch"]
