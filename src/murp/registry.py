@@ -69,6 +69,7 @@ NEGATIVES = {
     "with-head": "murp.negatives.with_head:WithHead",
     "both-sides": "murp.negatives.both_sides:BothSides",
     "shared": "murp.negatives.shared:Shared",
+    "local": "murp.negatives.local:Local",
     "by-relation": "murp.negatives.by_relation:ByRelation",
     "checked": "murp.negatives.checked:Checked",
     "unrelated": "murp.negatives.unrelated:Unrelated",

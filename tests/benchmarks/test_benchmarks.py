@@ -25,7 +25,7 @@ from textbook import TextbookMuRP
 ROOT = Path(__file__).resolve().parents[2]
 IN_PROCESS = {
     "adaptive_ablation", "any_model", "cpu_step", "cpu_evaluation", "explorer_watched", "extending", "half_tables",
-    "hierarchy", "protocols", "suite", "time_to_quality", "tuning", "type_constraints",
+    "hierarchy", "local_negatives", "protocols", "suite", "time_to_quality", "tuning", "type_constraints",
 }  # fmt: skip
 BY_PROCESS = {
     "cpu_many_entities", "cpu_neighbours", "cpu_reading", "explorer_load", "newcomer", "plots", "scale_finding",

@@ -220,7 +220,7 @@ def test_resumed_within_an_epoch_on_any_number_of_ranks_it_is_the_run_of_one_pro
     assert outcome(out) == outcome(calm)
 
 
-KINDS = ["with-head", "both-sides", "shared", "checked", "by-relation"]
+KINDS = ["with-head", "both-sides", "shared", "local", "checked", "by-relation"]
 CASES: dict[str, dict[str, Any]] = {
     **{kind: {"corruption": kind, "batch_size": 20} for kind in KINDS},
     # An only fact and its reciprocal: fewer triples than ranks and slices.
@@ -267,4 +267,4 @@ def test_every_kind_of_negatives_and_the_smallest_graph(small_tree: KnowledgeGra
     for longest in found:
         of = dict(zip(CASES, longest, strict=True))
         assert of["checked"] == of["by-relation"] == facts
-        assert all(of[name] <= -(-2 * facts // 3) for name in ("with-head", "both-sides", "shared"))
+        assert all(of[name] <= -(-2 * facts // 3) for name in ("with-head", "both-sides", "shared", "local"))

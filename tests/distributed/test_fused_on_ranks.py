@@ -62,7 +62,7 @@ def test_it_is_the_same_run_on_any_number_of_ranks(small_tree: KnowledgeGraph, c
     [
         ("murp", {}),
         ("mure", {"optimizer": "row-adagrad", "corruption": "with-head"}),
-        ("mure", {"optimizer": "sgd"}),
+        ("mure", {"optimizer": "sgd", "corruption": "local", "entity_parts": 4}),
     ],
 )
 def test_it_is_the_training_of_autograd_up_to_rounding(

@@ -230,14 +230,23 @@ def test_slices_and_shares_are_all_there_is() -> None:
 def test_bytes_on_the_wire_are_distinct_remote_rows_forth_and_back(small_tree: KnowledgeGraph) -> None:
     from scale_plan import bytes_sent  # here, since every rank imports this file
 
-    for sent, asked, served, relations, early in together(counted, 2, small_tree):
+    for sent, asked, served, relations, early, _ in together(counted, 2, small_tree, {}):
         expected = bytes_sent(asked, served, relations, 1, 4 * (64 + 2), 4 * 128)
         assert expected < sent < 1.1 * expected
         assert early > 0
 
 
-def counted(graph: KnowledgeGraph) -> tuple[int, int, int, int, int]:
-    """Bytes that this rank sent in an epoch; rows asked for, rows served, relations read, and rows sent early."""
+def test_local_negatives_do_not_travel(small_tree: KnowledgeGraph) -> None:
+    """But for the one entity that the two parts of an odd number share."""
+    found = [together(counted, 2, small_tree, further) for further in ({}, {"corruption": "local", "entity_parts": 2})]
+    for (_, asked, *_, named), (_, asked_locally, *_, named_locally) in zip(*found, strict=True):
+        assert named == named_locally <= asked_locally
+        assert asked_locally - named < (asked - named) / 4
+
+
+def counted(graph: KnowledgeGraph, further: dict[str, Any]) -> tuple[int, int, int, int, int, int]:
+    """Bytes that this rank sent in an epoch; rows asked for, rows served, relations read, rows sent early, and rows of
+    heads and tails that another rank has."""
     from murp.distributed import ShardedEngine
     from murp.distributed import engine as module
     from murp.distributed import plan as planning
@@ -245,7 +254,7 @@ def counted(graph: KnowledgeGraph) -> tuple[int, int, int, int, int]:
     from murp.training.divided import DividedSampler
 
     ranks = join()
-    config = Config(model="mure", dim=64, negatives=4, batch_size=4)
+    config = Config(model="mure", dim=64, negatives=4, batch_size=4, **further)
     model = models.from_config(config, graph.num_entities, graph.num_relations)
     share = Share(graph.num_entities, ranks.rank, ranks.size)
     initialise(model, share, 0, 1e-3)
@@ -256,12 +265,15 @@ def counted(graph: KnowledgeGraph) -> tuple[int, int, int, int, int]:
     )
     engine = ShardedEngine(task, ranks, ranks.size)
     planning.SPARSE = 0
-    asked = served = relations = early = 0
+    asked = served = relations = early = named = 0
     planned = module.plan
 
     def plan(*given: Any) -> Any:
-        nonlocal asked, served, relations, early
+        nonlocal asked, served, relations, early, named
         steps = planned(*given)
+        for positives in given[4]:
+            heads_and_tails = positives[:, [0, 2]].unique()
+            named += int(((heads_and_tails < share.start) | (heads_and_tails >= share.stop)).sum())
         for step in steps:
             early += 0 if step.early is None else len(step.early.rows)
             asked += sum(count for one in step.own for to, count in enumerate(one.asked) if to != ranks.rank)
@@ -273,7 +285,7 @@ def counted(graph: KnowledgeGraph) -> tuple[int, int, int, int, int]:
     chunk = sampler.chunk(0, 0)  # for which triples are sent
     before = ranks.sent
     engine.run([chunk], [1.0])
-    return ranks.sent - before, asked, served, relations, early
+    return ranks.sent - before, asked, served, relations, early, named
 
 
 @pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="only Linux has this way of scheduling")

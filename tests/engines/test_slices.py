@@ -188,7 +188,7 @@ class TestChoice:
             ({"query_dropout": 0.1}, "knows no dropout"),
             ({"objective": "softmax"}, "knows the objective bernoulli without a regularizer"),
             ({"regularizer": "l2"}, "knows the objective bernoulli without a regularizer"),
-            ({"corruption": "both-sides"}, "knows the corruptions uniform, with-head, by-relation and checked"),
+            ({"corruption": "both-sides"}, "knows the corruptions uniform, with-head, local, by-relation and checked"),
             ({"corruption": "shared"}, "knows the corruptions"),
         ],
     )

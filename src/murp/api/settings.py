@@ -118,7 +118,9 @@ class Settings(TypedDict, total=False):
     answer_weight: float
     """κ: the weight of a question is 1 + κ times its answer's share of the most frequent answer's facts (of one-vs-all, k-vs-all)"""
     negatives: int
-    """false triples for each true one (of uniform, with-head, both-sides, shared, by-relation, checked, unrelated, relatives)"""
+    """false triples for each true one (of uniform, with-head, both-sides, shared, local, by-relation, checked, unrelated, relatives)"""
+    entity_parts: int
+    """parts of the entities, each for a part of the batch; a multiple of the number of ranks (of local)"""
     lr: float
     """learning rate; in the paper (SGD, objective bernoulli) 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs and other objectives need less (of sgd, adagrad, row-adagrad, adam)"""
     clip: float
@@ -193,6 +195,7 @@ class Grid(TypedDict, total=False):
     label_smoothing: float | Sequence[float]
     answer_weight: float | Sequence[float]
     negatives: int | Sequence[int]
+    entity_parts: int | Sequence[int]
     lr: float | Sequence[float]
     clip: float | Sequence[float]
     eps: float | Sequence[float]
@@ -255,7 +258,8 @@ EXPLAINED: dict[str, tuple[Any, str]] = {
     "label_loss": (..., "softmax over all entities (cross-entropy), or a binary loss for each entity (bernoulli) (of one-vs-all, k-vs-all)"),
     "label_smoothing": (..., "ε: share of the label that is spread evenly over all entities (of one-vs-all, k-vs-all)"),
     "answer_weight": (..., "κ: the weight of a question is 1 + κ times its answer's share of the most frequent answer's facts (of one-vs-all, k-vs-all)"),
-    "negatives": (50, "false triples for each true one (of uniform, with-head, both-sides, shared, by-relation, checked, unrelated, relatives)"),
+    "negatives": (50, "false triples for each true one (of uniform, with-head, both-sides, shared, local, by-relation, checked, unrelated, relatives)"),
+    "entity_parts": (..., "parts of the entities, each for a part of the batch; a multiple of the number of ranks (of local)"),
     "lr": (50.0, "learning rate; in the paper (SGD, objective bernoulli) 50 for WN18RR and NELL, 10 for FB15k-237; small, dense graphs and other objectives need less (of sgd, adagrad, row-adagrad, adam)"),
     "clip": (0.0, "largest norm of a row's gradient, in the metric of its space; longer gradients are clipped to it; 0: no clipping (of sgd, adagrad, row-adagrad, adam)"),
     "eps": (..., "added to the denominator, the root of the summed squares (of adagrad, row-adagrad, adam)"),

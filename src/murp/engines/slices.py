@@ -18,13 +18,14 @@ from murp.models import Model, MultiRelational
 from murp.models.model import Rows
 from murp.negatives.by_relation import ByRelation
 from murp.negatives.checked import Checked
+from murp.negatives.local import Local
 from murp.negatives.uniform import Uniform
 from murp.negatives.with_head import WithHead
 from murp.objectives.bernoulli import Bernoulli
 from murp.regularizers.none import Nothing
 
 # Negatives (B, k): false objects of each triple.
-OWN_OBJECTS = (Uniform, WithHead, ByRelation, Checked)
+OWN_OBJECTS = (Uniform, WithHead, Local, ByRelation, Checked)
 
 
 class SliceGradients(Protocol):
@@ -67,7 +68,7 @@ def unknown(name: str, task: Task) -> str | None:
     if type(task.objective) is not Bernoulli or type(task.regularizer) is not Nothing:
         return "knows the objective bernoulli without a regularizer"
     if type(task.negatives) not in OWN_OBJECTS:
-        return "knows the corruptions uniform, with-head, by-relation and checked"
+        return "knows the corruptions uniform, with-head, local, by-relation and checked"
     return None
 
 

@@ -28,6 +28,9 @@ class Task:
     regularizer: Regularizer = field(default_factory=Nothing)
     compile_after: float = Config.compile_after
 
+    def __post_init__(self) -> None:
+        self.negatives.num_entities = self.negatives.num_entities or self.model.num_entities
+
     @classmethod
     def of(cls, config: Config, model: Model) -> Task:
         """As a configuration has it."""

@@ -53,8 +53,6 @@ class TorchEngine:
     def __init__(self, task: Task | Model, compile_after: float | None = None) -> None:
         self.task = task if isinstance(task, Task) else Task(task)
         self.model = self.task.model
-        if not self.task.negatives.num_entities:
-            self.task.negatives.num_entities = self.model.num_entities
         self.compile_after = self.task.compile_after if compile_after is None else compile_after
         self.began: float | None = None
         self.updater = Updater(self.task)
@@ -216,8 +214,10 @@ def pieces(task: Task, chunk: Chunk, part: slice = WHOLE) -> Iterator[tuple[Tens
 
     Negatives of a triple of its own come for those in ``part`` of each batch alone; a chunk may have no others.
     """
-    if type(task.negatives) is Uniform and chunk.positives.device.type == "cpu":
-        yield chunk.positives, Drawn(chunk.draw(part))
+    own = task.negatives
+    plain = type(own).draw is Uniform.draw  # a class of a user's may draw otherwise
+    if isinstance(own, Uniform) and plain and chunk.positives.device.type == "cpu":
+        yield chunk.positives, Drawn(own.entities(chunk.draw(part, own.most), chunk.batch, part))
         return
     generator = torch.Generator(chunk.positives.device).manual_seed(chunk.seed)
     for start in range(0, chunk.steps, A_GRAPH):
