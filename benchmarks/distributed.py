@@ -1,6 +1,7 @@
 """Many processes on one machine compared with one: losses and MRR, the work of each process, the bytes between them.
 
     python benchmarks/distributed.py --out results/distributed_cpu.json
+    python benchmarks/distributed.py --negatives local --out results/distributed_local_cpu.json
     python benchmarks/distributed.py --negatives shared --out results/distributed_shared_cpu.json
     python benchmarks/distributed.py --negatives many --out results/distributed_many_cpu.json
 
@@ -22,10 +23,10 @@ is also told apart by what it is for (``PARTS``).
 Triples are exchanged at the beginning of an epoch, and counted apart: 12 bytes for each that another rank has, which is
 (W - 1)/W of them all.
 
-There are three settings. If every triple has its own negatives, a slice needs nearly all entities of this graph, so the
-largest possible number of rows is sent. If a batch shares its negatives, as is usual for large graphs, few rows are
-sent and much is computed with each. With many shared negatives and long vectors most of a step is products of matrices,
-which hardly depend on caches that ranks share.
+There are four settings. If every triple has its own negatives, a slice needs nearly all entities of this graph, so the
+largest possible number of rows is sent. With local ones, only rows of heads and tails are sent. If a batch shares its
+negatives, as is usual for large graphs, few rows are sent and much is computed with each. With many shared negatives
+and long vectors most of a step is products of matrices, which hardly depend on caches that ranks share.
 """
 
 from __future__ import annotations
@@ -64,6 +65,10 @@ from murp.training.sampler import Sampler, fewer_steps
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "own": {"model": "murp", "dim": 40, "batch_size": 16384, "negatives": 50, "lr": 10.0, "engine": "torch"},
+    "local": {
+        "model": "murp", "dim": 40, "batch_size": 16384, "negatives": 50, "lr": 10.0, "engine": "torch",
+        "corruption": "local", "entity_parts": 4,
+    },
     # The recipe wn18rr, with more negatives, which the batch shares.
     "shared": {
         "model": "roth-stretch", "dim": 40, "batch_size": 8192, "negatives": 1000, "corruption": "shared",
@@ -298,7 +303,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = measure.parser(__doc__)
     parser.add_argument("--data", default="WN18RR")
     parser.add_argument(
-        "--negatives", choices=list(SETTINGS), default="own", help="of each triple, of the batch, or many of the batch"
+        "--negatives",
+        choices=list(SETTINGS),
+        default="own",
+        help="of each triple, local ones, of the batch, or many of the batch",
     )
     parser.add_argument("--batch-size", type=int, help="another one than the setting has")
     parser.add_argument("--turns", type=int, default=5)

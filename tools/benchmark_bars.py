@@ -432,6 +432,7 @@ BARS = (
         Bar(f"{what}{words}", file, _of("compared", compared), bound)
         for file, words in (
             ("distributed_cpu", ""),
+            ("distributed_local_cpu", ", local negatives"),
             ("distributed_shared_cpu", ", negatives shared by the batch"),
             ("distributed_many_cpu", ", 4,000 negatives shared by the batch, d=200"),
         )
@@ -521,7 +522,7 @@ WHY = (
     ),
     (
         "many processes",
-        ("distributed_cpu", "distributed_shared_cpu", "distributed_many_cpu"),
+        ("distributed_cpu", "distributed_local_cpu", "distributed_shared_cpu", "distributed_many_cpu"),
         "Ranks are useful if they divide the work and add little to it.",
     ),
     (

@@ -427,7 +427,7 @@ def serving() -> list[str]:
 
 def ranks() -> list[str]:
     """Many processes on one machine against one, in each of the settings that are stored."""
-    settings = ("distributed_cpu", "distributed_shared_cpu", "distributed_many_cpu")
+    settings = ("distributed_cpu", "distributed_local_cpu", "distributed_shared_cpu", "distributed_many_cpu")
     parts = [part for name in settings for part in ranks_of(result(name))]
     parts += fused_ranks()
     return ["## Many processes", *parts] if parts else []
@@ -481,14 +481,18 @@ def ranks_of(stored: Result | None) -> list[str]:
     ]
     compared = figures["compared"]
     same = compared["losses and MRR of 1, 2 and 4 ranks bit for bit"]
-    shared = settings.get("corruption") == "shared"
+    corruption = settings.get("corruption", "uniform")
+    which = {
+        "shared": " shared by the batch",
+        "local": " for each triple, of the part of the entities that its rank has",
+    }
     work, wall = (
         compared[key]
         for key in ("work of a rank at 4, in quarters of one", "two ranks, in times of one process on two threads")
     )
     note = (
         f"{settings['model']} d={settings['dim']} on {settings['data']}, batch {settings['batch_size']:,}, "
-        f"{settings['negatives']} negatives{' shared by the batch' if shared else ''}, gloo on one machine. Losses and "
+        f"{settings['negatives']} negatives{which.get(corruption, '')}, gloo on one machine. Losses and "
         f"MRR of 1, 2 and 4 ranks are {'the same bit for bit' if same else 'NOT the same'}. Work is the processor time "
         "of a rank (user and system), including the kernel's copies between processes. Each of 4 ranks does "
         f"{work:.2f} quarters of the work of one process; 2 ranks with 2 slices take {wall:.2f} of the time of one "
@@ -511,7 +515,7 @@ def ranks_of(stored: Result | None) -> list[str]:
         f"send as many bytes through plain sockets, a rank works {time(alone)}. The second table shows what all "
         "of this work is for. The same operations take longer while others use the same cores, caches and memory."
     )
-    if not shared:
+    if corruption == "uniform":
         note += (
             " A slice of such a large batch needs nearly every entity of this graph, so each rank fetches nearly the "
             "whole table in every step."

@@ -15,7 +15,7 @@ import benchmark_results as stored
 import origins
 from benchmark_bars import bars, headline
 from benchmark_plot import plot, step_times
-from benchmark_quality import extensions, half_precision, hierarchies, searches
+from benchmark_quality import extensions, half_precision, hierarchies, local_negatives, searches
 from benchmark_scale import large_graphs, rows_by_table_size, whole_run_at_scale
 from benchmark_training import cpu_steps, gpu_runs, gpu_steps, references, sweeps
 from benchmark_uses import (
@@ -70,6 +70,7 @@ SECTIONS = (
     rows_by_table_size,
     whole_run_at_scale,
     large_graphs,
+    local_negatives,
     half_precision,
     hierarchies,
     extensions,

@@ -13,6 +13,7 @@ CASES = ("2", "4")  # ranks on CPUs, each with four slices; one rank is what the
 SLICES = 4
 MEASURED = {
     "distributed_cpu": "",
+    "distributed_local_cpu": ", local negatives",
     "distributed_shared_cpu": ", negatives shared by a batch",
     "distributed_many_cpu": ", 4,000 negatives shared by a batch, d=200",
 }
