@@ -356,10 +356,29 @@ def test_a_package_that_is_missing_is_named_with_its_extra(
         KnowledgeGraph.load(tmp_path / file)
 
 
-def test_plain_n_triples_need_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_n_triples_and_plain_turtle_need_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
     (tmp_path / "x.nt").write_text('<a:a> <a:b> <a:c> .\n<a:a> <a:b> "text" .\n')
     assert list(load(tmp_path / "x.nt")) == [("a:a", "a:b", "a:c")]
+    (tmp_path / "x.ttl").write_text('@prefix a: <http://a.org/> .\na:a a:b a:c , "text" .\n')
+    assert list(load(tmp_path / "x.ttl")) == [("a:a", "a:b", "a:c")]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 50_000])
+def test_ids_do_not_depend_on_where_statements_are_divided(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A prefix that only a part of an XML file has is never one of the file's, wherever a group of statements ends."""
+    monkeypatch.setattr("murp.graph.statements._QUADS", size)
+    statement = "<rdf:Description rdf:about='http://e.org/{}'><{}:r rdf:resource='http://e.org/2'{}/></rdf:Description>"
+    local = " xmlns:e='http://other.org/'"
+    inside = [statement.format(n, "e", local if n == 3 else "") for n in range(6)]
+    (tmp_path / "x.rdf").write_text(
+        "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:e='http://e.org/'>"
+        f"{''.join(inside)}</rdf:RDF>"
+    )
+    facts = [(f"e:{n}", "http://other.org/r" if n == 3 else "e:r", "e:2") for n in range(6)]
+    assert sorted(load(tmp_path / "x.rdf")) == sorted(facts)
 
 
 def test_what_the_formats_say_is_in_the_audit_in_words() -> None:

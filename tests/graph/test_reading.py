@@ -143,11 +143,12 @@ def test_what_is_wrong_is_said(content, ending, message):
         read(content, ending)
 
 
+@pytest.mark.parametrize(("ending", "line"), [(".tsv", b"a\tr\tb\n"), (".ttl", b"<a:a> <a:r> 5 .\n")])
 @pytest.mark.parametrize(("packing", "cut"), [(".gz", 20), (".xz", 20), (".zst", 5)])
-def test_a_file_cut_short_is_called_incomplete(packing, cut):
-    content = PACKERS[packing](b"a\tr\tb\n" * 1000)[:-cut]
+def test_a_file_cut_short_is_called_incomplete(packing, cut, ending, line):
+    content = PACKERS[packing](line * 1000)[:-cut]
     with pytest.raises(DataError, match=r"cannot be read: .* incomplete"):
-        read(content, ".tsv" + packing)
+        read(content, ending + packing)
 
 
 def test_a_missing_file_is_a_data_error(tmp_path):

@@ -29,7 +29,7 @@ from murp.graph.streams import LONGEST_LINE, Begun
 from murp.graph.xml_entities import Checked
 
 _BLOCK = 1 << 21  # bytes: what is made of them stays in the caches
-_QUADS = 50_000  # that are written at a time
+_QUADS = 50_000  # statements that pyoxigraph writes at a time
 _AHEAD = 2  # blocks that wait to be cut
 _LITERAL = r'^"(?:[^"\\]|\\.)*"(?:@[A-Za-z0-9-]+(?:--[a-z]+)?|\^\^<[^<>"\s]*>)?$'
 _NOT_IN_NAMES = r'[<>"\\\s]'
@@ -82,7 +82,8 @@ class Source:
             yield table
             begun += rest.count(b"\n", 0, end)
             rest = rest[end:] + bytes(self.stream.read(_BLOCK))
-        yield from self._parsed(Begun(opening + rest, self.stream), begun)
+        if rest:
+            yield from self._parsed(Begun(opening + rest, self.stream), begun)
 
     def _whole_lines(self) -> Iterator[tuple[bytes, int]]:
         """Blocks that end with a line, and how many lines are before each."""
@@ -119,7 +120,7 @@ class Source:
             if "LoadDocumentCallback" in said:
                 said = "its context lies elsewhere, and nothing is fetched. Put the context into the file"
             raise DataError(f"{self.where}{line}{column}: {said}. Fix it there, or write the file again.") from error
-        except (ValueError, OSError, RecursionError, MemoryError) as error:
+        except (ValueError, RecursionError, MemoryError) as error:
             raise DataError(f"{self.where}: cannot be read: {_said(error)}.") from error
 
     def _written(self, ox: Any, parser: Any) -> Iterator[tuple[bytes, int]]:
@@ -129,7 +130,8 @@ class Source:
             quads = islice(parser, count)
             written = self._triples(ox, quads) if self.form in (".nq", ".trig", ".jsonld") else quads
             lines = ox.serialize(written, format=ox.RdfFormat.N_TRIPLES)
-            self.prefixes |= parser.prefixes
+            if count == 1 or not lines:  # in between there may be prefixes that only a part of an XML file has
+                self.prefixes |= parser.prefixes
             if not lines:
                 return
             yield lines, 0
@@ -216,10 +218,7 @@ def _right(columns: list[pa.Array], plain: bool) -> NDArray[np.bool_]:
 
 def _strings(data: bytes, bounds: NDArray[np.int64]) -> list[pa.Array] | None:
     """Three arrays of strings out of their bounds, which rise from row to row; None if they are not UTF-8."""
-    offsets = np.append(bounds.reshape(-1), len(data))
-    pieces = pa.Array.from_buffers(
-        pa.large_string(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-    )
+    pieces = turtle.cut_at(data, bounds.reshape(-1))
     rows = np.arange(len(bounds)) * 6
     columns = [pieces.take(pa.array(rows + 2 * place)) for place in range(3)]
     try:

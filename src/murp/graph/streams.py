@@ -76,14 +76,10 @@ class Begun:
     """A stream whose ``begin`` was read already, to be read as if it had not been."""
 
     def __init__(self, begin: bytes, stream: Any) -> None:
-        self.begin, self.stream = begin, stream
+        self.begin, self.stream = io.BytesIO(begin), stream
 
     def read(self, size: int = -1) -> bytes:
-        if not self.begin:
-            return bytes(self.stream.read(size))
-        size = len(self.begin) if size < 0 else size
-        given, self.begin = self.begin[:size], self.begin[size:]
-        return given
+        return self.begin.read(size) or bytes(self.stream.read(size))
 
 
 class _Unpacked(io.RawIOBase):

@@ -1,8 +1,8 @@
 """Plain Turtle as columns: subjects, predicates, objects.
 
 Plain are names with a prefix, most IRIs, blank nodes with a name, and strings without escapes. Nothing is nested, and
-all prefixes stand before the first statement. A block of plain statements is cut at its blanks, all at once; any other
-is left to a parser of the whole language.
+all prefixes stand before the first statement. A block of plain statements is cut at its blanks, all at once. From the
+first block with anything else on, a parser of the whole language reads the rest.
 """
 
 from __future__ import annotations
@@ -51,6 +51,12 @@ def cut(data: bytes, known: Mapping[str, str]) -> pa.Table | None:
         return None
     written = _written(data, starts, ends, kind, known)
     return None if written is None else pa.table({role: written.take(pa.array(one)) for role, one in columns.items()})
+
+
+def cut_at(data: bytes, places: Places) -> pa.Array:
+    """The texts between neighbouring ``places`` of ``data``, which rise, and after the last; unchecked, no copy."""
+    offsets = np.append(places, len(data))
+    return pa.Array.from_buffers(pa.large_string(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
 
 
 def _words(text: NDArray[np.uint8]) -> tuple[Places, Places, NDArray[np.uint8]] | None:
@@ -109,10 +115,7 @@ def _written(
     if (colon >= ends).any():
         return None
     begin = np.where(kind == _TYPE, ends, colon + (named | brackets))
-    offsets = np.append(np.stack([starts, colon, begin, ends - brackets], axis=1).reshape(-1), len(data))
-    pieces = pa.Array.from_buffers(
-        pa.large_string(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-    )
+    pieces = cut_at(data, np.stack([starts, colon, begin, ends - brackets], axis=1).reshape(-1))
     rows = np.arange(len(starts)) * 4
     prefix, rest = pieces.take(pa.array(rows)), pieces.take(pa.array(rows + 2))
     try:

@@ -18,8 +18,9 @@ class Checked(Begun):
     """A stream of XML whose declarations were looked at."""
 
     def __init__(self, stream: Any, where: str) -> None:
-        super().__init__(bytes(stream.read(_LONGEST_PROLOG)), stream)
-        _check(self.begin, where)
+        begin = bytes(stream.read(_LONGEST_PROLOG))
+        _check(begin, where)
+        super().__init__(begin, stream)
 
 
 def _check(begin: bytes, where: str) -> None:
