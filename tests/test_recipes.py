@@ -311,6 +311,18 @@ def test_the_defaults_of_help_are_those_of_the_run_to_continue(
 
 
 @pytest.mark.parametrize(
+    "options",
+    [["--objective", "self-adversarial", "--temperature", "2"], ["--regularizer", "dura", "--dura-balance", "2"]],
+)
+def test_other_parts_are_refused_when_a_run_is_continued(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = shutil.copytree(RUN_OF_FORMAT_1, tmp_path / "run")
+    assert main(["train", "--resume", str(run), *options]) != 0
+    assert f"leave out {options[0]}, {options[2]}." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("name", "text"),
     [
         ("nowhere", ""),

@@ -113,7 +113,9 @@ def described(words: Sequence[str]) -> Described:
             named[name] = rest or named.get(name, [])
     named = {name: values for name, values in named.items() if values}
     if "resume" in named:
-        return Described({}, "this run", _settings_of(Path(named["resume"][0])))
+        run = _settings_of(Path(named["resume"][0]))
+        # Other parts are refused, with their settings, when the run is continued.
+        return Described({name: values for name, values in named.items() if name in registry.KINDS}, "this run", run)
     file = named.pop("config", [""])[0]
     try:
         stored = Config.read(Path(file)) if file else {}
