@@ -18,7 +18,7 @@ from api_runs import QUICK, trained
 from murp.cli.main import parser
 from murp.config import Config
 from murp.engines import Chunk, TorchEngine
-from murp.errors import ConfigError, DataError, RunError, UnknownNameError
+from murp.errors import ConfigError, DataError, NotFiniteError, RunError, UnknownNameError
 from murp.graph.growing import given_facts, grow
 from murp.models import from_config
 from murp.runs import checkpoint, folder
@@ -358,6 +358,22 @@ def test_training_starts_from_another_runs_weights_by_name(run: murp.Run, tmp_pa
     x = more.entities.find("x")
     assert torch.equal(begun.model.parameters["entity"][x], fresh.model.parameters["entity"][x])
     assert folder.read_config(tmp_path / "more").init_from == str(run.path.resolve())
+
+
+@pytest.mark.parametrize("large", [0, checkpoint.LARGE], ids=["mapped", "read"])
+def test_weights_with_nan_are_refused(
+    large: int, run: murp.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint, "LARGE", large)
+    broken = Path(shutil.copytree(run.path, tmp_path / "broken"))
+    for name in (folder.LAST, folder.BEST):
+        if (broken / name).exists():
+            tables, state = checkpoint.load(broken / name)
+            tables["entity"][3] = float("nan")
+            checkpoint.save(broken / name, tables, state)
+    with pytest.raises(NotFiniteError, match=r"broken.* holds NaN, infinity or points outside"):
+        murp.train(tree(), out=tmp_path / "out", **QUICK, init_from=str(broken))
+    assert not (tmp_path / "out").exists()
 
 
 def test_weights_that_do_not_fit_are_refused_with_what_differs(run: murp.Run, tmp_path: Path) -> None:

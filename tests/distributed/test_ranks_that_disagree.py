@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import warnings
@@ -20,7 +21,7 @@ from murp.errors import RunError
 from murp.graph import KnowledgeGraph
 from murp.runs import checkpoint, shards
 from murp.runs.run import Checkpoint
-from murp.training import resume, sharded, train
+from murp.training import resume, sharded, start, train
 from murp.training.progress import Silent
 
 
@@ -92,6 +93,60 @@ def test_a_copy_of_the_run_with_another_checkpoint(run: Path, copy: Path) -> Non
         assert re.search(expected, told(found))
     assert murp.load(run, checkpoint="last").state["epoch"] == 4
     assert murp.load(copy, checkpoint="last").state["epoch"] == 3
+
+
+class Unresolved(type(Path())):  # type: ignore[misc]
+    """A path that each rank may see as another one."""
+
+    def resolve(self, strict: bool = False) -> Unresolved:
+        return self
+
+
+def started_from(graph: KnowledgeGraph, places: list[Path], source: str, out: Path) -> None:
+    os.chdir(places[join().rank])
+    start.Path = Unresolved  # type: ignore[misc]
+    train(graph, out=out, progress=Silent(), init_from=source, **SETTINGS)
+
+
+def test_ranks_that_start_from_different_weights_are_refused(
+    small_tree: KnowledgeGraph, run: Path, copy: Path, tmp_path: Path
+) -> None:
+    """As where every machine has a folder of its own at the same path."""
+    places = [tmp_path / "a", tmp_path / "b"]
+    for place, one in zip(places, (run, copy), strict=True):
+        place.mkdir()
+        (place / "source").symlink_to(one)
+        for best in one.glob("best*"):
+            shutil.rmtree(best)
+    message = told(together(started_from, 2, small_tree, places, "source", tmp_path / "out"))
+    assert re.search(r"do not have the same weights to start from. .* --init-from: rank 0 has .*4\), rank 1", message)
+    assert not (tmp_path / "out").exists()
+    assert together(started_from, 2, small_tree, [places[0]] * 2, "source", tmp_path / "out") == [None] * 2
+
+
+def started_meanwhile(graph: KnowledgeGraph, source: Path, new: Path, out: Path) -> None:
+    """The source of the weights saves while they are read, of which rank 1 is told."""
+    usual = sharded.new_model
+
+    def read(*given: Any) -> Any:
+        model = usual(*given)
+        if join().rank == 1:
+            shutil.rmtree(source / "last.shards")
+            shutil.copytree(new / "last.shards", source / "last.shards")
+        return model
+
+    sharded.new_model = read  # type: ignore[assignment]
+    train(graph, out=out, progress=Silent(), init_from=str(source), **SETTINGS)
+
+
+def test_weights_that_change_while_they_are_read_are_refused(
+    small_tree: KnowledgeGraph, run: Path, copy: Path, tmp_path: Path
+) -> None:
+    for best in copy.glob("best*"):
+        shutil.rmtree(best)
+    message = told(together(started_meanwhile, 2, small_tree, copy, run, tmp_path / "out"))
+    assert "has saved while its weights were read" in message
+    assert not (tmp_path / "out").exists()
 
 
 Renames = list[tuple[Path, Path]]

@@ -75,10 +75,18 @@ def test_resumed_on_any_number_of_ranks_it_is_the_run_of_one_process(
     assert outcome(out) == outcome(calm)
 
 
-def test_weights_of_another_run_are_those_of_one_process(
-    small_tree: KnowledgeGraph, calm: Path, tmp_path: Path
+@pytest.mark.parametrize("many", [False, True], ids=["of one process", "of three ranks"])
+@pytest.mark.parametrize("mapped", [False, True], ids=["read", "mapped"])
+def test_ranks_start_from_the_weights_of_another_run_as_one_process_does(
+    many: bool, mapped: bool, small_tree: KnowledgeGraph, calm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a run of ranks, on a graph with some of its entities, in another order, and with others."""
+    """On a graph with some of its entities, in another order, and with others."""
+    if many:
+        source = tmp_path / "source"
+        assert together(trained, 3, small_tree, source, {**SETTINGS, "epochs": 4}) == [None] * 3
+        calm = source
+    if mapped:
+        monkeypatch.setattr(checkpoint, "LARGE", 0)
     entities, relations = (names.ids.to_pylist() for names in (small_tree.entities, small_tree.relations))
     facts = [(entities[s], relations[r], entities[o]) for s, r, o in small_tree.train[::-1] if 7 not in (s, o)]
     graph = KnowledgeGraph.from_triples([*facts, ("new", relations[0], entities[4])])

@@ -49,8 +49,8 @@ def carry(source: Run, model: Model, graph: KnowledgeGraph) -> Carried:
     """Copy into ``model`` the rows of all entities and relations that ``source`` also has, by id, and the shared
     tables.
 
-    The other rows keep their values. On many ranks, ``model`` has some of the entities' rows; what is returned is of
-    all.
+    The other rows keep their values. On many ranks, ``model`` holds only this rank's rows of the entities; the result
+    covers all entities.
     """
     where = _all_rows(source, graph)
     for table in model.tables:

@@ -57,7 +57,11 @@ def begin(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks, progr
     with ranks.together():
         refuse(asked, ranks.size)
         _use_device(config)
+        source = _weights_of(config)
         model = new_model(config, graph, ranks)
+        if _weights_of(config) != source:
+            raise RunError(f"{config.init_from} has saved while its weights were read. Start the same command again.")
+    ranks.same("weights to start from", {"--init-from": source}, "See that every machine reads the same run.")
     saver = Saver(ranks, model)
     with ranks.together():
         job, engine = _job(path, config, graph, model, State(), saver, config.engine)
@@ -71,6 +75,13 @@ def begin(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks, progr
                     "the same folder, such as one of the network."
                 )
         return _trained(job, engine, progress)
+
+
+def _weights_of(config: Config) -> tuple[str, int] | None:
+    """What tells the weights that a run starts from apart from others; None if there are none."""
+    source = Path(config.init_from)
+    file = source / f"{best_or_last(source)}.safetensors"
+    return checkpoint.digest(file) if config.init_from and checkpoint.exists(file) else None
 
 
 def _appears(file: Path) -> bool:

@@ -19,7 +19,7 @@ from murp.commands import command
 from murp.config import Config
 from murp.distributed.ranks import LONGEST_WAIT, Ranks, join, launched, restarted, resumable
 from murp.distributed.shares import Share, initialise
-from murp.errors import ConfigError, MurpError, RunError, first_line, is_of_memory
+from murp.errors import ConfigError, MurpError, NotFiniteError, RunError, first_line, is_of_memory
 from murp.geometry import MobiusGeometry
 from murp.graph import KnowledgeGraph, cache
 from murp.graph.shape import shape
@@ -409,6 +409,11 @@ def start_from(config: Config, model: Model, graph: KnowledgeGraph) -> None:
         raise ConfigError(
             f"{config.init_from} has no entity of {graph.name}: there is nothing to start from. Ids are compared, not "
             "names."
+        )
+    if broken := model.broken():  # large weights are not looked through when they are opened
+        raise NotFiniteError(
+            f"{config.init_from} holds NaN, infinity or points outside their space in {', '.join(broken)}. Start from "
+            "another run."
         )
     rest = {"entities": graph.num_entities - entities, "relations": graph.num_relations - relations}
     new = f"; new initial values for {counted(rest)}" if any(rest.values()) else ""
