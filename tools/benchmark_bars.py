@@ -359,7 +359,8 @@ BARS = (
     ),
     Bar("ten million triples read, numbered, split", "cpu_reading", _of("parsed", "seconds", "median"), 30, "s"),
     Bar("a million triples of N-Triples", "cpu_reading", _of("formats", ".nt", "seconds", "median"), 3, "s"),
-    Bar("a million triples of plain Turtle", "cpu_reading", _of("formats", ".ttl", "seconds", "median"), 3, "s"),
+    Bar("a million triples of Turtle", "cpu_reading", _of("formats", ".ttl", "seconds", "median"), 3, "s"),
+    Bar("a million triples of TriG", "cpu_reading", _of("formats", ".trig", "seconds", "median"), 3, "s"),
     Bar(
         "embeddings of WordNet's nouns, pairs a second against gensim's, slowest dimension",
         "cpu_hierarchy",

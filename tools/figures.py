@@ -77,10 +77,16 @@ def cpu() -> str:
         f"{step['epoch_seconds']['murp, numba']:.1f} s. It is {step['times_faster']['numba against textbook']:.0f} "
         f"times faster than with a textbook dense float64 step and {'; '.join(fair)} (all measured in the same run). "
         f"The filtered evaluation of the test set takes {ranked['median']:.2f} s, {evaluation['times_faster']:.0f} "
-        f"times faster than one query at a time. Reading, numbering and splitting {triples:,} triples takes "
-        f"{parsed['seconds']['median']:.0f} s and {parsed['peak_bytes'] / 2**30:.1f} GiB ({made}). "
+        f"times faster than one query at a time. {_begun(stored[2], machine)} numbering and splitting {triples:,} "
+        f"triples takes {parsed['seconds']['median']:.0f} s and {parsed['peak_bytes'] / 2**30:.1f} GiB ({made}). "
         "[docs/benchmarks.md](docs/benchmarks.md) has all measurements, also on the GPU."
     )
+
+
+def _begun(reading: dict[str, Any], machine: dict[str, Any]) -> str:
+    """The first word of the sentence on reading, with the machine if it was another one."""
+    other = reading["machine"]["device"]
+    return "Reading," if other == machine["device"] else f"On another machine ({other}), reading,"
 
 
 def quickstart() -> str:

@@ -36,7 +36,7 @@ class Default:
 class Described:
     """The runs with the ``named`` parts and recipes, by option, and the ``stored`` settings ``of`` a file or a run.
 
-    ``stored`` is None where these should be known, but cannot be read.
+    ``stored`` is None if they cannot be read.
     """
 
     named: Mapping[str, Sequence[str]]
