@@ -6,6 +6,7 @@ tests/objectives/test_every_score.py compares the formula of every model's endin
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -30,12 +31,13 @@ LANES = 16
 
 # Each function with numbers that it takes, near 0 and near the ends of what it takes among them.
 ANY = [0.0, 1e-30, -1e-30, 1e-5, -1e-5, 0.3, -0.7, 1.0, -1.5, 3.0, 20.0, -20.0]
+LAST = [88.4, 88.5, 88.7, 44.2, 44.25, -44.3, 354.8, 709.2, 709.5]  # where exp ends; what is beyond is left out
 FUNCTIONS: dict[str, list[float]] = {
-    "exp": [*ANY, 80.0, -80.0],
-    "expm1": [*ANY, 80.0, -80.0],
-    "sinh": [*ANY, 80.0, -80.0],
-    "cosh": [*ANY, 80.0, -80.0],
-    "tanh": [*ANY, 80.0, -80.0],
+    "exp": [*ANY, 80.0, -80.0, *LAST],
+    "expm1": [*ANY, 80.0, -80.0, *LAST],
+    "sinh": [*ANY, 80.0, -80.0, *LAST],
+    "cosh": [*ANY, 80.0, -80.0, *LAST],
+    "tanh": [*ANY, 80.0, -80.0, *LAST],
     "sigmoid": [*ANY, 60.0, -60.0],
     "log": [1e-37, 1e-5, 0.3, 0.7072, 0.70710678, 1.0, 1.0000001, 1.5, 3.0, 1e5, 1e30],
     "log1p": [0.0, 1e-30, -1e-30, 1e-6, -1e-6, -0.3, -0.9, 0.4, 0.5, 3.0, 1e5, 1e30],
@@ -72,6 +74,7 @@ def single(name: str, function: Callable[[Tensor], Tensor], dtype: torch.dtype) 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_is_that_of_exact_arithmetic(name: str, dtype: torch.dtype) -> None:
     x = torch.tensor(FUNCTIONS[name], dtype=dtype)
+    x = x[getattr(torch, name)(x).isfinite()]
     found = single(name, getattr(torch, name), dtype)(x)
     exact = {
         "rsqrt": lambda t: 1 / mpmath.sqrt(t),
@@ -91,6 +94,7 @@ def test_a_function_is_that_of_exact_arithmetic(name: str, dtype: torch.dtype) -
 def test_the_ends_of_a_function_are_pytorchs(name: str, dtype: torch.dtype) -> None:
     """Infinity, NaN and what has no value. Beyond 2¹⁶ angles have none here."""
     ends = [math.inf, -math.inf, math.nan, 1e38, -1e38, -1.0, -1.5, 0.0, -0.0, 1.0, 90.0, -90.0, 800.0, -800.0, 1e-42]
+    ends += LAST
     x = torch.tensor(ends, dtype=dtype)
     if name in ("sin", "cos"):
         x = x[x.isnan() | x.isinf() | (x.abs() < 2**16)]
@@ -119,7 +123,7 @@ def in_places(x: Tensor, y: Tensor) -> Tensor:
 
 def branches(x: Tensor, y: Tensor) -> Tensor:
     small = torch.where((x > 0.3) & ~(y >= 0.5) | (x == y), x.clamp(0.1, 0.6), torch.minimum(x, y))
-    return small.clamp(max=0.5) + y.clamp_min(0.2) + torch.maximum(x, y).clamp_max(0.7)
+    return small.clamp(max=0.5) + y.clamp_min(0.2) + torch.maximum(x, y).clamp_max(0.7) + x.clamp(y / 2, y)
 
 
 def powers(x: Tensor, y: Tensor) -> Tensor:
@@ -191,7 +195,38 @@ def computed(formula: Formula, x: Tensor, y: Tensor, weights: Tensor) -> tuple[T
     return value, list(slopes)
 
 
-OTHER = torch.ones(2, 3)
+def test_a_bound_that_is_nan_gives_nan() -> None:
+    x, y = torch.tensor([[1.0, 2.0] + [0.0] * 14]), torch.tensor([[math.nan, 1.0] + [math.nan] * 14])
+    for function in (lambda x, y: torch.clamp(x, min=y), lambda x, y: torch.clamp(x, max=y)):
+        formula = traced(function, 2, torch.float32)
+        assert formula is not None
+        value, _ = computed(formula, x, y, torch.ones_like(x))
+        torch.testing.assert_close(value, function(x, y), equal_nan=True)
+
+
+def test_the_difference_of_equal_products_is_none() -> None:
+    """Were only one of them rounded, its rounding would be left, and the root of it not a number."""
+    formula = traced(lambda x, y: (x * x - y * y).sqrt(), 2, torch.float32)
+    assert formula is not None
+    x = 0.3 + torch.rand(4, LANES, generator=torch.Generator().manual_seed(0))
+    assert not computed(formula, x, x.clone(), torch.zeros_like(x))[0].any()
+
+
+def test_formulas_that_differ_in_a_number_have_loops_of_their_own() -> None:
+    """Of -1 and -2 Python has one hash, and 0.0 == -0.0."""
+    numbers = (-1.0, -2.0, 0.0, -0.0)
+    formulas = [traced(lambda x, number=number: x * number, 1, torch.float32) for number in numbers]
+    assert len({formula.digest for formula in formulas if formula}) == len(set(formulas)) == 4
+    x = torch.full((1, 1, LANES), 3.0).numpy()
+    none, out = np.empty((0, 1), np.float32), np.empty((1, LANES), np.float32)
+    for formula, number in zip(formulas, numbers, strict=True):
+        assert formula is not None
+        loops(formula, (1, 0, 0)).values(x, none, none, out)
+        assert (out == 3 * number).all()
+        assert (np.signbit(out) == (math.copysign(1, number) < 0)).all()
+
+
+OTHER, ONE = torch.ones(2, 3), torch.ones(())
 
 
 @pytest.mark.parametrize(
@@ -208,11 +243,30 @@ OTHER = torch.ones(2, 3)
         lambda x, y: x * torch.rand_like(y),
         lambda x, y: x ** (1 / 3) + y,
         lambda x, y: [][0],
+        lambda x, y: x * y * ONE.item(),
+        lambda x, y: x * y + ONE.tolist(),
+        lambda x, y: x * y + float(ONE),
+        lambda x, y: x * y if ONE > 0 else y,
+        lambda x, y: x * y * random.random(),
+        lambda x, y: x * y / len(x),
+        lambda x, y: x * y if x.shape[1] < 7 else y,
     ],
-    ids=["looks", "softmax", "turned", "floor", "unknown", "other tensor", "mask", "type", "chance", "root", "error"],
-)
+    ids=[
+        "looks", "softmax", "turned", "floor", "unknown", "other tensor", "mask", "type", "chance", "root", "error",
+        "item", "list", "float", "condition", "random", "rows", "columns",
+    ],
+)  # fmt: skip
 def test_what_is_no_formula_is_left_to_pytorch(function: Any) -> None:
     assert traced(function, 2, torch.float32) is None
+
+
+def test_a_function_that_looks_at_shapes_is_left_to_pytorch() -> None:
+    """It is recorded with cells alone, but called with numbers of rows (B, 1) and of columns (N)."""
+    for looks in (lambda x, a, b: x * b.dim() + a, lambda x, a, b: x + a * a.shape[-1] + b, lambda x, a, b: x + b[0]):
+        assert traced(looks, 3, torch.float32, (1, 1)) is None
+    known = traced(lambda x, a, b: torch.where(a > b, x * a, b).clamp(min=a), 3, torch.float32, (1, 1))
+    assert known == traced(lambda x, a, b: torch.where(a > b, x * a, b).clamp(min=a), 3, torch.float32)
+    assert known is not None
 
 
 # --- means over all entities

@@ -9,13 +9,16 @@ The derivatives are those that autograd records, so that a gradient that is writ
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 # How many operands the operations of a formula have, by the names that loops know them by.
 _OPERANDS = {
@@ -42,12 +45,13 @@ _COPIES = ("clone", "to_copy", "lift_fresh_copy", "expand_copy")
 _CONSTANTS = ("scalar_tensor", "full", "full_like", "ones_like", "zeros_like")
 _EMPTY = ("empty_permuted", "empty_like", "new_empty_strided")  # what is copied there follows
 _STORAGE = {"dtype", "layout", "device", "pin_memory", "memory_format"}  # options that say how a result is stored
-_SHAPE = (2, 3)  # of the tensors that a function is recorded with
+# Rows and columns of the cells that a function is recorded with: twice, so that no step depends on them.
+_SHAPES = ((2, 3), (5, 7))
 
 Operand = tuple[bool, float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Formula:
     """y and its derivatives ∂y/∂x_i by the inputs x of a cell.
 
@@ -60,40 +64,82 @@ class Formula:
     steps: tuple[tuple[str, tuple[Operand, ...]], ...]
     outputs: tuple[Operand | None, ...]
 
+    @cached_property
+    def digest(self) -> str:
+        """What tells a formula from all others, in every process; 0.0 is another number than -0.0."""
+        return hashlib.blake2b(repr(self).encode(), digest_size=12).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Formula) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
 
 class _Unknown(Exception):
     """An operation that no loop knows."""
 
 
-def traced(function: Callable[..., Tensor], inputs: int, dtype: torch.dtype) -> Formula | None:
-    """The formula of a function of tensors of one shape, computed number by number; None if it cannot be had.
+class _GivenAlone(TorchFunctionMode):
+    """Refuses tensors that are not on the device ``meta``, and so all but those that a function is given."""
 
-    That is so if the function uses other operations than those above, asks for a tensor's numbers, or reads tensors
-    other than those given.
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        from torch.utils._pytree import tree_leaves
+
+        kwargs = kwargs or {}
+        if any(isinstance(one, Tensor) and one.device.type != "meta" for one in tree_leaves((args, kwargs))):
+            raise _Unknown(func)
+        return func(*args, **kwargs)
+
+
+def traced(
+    function: Callable[..., Tensor], inputs: int, dtype: torch.dtype, numbers: tuple[int, int] = (0, 0)
+) -> Formula | None:
+    """The formula of a function of tensors (B, N), computed number by number; None if it cannot be had.
+
+    ``numbers``: how many of the last inputs are numbers of rows (B, 1) and of columns (N) instead.
+
+    That is so if the function uses other operations than those above, asks for a tensor's numbers, reads tensors other
+    than those given, or does something else when it is called again or with tensors of other shapes.
     """
+
+    def value(*given: Tensor) -> list[Tensor]:
+        with _GivenAlone():
+            return [function(*given)]
 
     def with_derivatives(*given: Tensor) -> list[Tensor | None]:
         leaves = [tensor.detach().requires_grad_() for tensor in given]
         with torch.enable_grad():
-            value = function(*leaves)
-        return [value, *torch.autograd.grad(value, leaves, torch.ones_like(value), allow_unused=True)]
+            (found,) = value(*leaves)
+        return [found, *torch.autograd.grad(found, leaves, torch.ones_like(found), allow_unused=True)]
 
+    products = inputs - sum(numbers)
+    try:
+        with torch.inference_mode(False):
+            found, again = (_recorded(with_derivatives, [cells] * inputs, dtype) for cells in _SHAPES)
+            rows, columns = cells = _SHAPES[0]
+            shapes = [cells] * products + [(rows, 1)] * numbers[0] + [(columns,)] * numbers[1]
+            plain, real = _recorded(value, [cells] * inputs, dtype), _recorded(value, shapes, dtype)
+    except Exception:  # whatever a function raises that cannot do without numbers; it is then computed by PyTorch
+        return None
+    return found if found == again and plain == real else None
+
+
+def _recorded(function: Callable[..., Any], shapes: Sequence[tuple[int, ...]], dtype: torch.dtype) -> Formula:
+    """The steps of a function of tensors of these shapes, the first of which is that of all cells."""
     # These imports take most of a second, and few trainings need them.
     from torch._decomp import core_aten_decompositions
     from torch.fx.experimental.proxy_tensor import make_fx
 
     # Without numbers, so that the function cannot look at them and choose.
-    given = [torch.empty(_SHAPE, dtype=dtype, device="meta") for _ in range(inputs)]
-    try:
-        graph = make_fx(with_derivatives, dict(core_aten_decompositions()))(*given).graph
-        return _formula(graph, dtype)
-    except Exception:  # whatever a function raises that cannot do without numbers; it is then computed by PyTorch
-        return None
+    given = [torch.empty(shape, dtype=dtype, device="meta") for shape in shapes]
+    graph = make_fx(function, dict(core_aten_decompositions()))(*given).graph
+    return _formula(graph, dtype, shapes)
 
 
-def _formula(graph: torch.fx.Graph, dtype: torch.dtype) -> Formula:
+def _formula(graph: torch.fx.Graph, dtype: torch.dtype, shapes: Sequence[tuple[int, ...]]) -> Formula:
     """The operations of a graph in their order."""
-    recorder = _Recorder(dtype)
+    recorder = _Recorder(dtype, shapes)
     outputs: Sequence[Any] = ()
     for node in graph.nodes:
         if node.op == "placeholder":
@@ -111,8 +157,9 @@ def _formula(graph: torch.fx.Graph, dtype: torch.dtype) -> Formula:
 class _Recorder:
     """Makes steps of a graph's nodes."""
 
-    def __init__(self, dtype: torch.dtype) -> None:
+    def __init__(self, dtype: torch.dtype, shapes: Sequence[tuple[int, ...]]) -> None:
         self.dtype = dtype
+        self.shapes = {*shapes, (), *((1, *shape) for shape in shapes if len(shape) == 1)}
         self.inputs = 0
         self.steps: list[tuple[str, tuple[Operand, ...]]] = []
         # The value of each node. Views of a tensor share its place, since what changes it in place changes them.
@@ -164,7 +211,7 @@ class _Recorder:
         if name in (*_VIEWS, *_COPIES, *_EMPTY):
             known = {found.dtype}
         constant = name in (*_CONSTANTS, *_EMPTY) and found.dtype != self.dtype
-        if found.shape not in (_SHAPE, ()) or found.dtype not in (self.dtype, torch.bool) or constant:
+        if tuple(found.shape) not in self.shapes or found.dtype not in (self.dtype, torch.bool) or constant:
             raise _Unknown(node)
         if not set(kinds) <= known:
             raise _Unknown(node)
@@ -205,5 +252,10 @@ class _Recorder:
     def _clamped(self, x: Any, low: Any = None, high: Any = None, **named: Any) -> Operand:
         low, high = named.get("min", low), named.get("max", high)
         value = self.operand(x)
-        value = value if low is None else self.step("at_least", value, self.operand(low))
-        return value if high is None else self.step("at_most", value, self.operand(high))
+        # Of a bound that is a tensor NaN counts, too.
+        at_least, at_most = (
+            given[isinstance(bound, torch.fx.Node)]
+            for bound, given in ((low, ("at_least", "maximum")), (high, ("at_most", "minimum")))
+        )
+        value = value if low is None else self.step(at_least, value, self.operand(low))
+        return value if high is None else self.step(at_most, value, self.operand(high))

@@ -165,8 +165,8 @@ class Elementary(Mathematics):
         """exp(x) - 1, good to rounding near 0."""
         build = self.builder
         power, less = self._parts(self._limited(x))
-        twice = build.fmul(self.every(2.0), power)
-        found = self.fma(twice, less, build.fsub(twice, self.every(1.0)))
+        half = self.fma(power, less, build.fsub(power, self.every(0.5)))  # of the largest powers twice is infinite
+        found = build.fadd(half, half)
         top = math.log(float(np.finfo(np.float32 if self.bytes == 4 else np.float64).max))
         return self.select(self.compare(">", x, self.every(top)), self.every(math.inf), found)
 

@@ -168,7 +168,7 @@ def _options(formula: Formula, counts: Counts, dim: int, dtype: torch.dtype) -> 
 def kernels(formula: Formula, counts: Counts) -> Kernels:
     """The kernels of a formula of so many vectors and numbers; Triton compiles them when they are first launched."""
     source = _source(formula, counts)
-    name = f"<kernels of a formula {hash((formula, counts))}>"
+    name = f"<kernels of the formula {formula.digest} {counts}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)  # where Triton looks for it
     room: dict[str, Any] = {
         "__name__": __name__,

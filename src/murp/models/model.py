@@ -41,6 +41,7 @@ CELLS_A_THREAD = 2**18  # scores that are worth another thread
 LOOKED_AT = 2**22  # rows that are looked through at a time
 # Numbers of a tile of a model without inner products, on a CPU and on a GPU, and candidates that a tile should have.
 TILE, GPU_TILE, TOGETHER = 2**22, 2**25, 256
+FORMULAS = 8  # of one model, at most: see Model.formula
 # Rows that are drawn at a time. PyTorch draws normal numbers sixteen at a time, so that blocks of whole sixteens give
 # what one draw of all rows would.
 BLOCK = 2**16
@@ -340,20 +341,24 @@ class Model(Part):
     def formula(self, products: int, query: Iterable[str], candidate: Iterable[str]) -> Formula | None:
         """:meth:`ending` as a formula of so many products and of numbers with these names; None if it is none.
 
-        Objectives over all entities use it (:mod:`murp.kernels.formulas`). It is recorded once.
+        Objectives over all entities use it (:mod:`murp.kernels.formulas`). It is recorded once, and again if a plain
+        number of the model changes. If that happens often, there is none, since each formula is compiled anew.
         """
         ours, theirs = tuple(query), tuple(candidate)
-        settings = tuple(getattr(self, name) for name in self.settings)
-        key = (products, ours, theirs, self.dtype, self.training, settings)
-        if key not in self._formulas:
+        numbers = repr(
+            [(name, value) for name, value in vars(self).items() if isinstance(value, bool | int | float | str)]
+        )
+        key = (products, ours, theirs, self.dtype, numbers)
+        if key not in self._formulas and len(self._formulas) < FORMULAS:
             first = products + len(ours)
 
             def ending(*given: Tensor) -> Tensor:
-                mine, numbers = dict(zip(ours, given[products:], strict=False)), given[first:]
-                return self.ending(given[:products], mine, dict(zip(theirs, numbers, strict=True)))
+                mine, others = dict(zip(ours, given[products:first], strict=True)), given[first:]
+                return self.ending(given[:products], mine, dict(zip(theirs, others, strict=True)))
 
-            self._formulas[key] = traced(ending, first + len(theirs), self.dtype)
-        return self._formulas[key]
+            counts = len(ours), len(theirs)
+            self._formulas[key] = traced(ending, first + len(theirs), self.dtype, counts)
+        return self._formulas.get(key)
 
     def _tiles(self, query: Query, candidate: Candidate) -> Tensor:
         """:meth:`tile`, over so few queries and shared candidates at a time that B × n × d numbers stay few.

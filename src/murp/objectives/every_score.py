@@ -38,20 +38,18 @@ class EveryScore:
 
     def log_sum_exp(self, shares: Tensor | None = None) -> Tensor:
         """1/B Σ_b log Σ_n exp φ[b,n]; with ``shares`` (B) in place of 1/B if they are given."""
-        if self.form is None:
-            return self._blocked("log_sum_exp", shares=shares)
-        return mean_log_sum_exp(*self.form, shares)
+        return self._reduced("log_sum_exp", shares) if self.form is None else mean_log_sum_exp(*self.form, shares)
 
     def softplus(self) -> Tensor:
         """1/BN Σ_b Σ_n log(1 + exp φ[b,n])."""
-        return self._blocked("softplus") if self.form is None else mean_softplus(*self.form)
+        return self._reduced("softplus") if self.form is None else mean_softplus(*self.form)
 
     def mean(self) -> Tensor:
         """1/BN Σ_b Σ_n φ[b,n]."""
         if self.formula is not None:
             return self._of_formula("mean")
         if self.form is None:
-            return self._blocked("softplus") - self._blocked("softplus", negated=True)  # softplus(φ) - softplus(-φ) = φ
+            return self._in_blocks("softplus") - self._in_blocks("softplus", negated=True)  # the difference is φ
         q, v, a, c = self.form
         found = q.mean(0) @ v.mean(0)
         for own in (a, c):
@@ -59,10 +57,11 @@ class EveryScore:
                 found = found + own.mean()
         return found
 
-    def _blocked(self, kind: Kind, negated: bool = False, shares: Tensor | None = None) -> Tensor:
+    def _reduced(self, kind: Kind, shares: Tensor | None = None) -> Tensor:
+        return self._in_blocks(kind, shares) if self.formula is None else self._of_formula(kind, shares)
+
+    def _in_blocks(self, kind: Kind, shares: Tensor | None = None, negated: bool = False) -> Tensor:
         """The mean, one block of candidates at a time; of -φ if ``negated``."""
-        if self.formula is not None and not negated:
-            return self._of_formula(kind, shares)
         query, everything = self.query, self.everything
 
         def scores(asked: Sequence[Tensor], block: Sequence[Tensor]) -> Tensor:
@@ -72,15 +71,22 @@ class EveryScore:
             )
             return -found if negated else found
 
-        asked = [*query.vectors, *query.numbers.values()]
-        entities = [*everything.vectors, *everything.numbers.values()]
+        ours, theirs = self._numbers()
+        asked, entities = [*query.vectors, *ours], [*everything.vectors, *theirs]
         value: Tensor = blocked_reduction(scores, asked, entities, kind, shares)
         return value
 
+    def _numbers(self) -> tuple[list[Tensor], list[Tensor]]:
+        """Those of the queries (B) and of the candidates (N), also where a model has one for all."""
+        ours, theirs = self.query.numbers.values(), self.everything.numbers.values()
+        return (
+            [number.to(self.model.dtype).expand(self.questions) for number in ours],
+            [number.to(self.model.dtype).expand(self.entities) for number in theirs],
+        )
+
     def _of_formula(self, kind: FormulaKind, shares: Tensor | None = None) -> Tensor:
         assert self.formula is not None
-        ours = [number.expand(self.questions) for number in self.query.numbers.values()]
-        theirs = [number.expand(self.entities) for number in self.everything.numbers.values()]
+        ours, theirs = self._numbers()
         vectors = self.query.vectors, self.everything.vectors
         value: Tensor = formula_mean(self.formula, kind, vectors[0], ours, vectors[1], theirs, shares)
         return value
