@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import benchmark_results as stored
 from benchmark_results import size, table, time
@@ -90,25 +91,25 @@ def work_of_ranks() -> list[Compared]:
 
 def bytes_of_ranks() -> list[Compared]:
     """What 2 and 4 ranks on CPUs send in a step, all together."""
-    found = stored.result("distributed_cpu")
-    if found is None:
-        return []
     return [
         Compared(
-            f"bytes a step of {name} ranks, CPU, WN18RR",
+            f"bytes a step of {name} ranks, CPU, WN18RR{MEASURED[file]}",
             bytes_of_case(found["settings"], int(name), SLICES),
             found["figures"][name]["bytes_a_step"],
             "bytes",
         )
+        for file in ("distributed_cpu", "distributed_local_cpu")
+        if (found := stored.result(file)) is not None
         for name in CASES
     ]
 
 
-def bytes_of_case(settings: dict[str, int], gpus: int, slices: int) -> float:
+def bytes_of_case(settings: dict[str, Any], gpus: int, slices: int) -> float:
     """Bytes that all ranks together send in a step of ``benchmarks/distributed.py`` on WN18RR."""
     row, relation_row = row_bytes(settings["dim"])
     batch = settings["batch_size"] // slices
-    remote = distinct(batch * (settings["negatives"] + 2), WN18RR.entities) * (gpus - 1) / gpus
+    travelling = 2 if settings.get("corruption") == "local" else settings["negatives"] + 2
+    remote = distinct(batch * travelling, WN18RR.entities) * (gpus - 1) / gpus
     relations = distinct(batch, 2 * WN18RR.relations)
     return slices * bytes_sent(remote, remote, relations, gpus - 1, row, relation_row)
 

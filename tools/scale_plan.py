@@ -57,11 +57,12 @@ DIM, BATCH, NEGATIVES = 128, 4096, 50  # BATCH: triples of each GPU in a step
 
 @dataclass
 class Plan:
-    """A step of one of ``gpus`` GPUs on a graph."""
+    """A step of one of ``gpus`` GPUs on a graph; with ``local`` negatives only rows of heads and tails travel."""
 
     graph: Graph
     gpus: int
     network: Constant = NETWORK  # between machines
+    local: bool = False
     terms: dict[str, float] = field(default_factory=dict)  # seconds, by what takes them
     hidden: float = 0.0  # seconds of messages behind computing
 
@@ -69,7 +70,7 @@ class Plan:
         row, relation_row = row_bytes(DIM)
         named, others = BATCH * (NEGATIVES + 2), self.gpus - 1
         self.sparse = self.graph.entities >= SPARSE * named * self.gpus
-        remote = distinct(named, self.graph.entities) * others / self.gpus
+        remote = distinct(BATCH * 2 if self.local else named, self.graph.entities) * others / self.gpus
         relations = distinct(BATCH, 2 * self.graph.relations)
         self.of_rows = bytes_sent(remote, remote, 0, others, row, relation_row) + remote * FLAG * self.sparse
         self.of_relations = bytes_sent(0, 0, relations, others, row, relation_row)
@@ -117,13 +118,20 @@ def steps_table() -> str:
     plans = [(name, Plan(graph, gpus)) for name, graph in GRAPHS.items() for gpus in GPUS]
     sent = ["sent a step: rows", "sent a step: relations"]
     head = ["graph", "GPUs", "rows a GPU", *sent, *plans[0][1].terms, "hidden", "step", "step over Ethernet"]
+    head += ["local negatives: rows sent", "their step", "their step over Ethernet"]
     rows = [
         [name, str(plan.gpus), size(plan.rows_held), size(plan.of_rows), size(plan.of_relations),
          *map(time, plan.terms.values()), time(plan.hidden) if plan.hidden else "–", time(plan.seconds),
-         time(Plan(plan.graph, plan.gpus, ETHERNET).seconds) if plan.gpus > MACHINE else "–"]
+         over_ethernet(plan), size((own := Plan(plan.graph, plan.gpus, local=True)).of_rows), time(own.seconds),
+         over_ethernet(own)]
         for name, plan in plans
     ]  # fmt: skip
     return table(head, rows)
+
+
+def over_ethernet(plan: Plan) -> str:
+    """The time of a step if machines are connected by Ethernet; one machine needs none."""
+    return time(Plan(plan.graph, plan.gpus, ETHERNET, local=plan.local).seconds) if plan.gpus > MACHINE else "–"
 
 
 def bounds() -> str:
@@ -200,7 +208,8 @@ def text() -> str:
         "### A step",
         "One step of one GPU. *Hidden* is the time of messages that are sent while the step before computes. "
         "*Drawing* is the time to draw negatives, since every rank draws the negatives of all ranks. The time of a "
-        "step is the sum of the terms minus the hidden part.",
+        "step is the sum of the terms minus the hidden part. The last three columns are for `--corruption local`, with "
+        "which only rows of heads and tails are sent.",
         steps_table(),
         f"The largest term of a step is: {bounds()}. Gradients of relations go from every slice to every rank, so "
         "that they can be added in a fixed order. The plan assumes that all relations are equally frequent, which is "
