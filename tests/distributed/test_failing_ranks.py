@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import time
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ import murp
 from murp.distributed import join
 from murp.distributed import ranks as module
 from murp.errors import ConfigError, MurpError, RunError
-from murp.graph import KnowledgeGraph, Split
+from murp.graph import KnowledgeGraph, Split, Vocabulary
+from murp.models import Model
 from murp.runs import Run, folder, tensor_file
 from murp.training import resume, sharded, train
 from murp.training.progress import Silent
@@ -48,6 +50,11 @@ def trained(graph: KnowledgeGraph, out: Path, fault: str) -> None:
                 name=graph.name, entities=graph.entities, relations=graph.relations,
                 train=graph.train[::-1].copy(), valid=graph.valid, test=graph.test,
             )  # fmt: skip
+        elif fault == "names":
+            ids = graph.entities.ids.to_pylist()
+            graph = replace(graph, entities=Vocabulary("entity", ids[1:] + ids[:1]))
+        elif fault == "memory for a new model":
+            Model.broken = starving  # type: ignore[assignment, method-assign]
         elif fault == "disk":
             tensor_file.write = refusing  # type: ignore[assignment]
         elif fault == "memory":
@@ -88,6 +95,8 @@ def killed(*given: Any) -> None:
     [
         ("settings", r"do not have the same settings. They differ in lr: rank 0 has 0.02, rank 1 has 0.03"),
         ("data", r"do not have the same data"),
+        ("names", r"do not have the same data. They differ in digest of entity ids: rank 0 has"),
+        ("memory for a new model", r"rank 1 of 2: memory was out \(MemoryError\). Use more ranks"),
         ("disk", r"No space left on device"),
     ],
 )

@@ -19,6 +19,7 @@ from murp.distributed import join, saving
 from murp.distributed.ranks import _reason
 from murp.errors import RunError
 from murp.graph import KnowledgeGraph
+from murp.models import Model
 from murp.runs import checkpoint, shards
 from murp.runs.run import Checkpoint
 from murp.training import resume, sharded, start, train
@@ -80,6 +81,22 @@ def test_a_rank_may_see_a_new_run_folder_later(small_tree: KnowledgeGraph, tmp_p
     assert together(trained_unseen, 2, small_tree, tmp_path / "late", 3, 60.0) == [2, 2]
     message = told(together(trained_unseen, 2, small_tree, tmp_path / "never", 1000, 0.1))
     assert "rank 1 of 2: this rank does not see the run folder" in message
+
+
+def starved(path: Path, out_of_memory: bool) -> None:
+    if join().rank == 1 and out_of_memory:
+        Model.broken = no_room  # type: ignore[assignment, method-assign]
+    resume(path, epochs=6, progress=Silent())
+
+
+def no_room(*given: Any) -> None:
+    raise RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory: 24 bytes")
+
+
+def test_a_rank_without_memory_to_continue_stops_all(run: Path) -> None:
+    message = told(together(starved, 2, run, True))
+    assert message.startswith("rank 1 of 2: memory was out ")
+    assert together(starved, 2, run, False) == [None] * 2
 
 
 def test_other_checkpoints(run: Path) -> None:

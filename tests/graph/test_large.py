@@ -227,7 +227,7 @@ def test_a_reading_that_was_stopped_goes_on(form: str, tmp_path: Path, monkeypat
     for split in SPLITS:
         np.testing.assert_array_equal(found.split(split), whole.split(split))
     assert [one.name for one in tmp_path.iterdir() if "work" in one.name] == []
-    verify(out)
+    verify(str(out))
 
 
 def test_bad_rows_are_named_and_nothing_is_left(tmp_path: Path, in_pieces: Reader) -> None:

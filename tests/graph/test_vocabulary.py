@@ -37,3 +37,15 @@ def test_a_table_holds_all_of_it_and_every_id_is_found(rows):
     vocabulary = Vocabulary("entity", [id for id, _ in rows], [name for _, name in rows])
     assert Vocabulary.from_table("entity", vocabulary.table()) == vocabulary
     assert [vocabulary.find(id) for id, _ in rows] == list(range(len(rows)))
+
+
+def test_a_digest_tells_ids_and_their_order_apart_however_they_are_stored(monkeypatch):
+    import pyarrow as pa
+
+    lists = [[], ["a"], ["a", "b"], ["b", "a"], ["ab", ""], ["", "ab"], ["a", "b", "c"], ["\u6728", "b"]]
+    assert len({Vocabulary("entity", ids).digest() for ids in lists}) == len(lists)
+    whole = pa.array(["x", "\u6728", "b", "", "cd"], pa.large_string())
+    for part in (whole.slice(1, 3), pa.chunked_array([["\u6728"], ["b", ""]], pa.large_string())):
+        for at_once in (2**20, 2):
+            monkeypatch.setattr("murp.graph.vocabulary.HASHED", at_once)
+            assert Vocabulary("entity", part).digest() == Vocabulary("entity", ["\u6728", "b", ""]).digest()

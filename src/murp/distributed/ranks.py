@@ -73,6 +73,11 @@ class GoneError(RankError):
         )
 
 
+def no_memory(error: BaseException) -> MurpError:
+    """What to tell of a rank whose memory was refused."""
+    return MurpError(f"memory was out ({first_line(error)}). Use more ranks, or free some memory.")
+
+
 def _rank_error(message: str, silent: bool) -> RankError:
     return RankError(message, silent=silent)
 
@@ -169,13 +174,17 @@ class Ranks:
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
-        """If a rank fails with a :class:`MurpError` in this block, all ranks fail; the first of them prints the
-        error."""
+        """If a rank fails with a :class:`MurpError` in this block, or has no memory, all ranks fail; the first of them
+        prints the error."""
         failure: MurpError | None = None
         try:
             yield
         except MurpError as error:
             failure = error
+        except (MemoryError, RuntimeError) as error:
+            if not is_of_memory(error):
+                raise
+            failure = no_memory(error)
         if self.size == 1:
             if failure is not None:
                 raise failure

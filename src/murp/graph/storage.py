@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -103,8 +104,9 @@ def read_saved(folder: Path) -> KnowledgeGraph:
     return KnowledgeGraph(manifest["name"], entities, relations, train, valid, test)
 
 
-def verify(folder: Path) -> None:
+def verify(folder: str | os.PathLike[str]) -> None:
     """Compare the files of a graph with their checksums, all of them from beginning to end."""
+    folder = Path(folder)
     manifest = _manifest(folder / MANIFEST)
     for name, expected in manifest["sha256"].items():
         path = _mapped_file(folder, name) if manifest["version"] == _MAPPED else folder / f"{name}.parquet"

@@ -38,7 +38,7 @@ Rows = dict[str, Tensor]
 Numbers = dict[str, Tensor]
 
 CELLS_A_THREAD = 2**18  # scores that are worth another thread
-LOOKED_AT = 2**22  # rows that are looked through at a time
+LOOKED_AT = 2**22  # numbers that are looked through at a time
 # Numbers of a tile of a model without inner products, on a CPU and on a GPU, and candidates that a tile should have.
 TILE, GPU_TILE, TOGETHER = 2**22, 2**25, 256
 FORMULAS = 8  # of one model, at most: see Model.formula
@@ -425,8 +425,9 @@ class Model(Part):
         for table in self.tables:
             values = self.parameters[table.name]
             rows = values.flatten(1) if table.shape else values[:, None]
-            for start in range(0, len(rows), LOOKED_AT):  # a table may fill the memory: no copy of all of it
-                good = table.geometry.contains(rows[start : start + LOOKED_AT].to(self.dtype))
+            some = max(1, LOOKED_AT // max(1, rows.shape[1]))
+            for start in range(0, len(rows), some):  # a table may fill the memory: no copy of all of it
+                good = table.geometry.contains(rows[start : start + some].to(self.dtype))
                 if not bool(good.all()):
                     first = start + (self.first_row if table.of == "entity" else 0)
                     found.append(f"{table.name} (row {first + int((~good).nonzero()[0])})")

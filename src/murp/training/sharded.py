@@ -16,11 +16,11 @@ import numpy as np
 import torch
 
 import murp
-from murp import models
+from murp import display, models
 from murp.config import Config
 from murp.distributed.engine import AUTOGRAD, ShardedEngine
 from murp.distributed.ranking import Counting
-from murp.distributed.ranks import SAME_COMMAND, RankError, Ranks, failed, own_gpu, resumable
+from murp.distributed.ranks import SAME_COMMAND, RankError, Ranks, failed, no_memory, own_gpu, resumable
 from murp.distributed.saving import Saver
 from murp.distributed.searching import Searching
 from murp.distributed.shares import Share
@@ -61,6 +61,15 @@ def begin(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks, progr
         model = new_model(config, graph, ranks)
         if _weights_of(config) != source:
             raise RunError(f"{config.init_from} has saved while its weights were read. Start the same command again.")
+    if (
+        ranks.first
+        and (parts := getattr(config, "entity_parts", 0))
+        and (parts % ranks.size or config.slices % ranks.size)
+    ):
+        display.aside(
+            f"murp: local negatives save messages only if entity_parts ({parts}) and slices ({config.slices}) are "
+            f"multiples of the {ranks.size} ranks"
+        )
     ranks.same("weights to start from", {"--init-from": source}, "See that every machine reads the same run.")
     saver = Saver(ranks, model)
     with ranks.together():
@@ -131,9 +140,9 @@ def _restored(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks) -
         begun = state.epoch or state.chunk  # before that there are no tables of the optimizer
         tables = model.parameters | (engine.states[0] if begun else {})
         saver.read(found, tables)
-    broken = model.broken() + [name for name, rows in engine.states[0].items() if not bool(rows.isfinite().all())]
     with ranks.together():
-        if broken:
+        states = engine.states[0].items()
+        if broken := model.broken() + [name for name, rows in states if not bool(rows.isfinite().all())]:
             raise NotFiniteError(f"{checkpoint.shards_of(last)} holds NaN or infinity in {', '.join(broken)}.")
     return state, job, engine
 
@@ -296,7 +305,8 @@ def _about(graph: KnowledgeGraph) -> dict[str, Any]:
     digest = hashlib.blake2b(digest_size=8)
     for split in SPLITS:
         digest.update(np.ascontiguousarray(graph.split(split)).data)
-    return {**graph.counts(), "digest": digest.hexdigest()}
+    ids = {names.kind: names.digest() for names in (graph.entities, graph.relations)}
+    return {**graph.counts(), "digest": digest.hexdigest(), **{f"digest of {kind} ids": of for kind, of in ids.items()}}
 
 
 def _use_device(config: Config) -> None:
@@ -414,6 +424,5 @@ def _alone(ranks: Ranks) -> Iterator[None]:
         if ranks.size == 1 or not (isinstance(error, MurpError) or is_of_memory(error)):
             raise
         failed()
-        advice = "Use more ranks, or free some memory."
-        what = str(error) if isinstance(error, MurpError) else f"memory was out ({first_line(error)}). {advice}"
+        what = error if isinstance(error, MurpError) else no_memory(error)
         raise RankError(f"rank {ranks.rank} of {ranks.size}: {what}", silent=None) from error
