@@ -92,6 +92,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.add_argument("--folder", help="where to put the run; default: a temporary folder")
     chosen = options.parse_args(arguments)
     entities, questions = (2_000, 20) if chosen.quick else (chosen.entities, chosen.questions)
+    if chosen.folder:
+        Path(chosen.folder).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=chosen.folder) as place:
         run = Path(place) / "run"
         make_run(run, entities, chosen.spread)

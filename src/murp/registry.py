@@ -20,6 +20,7 @@ import sys
 import sysconfig
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -139,10 +140,19 @@ def whose(setting: str, chosen: Mapping[str, Sequence[str]], shown: str) -> str:
         if having and kind in chosen:
             return f"{shown} is a setting of {kind} {', '.join(having)}, and not of {_named(kind, chosen)}."
         if having:
-            draw = [one for one in names("objective") if find("objective", one).sampled]
-            others = _named("objective", chosen)
-            return f"{shown} is a setting of objectives that draw false triples: {', '.join(draw)}; not of {others}."
+            draw, others = objectives_that_draw(), _named("objective", chosen)
+            return f"{shown} is a setting of objectives that draw false triples: {draw}; not of {others}."
     return ""
+
+
+def objectives_that_draw() -> str:
+    """Those with false triples, in words; an objective of another package that cannot be imported is left out."""
+    found = []
+    for name in names("objective"):
+        with suppress(ConfigError):
+            if find("objective", name).sampled:
+                found.append(name)
+    return ", ".join(found)
 
 
 def _named(kind: str, chosen: Mapping[str, Sequence[str]]) -> str:

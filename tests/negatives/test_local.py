@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from test_negatives import QUANTILE, chi_square
 
-from murp import Config
+import murp
+from murp import Config, KnowledgeGraph
 from murp.distributed.plan import own_part
 from murp.distributed.shares import Share
 from murp.errors import ConfigError
@@ -56,7 +59,21 @@ def test_ranks_have_the_negatives_of_their_slices(length: int, ranks: int, times
         assert bool(((own >= share.start) & (own < share.stop)).all())
 
 
-def test_more_parts_than_triples_are_refused() -> None:
+@pytest.mark.parametrize(("entities", "parts", "batch"), [(41, 8, 128), (40, 8, 12), (41, 8, 15)])
+def test_otherwise_the_probability_of_an_entity_is_that_of_its_parts(entities: int, parts: int, batch: int) -> None:
+    """The sum over the triples in whose window it is, one by one."""
+    found = torch.bincount(drawn(entities, parts, batch, negatives=500, steps=20).flatten(), minlength=entities)
+    windows = [window(entities, parts, batch, place) for place in range(batch)]
+    expected = torch.tensor([sum(e in own for own in windows) for e in range(entities)]) * 500 * 20 / len(windows[0])
+    assert float(((found - expected) ** 2 / expected.clamp(min=1)).sum()) < 2 * QUANTILE + 2 * entities
+    assert bool((found[expected == 0] == 0).all())
+
+
+def test_more_parts_than_triples_are_refused(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     assert Config(corruption="local", entity_parts=20, batch_size=20).entity_parts == 20
     with pytest.raises(ConfigError, match=r"a batch of 20 triples cannot be cut into 21 parts.*smaller entity_parts"):
         Config(corruption="local", entity_parts=21, batch_size=20)
+    train_facts = 2 * len(small_tree.train)
+    with pytest.raises(ConfigError, match=f"batches of {train_facts} triples, which cannot be cut into 200 parts"):
+        murp.train(small_tree, out=tmp_path / "no", corruption="local", entity_parts=200, batch_size=500)
+    assert not (tmp_path / "no").exists()

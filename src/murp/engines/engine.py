@@ -54,23 +54,23 @@ class Chunk:
         found[:, self.first : self.first + positives.shape[1]] = positives
         return found
 
-    def draw(self, part: slice = WHOLE, most: int | None = None) -> Tensor:
+    def draw(self, part: slice = WHOLE, choices: int | None = None) -> Tensor:
         """False objects (S, B, k), int64, uniform over all entities; a pure function of ``seed``.
 
-        Of each batch those of the triples in ``part`` alone: the same ones, and cheaper than all. With ``most``,
+        Of each batch those of the triples in ``part`` alone: the same ones, and cheaper than all. With ``choices``,
         uniform numbers below it instead.
         """
-        most = self.num_entities if most is None else most
+        choices = self.num_entities if choices is None else choices
         device = self.positives.device
         steps, batch = self.steps, self.batch
         if part != WHOLE and device.type == "cpu":
             from murp.kernels import numba_twister  # what engines that draw all need not wait for
 
-            if most < numba_twister.MOST and numba_twister.agrees():
-                return numba_twister.randint(most, (steps, batch, self.negatives), part, self.seed)
+            if choices < numba_twister.MOST and numba_twister.agrees():
+                return numba_twister.randint(choices, (steps, batch, self.negatives), part, self.seed)
         generator = torch.Generator(device).manual_seed(self.seed)
         shape = (steps, batch, self.negatives)
-        return torch.randint(most, shape, generator=generator, device=device)[:, part]
+        return torch.randint(choices, shape, generator=generator, device=device)[:, part]
 
 
 class Engine(Protocol):

@@ -217,7 +217,7 @@ def pieces(task: Task, chunk: Chunk, part: slice = WHOLE) -> Iterator[tuple[Tens
     own = task.negatives
     plain = type(own).draw is Uniform.draw  # a class of a user's may draw otherwise
     if isinstance(own, Uniform) and plain and chunk.positives.device.type == "cpu":
-        yield chunk.positives, Drawn(own.entities(chunk.draw(part, own.most), chunk.batch, part))
+        yield chunk.positives, Drawn(own.entities(chunk.draw(part, own.choices), chunk.batch, part))
         return
     generator = torch.Generator(chunk.positives.device).manual_seed(chunk.seed)
     for start in range(0, chunk.steps, A_GRAPH):

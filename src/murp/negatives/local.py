@@ -19,9 +19,9 @@ class Local(Uniform):
     and its negatives are among the L = ⌈N/P⌉ entities from ⌊p·N/P⌋ on. If P is a multiple of the number of ranks, these
     are rows of the rank that computes the triple: only heads and tails of true triples travel.
 
-    An epoch has its triples in random order, so each one meets all parts in the course of the training, and all
-    entities with the same probability. (Where P does not divide N, neighbouring parts may share one entity, which is
-    then drawn from both.)
+    An epoch has its triples in random order, so each one meets all parts in the course of the training. All entities
+    are drawn with the same probability if P divides B and N. Otherwise some parts have one triple more than others, and
+    neighbouring parts may share one entity, which is drawn from both.
     """
 
     entity_parts: int = setting(
@@ -38,7 +38,7 @@ class Local(Uniform):
             )
 
     @property
-    def most(self) -> int:
+    def choices(self) -> int:
         return -(-self.num_entities // self.entity_parts)
 
     def entities(self, numbers: Tensor, batch: int, part: slice) -> Tensor:

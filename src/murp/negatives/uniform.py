@@ -7,15 +7,13 @@ from torch import Tensor
 
 from murp.negatives.negatives import Drawn, Negatives
 
-WHOLE = slice(None)
-
 
 class Uniform(Negatives):
     """The tail is replaced with any entity, drawn uniformly; by chance the triple may be true, as in the paper."""
 
     @property
-    def most(self) -> int:
-        """The negatives are made of uniform numbers below ``most``."""
+    def choices(self) -> int:
+        """The negatives are made of uniform numbers 0 … ``choices`` - 1."""
         return self.num_entities
 
     def entities(self, numbers: Tensor, batch: int, part: slice) -> Tensor:
@@ -26,5 +24,5 @@ class Uniform(Negatives):
     def draw(self, positives: Tensor, generator: torch.Generator | None) -> Drawn:
         batch = positives.shape[-2]
         shape = (*positives.shape[:-1], self.negatives)
-        numbers = torch.randint(self.most, shape, generator=generator, device=positives.device)
-        return Drawn(self.entities(numbers, batch, WHOLE))
+        numbers = torch.randint(self.choices, shape, generator=generator, device=positives.device)
+        return Drawn(self.entities(numbers, batch, slice(None)))

@@ -77,10 +77,10 @@ class AllEntities(Objective):
     @classmethod
     def refuse(cls, config: Any) -> None:
         if config.corruption != type(config).corruption:
-            drawing = [name for name in registry.OBJECTIVES if registry.find("objective", name).sampled]
             raise ConfigError(
                 f"objective {config.objective} draws no false triples, since every entity is a candidate: leave out "
-                f"corruption = {config.corruption}, or choose an objective that draws some: {', '.join(drawing)}.",
+                f"corruption = {config.corruption}, or choose an objective that draws some: "
+                f"{registry.objectives_that_draw()}.",
                 "corruption",
             )
 

@@ -70,7 +70,7 @@ def _rounded_up(length: int) -> int:
 
 
 class Sampler:
-    """Positive triples (N, 3) in a new random order every epoch, each with k uniform false objects.
+    """Positive triples (N, 3) in a new random order every epoch, and a seed for their negatives.
 
     Memory: 12 bytes for each triple, and 4 for its place in the order (8 from 2³¹ triples on).
 

@@ -331,6 +331,11 @@ def check_usable(graph: KnowledgeGraph, config: Config) -> None:
             "(--validate-every 0)."
         )
     size = min(config.batch_size, 2 * len(graph.train))
+    if (parts := getattr(config, "entity_parts", 0)) > size:
+        raise ConfigError(
+            f"{graph.name} has batches of {size:,} triples, which cannot be cut into {parts:,} parts: choose a smaller "
+            "--entity-parts."
+        )
     negatives = getattr(config, "negatives", 0)
     if size * (2 + negatives) > MOST_ROWS:
         raise ConfigError(
