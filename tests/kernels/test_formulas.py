@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import mpmath
@@ -54,9 +55,10 @@ FUNCTIONS: dict[str, list[float]] = {
 }
 
 
-def single(name: str, function: Callable[[Tensor], Tensor], dtype: torch.dtype) -> Callable[[Tensor], Tensor]:
-    """The values of a function by our loops, for numbers (n)."""
-    formula = traced(function, 1, dtype)
+@cache
+def single(name: str, dtype: torch.dtype) -> Callable[[Tensor], Tensor]:
+    """The values of one of PyTorch's functions by our loops, for numbers (n)."""
+    formula = traced(getattr(torch, name), 1, dtype)
     assert formula is not None, name
     compiled = loops(formula, (1, 0, 0))
 
@@ -75,7 +77,7 @@ def single(name: str, function: Callable[[Tensor], Tensor], dtype: torch.dtype) 
 def test_a_function_is_that_of_exact_arithmetic(name: str, dtype: torch.dtype) -> None:
     x = torch.tensor(FUNCTIONS[name], dtype=dtype)
     x = x[getattr(torch, name)(x).isfinite()]
-    found = single(name, getattr(torch, name), dtype)(x)
+    found = single(name, dtype)(x)
     exact = {
         "rsqrt": lambda t: 1 / mpmath.sqrt(t),
         "reciprocal": lambda t: 1 / t,
@@ -98,7 +100,7 @@ def test_the_ends_of_a_function_are_pytorchs(name: str, dtype: torch.dtype) -> N
     x = torch.tensor(ends, dtype=dtype)
     if name in ("sin", "cos"):
         x = x[x.isnan() | x.isinf() | (x.abs() < 2**16)]
-    found, wanted = single(name, getattr(torch, name), dtype)(x), getattr(torch, name)(x)
+    found, wanted = single(name, dtype)(x), getattr(torch, name)(x)
     torch.testing.assert_close(found, wanted, rtol=2e-6, atol=1e-37, equal_nan=True)
 
 
@@ -107,7 +109,7 @@ def test_a_function_is_pytorchs_for_any_number(numbers: list[float], name: str) 
     x = torch.tensor(numbers, dtype=torch.float64)
     x = x.abs() if name == "log1p" else x
     function = getattr(torch, name)
-    torch.testing.assert_close(single(name, function, torch.float64)(x), function(x), rtol=1e-14, atol=1e-15)
+    torch.testing.assert_close(single(name, torch.float64)(x), function(x), rtol=1e-14, atol=1e-15)
 
 
 # --- recording
