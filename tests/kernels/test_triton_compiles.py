@@ -60,9 +60,10 @@ def jit_functions() -> tuple[set[str], set[str]]:
 
 
 @pytest.mark.skipif(compiler_is_missing() is not None, reason=str(compiler_is_missing()))
-@pytest.mark.parametrize(("architecture", "options"), [("80", ()), ("90", ("--thorough",))])
+@pytest.mark.parametrize(("architecture", "options"), [("80", ()), ("90", ("--others",))])
 def test_every_kernel_is_compiled_and_fits(architecture: str, options: tuple[str, ...], tmp_path: Path) -> None:
-    """What is launched is recorded while host code runs, so that the variants are those of this code."""
+    """What is launched is recorded while host code runs, so that the variants are those of this code. The usual cases
+    are compiled for the GPU with less room, the others for the other one."""
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     environment["TRITON_CACHE_DIR"] = str(tmp_path)
     command = [sys.executable, str(Path(__file__).with_name("compiled_launches.py")), architecture, *options]
@@ -81,6 +82,7 @@ def test_every_kernel_is_compiled_and_fits(architecture: str, options: tuple[str
         assert most["shared"] <= last["room"], f"{kernel} of {greediest['case']} shares {most['shared']} bytes"
     written, launched = jit_functions()
     assert {"murp.engines.triton_gradient.gradient_kernel", "murp.kernels.triton_products._products"} <= launched
-    assert set(by_kernel) == launched
-    if "--thorough" in options:
-        assert {*by_kernel, *last["helpers"]} == written
+    if "--others" in options:
+        assert {*launched, *last["helpers"]} == written
+    else:
+        assert set(by_kernel) == launched
