@@ -143,7 +143,7 @@ def test_what_is_wrong_is_said(content, ending, message):
         read(content, ending)
 
 
-@pytest.mark.parametrize(("ending", "line"), [(".tsv", b"a\tr\tb\n"), (".ttl", b"<a:a> <a:r> 5 .\n")])
+@pytest.mark.parametrize(("ending", "line"), [(".tsv", b"a\tr\tb\n"), (".trig", b"<a:a> <a:r> 5 .\n")])
 @pytest.mark.parametrize(("packing", "cut"), [(".gz", 20), (".xz", 20), (".zst", 5)])
 def test_a_file_cut_short_is_called_incomplete(packing, cut, ending, line):
     content = PACKERS[packing](line * 1000)[:-cut]

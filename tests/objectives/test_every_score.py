@@ -54,7 +54,7 @@ def assert_same(value: Tensor, expected: Tensor, tables: list[Tensor]) -> None:
     torch.testing.assert_close(value, expected, rtol=1e-4 if single else 1e-9, atol=1e-5 if single else 1e-11)
     ours, theirs = (torch.autograd.grad(of, tables, retain_graph=True, allow_unused=True) for of in (value, expected))
     for found, wanted in zip(ours, theirs, strict=True):
-        found, wanted = (torch.zeros(()) if by is None else by for by in (found, wanted))
+        found, wanted = (value.new_zeros(()) if by is None else by for by in (found, wanted))
         least = (2e-4 if single else 1e-9) * float(wanted.abs().max())
         torch.testing.assert_close(found, wanted.expand(found.shape), rtol=1e-3 if single else 1e-7, atol=least)
 
@@ -118,21 +118,20 @@ def test_an_ending_that_looks_at_numbers_is_scored_in_blocks(tmp_path: Path, mon
 
 
 class Heated(MuRE):
-    """MuRE's score times a number of its own, which is no setting, and with one that a user gives as a tensor."""
+    """A score of a number of the model, which is no setting, and of one that a user gives, maybe as a tensor: the only
+    number of queries and of candidates, since others would make it one of their type."""
 
     heat = 1.0
     number: Any = 0.5
 
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
-        found = super().query(subject, relation, shared)
-        return Query(found.vectors, {**found.numbers, "given": torch.as_tensor(self.number)})
+        return Query(super().query(subject, relation, shared).vectors, {"given": torch.as_tensor(self.number)})
 
     def candidate(self, objects: Rows, shared: Rows) -> Candidate:
-        found = super().candidate(objects, shared)
-        return Candidate(found.vectors, {**found.numbers, "given": torch.as_tensor(self.number)})
+        return Candidate(super().candidate(objects, shared).vectors, {"given": torch.as_tensor(self.number)})
 
     def ending(self, products: tuple[Tensor, ...], query: Numbers, candidate: Numbers) -> Tensor:
-        return self.heat * super().ending(products, query, candidate).exp() + query["given"] * candidate["given"]
+        return self.heat * products[0].exp() + query["given"] * candidate["given"]
 
     def linear(self, query: Query, everything: Candidate) -> None:
         return None
