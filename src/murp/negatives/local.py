@@ -16,8 +16,9 @@ class Local(Uniform):
     """The tail is replaced with an entity of one part of the graph, drawn uniformly; for ranks, which then send less.
 
     The N entities have P parts, and so has a batch of B triples. Triple b of a batch is in part p = ⌈(b + 1)·P/B⌉ - 1,
-    and its negatives are among the L = ⌈N/P⌉ entities from ⌊p·N/P⌋ on. If P is a multiple of the number of ranks, these
-    are rows of the rank that computes the triple: only heads and tails of true triples travel.
+    and its negatives are among the L = ⌈N/P⌉ entities from ⌊p·N/P⌋ on. If P and the number of slices are multiples of
+    the number of ranks, nearly all of these are rows of the rank that computes the triple (a few at borders of parts
+    are not): only heads and tails of true triples travel.
 
     An epoch has its triples in random order, so each one meets all parts in the course of the training. All entities
     are drawn with the same probability if P divides B and N. Otherwise some parts have one triple more than others, and
