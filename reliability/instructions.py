@@ -41,9 +41,10 @@ TESTS = [
     "tests/engines", "tests/geometry", "tests/models/test_scores.py",
 ]  # fmt: skip
 BY_PYTORCH = ["tests/geometry"]  # alone, and on tensors too small to be shared among threads
-# Of the tests, what goes through the interpreter or is about memory, cost and imports: the instructions change nothing.
+# Of the tests, what goes through the interpreter, computes nothing (steps on the device ``meta``), or is about memory,
+# cost and imports: the instructions change nothing.
 WITHOUT = (
-    "triton or side_by_side or several_tiles or set_back or transformation_near_the_boundary"
+    "test_captured_steps or triton or side_by_side or several_tiles or set_back or transformation_near_the_boundary"
     " or compilers or cost_of or never_makes or counts_stay or there_is_room or fits_its_memory"
 )
 QUICK = ["tests/kernels/test_products.py", "tests/geometry/test_batches.py"]

@@ -31,6 +31,7 @@ from murp.models import from_config, model
 from murp.negatives import Drawn
 from murp.objectives import Labels, every_score
 from murp.recipes import completed
+from recorded import remembering
 
 ENTITIES, RELATIONS, BATCH, NEGATIVES = 30, 2, 12, 7
 
@@ -97,7 +98,7 @@ def take_a_step(
 ) -> None:
     """One step; its parts as ``compiled`` makes them, and then without looking at its tensors."""
     config = Config(**completed({"dim": 8, **settings}))
-    task = Task.of(config, from_config(config, ENTITIES, RELATIONS).initialise(0).to("meta"))
+    task = Task.of(config, remembering(from_config(config, ENTITIES, RELATIONS).initialise(0).to("meta")))
     task.model.training = True
     drawn, labels = None, None
     if task.objective.sampled:
@@ -218,7 +219,8 @@ def test_the_kernels_of_a_formula_ask_for_little_memory(kind: str, monkeypatch: 
     triton_formulas = pytest.importorskip("murp.kernels.triton_formulas")
     monkeypatch.setattr(triton_formulas, "kernels", lambda *given: triton_formulas.Kernels(Launched(), Launched()))
     monkeypatch.setattr("murp.kernels.triton_products._row_products", Launched())
-    made = from_config(Config(**completed({"model": "murp", "dim": 40})), 41_000, 22).initialise(0).to("meta")
+    made = remembering(from_config(Config(**completed({"model": "murp", "dim": 40})), 41_000, 22))
+    made.initialise(0).to("meta")
     asked = whole(500)
     query = made.query(made.rows("subject", asked), made.rows("relation", asked), made.rows("shared"))
     every = every_score.EveryScore(made, query, made.candidate(made.rows("object"), made.rows("shared")))

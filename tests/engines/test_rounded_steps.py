@@ -19,6 +19,7 @@ from murp.engines import step as engine_step
 from murp.geometry import PoincareBall
 from murp.models import Model
 from murp.models.rounding import rounded
+from recorded import remembering
 from steps import random_batch
 
 FORMATS = ["float16", "bfloat16"]
@@ -36,7 +37,7 @@ CASES: list[dict[str, Any]] = [
 
 def spread_out(config: Config, entities: int, seed: int = 0) -> Model:
     """A model whose points are stored rounded, some of them far from the origin."""
-    model = models.from_config(config, entities, 2).initialise(seed)
+    model = remembering(models.from_config(config, entities, 2).initialise(seed))
     draw = torch.Generator().manual_seed(seed)
     points = torch.randn(entities, config.dim, generator=draw, dtype=model.dtype)
     ball = model.geometry if isinstance(model.geometry, PoincareBall) else None
@@ -62,7 +63,7 @@ def test_a_step_is_the_step_of_full_precision_rounded(
     config = Config(**settings, dim=4, table_dtype=table_dtype)
     monkeypatch.setattr(config.parts["optimizer"], "move", lambda *_, **__: False)  # a loop that rounds sums otherwise
     half = spread_out(config, entities)
-    full = deepcopy(half).in_full()
+    full = remembering(deepcopy(half).in_full())
     sampled = config.part("objective").sampled
     ours, theirs = (engine_of(config, model) for model in (half, full))
     for i in range(3):

@@ -16,6 +16,7 @@ from murp.models import Model, MuRE
 from murp.models.model import FORMULAS, Candidate, Numbers, Query, Rows
 from murp.objectives.every_score import EveryScore
 from murp.testing import Subject
+from recorded import remembering
 
 MODELS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in registry.MODELS),
@@ -67,7 +68,7 @@ def test_a_mean_and_its_gradients_are_those_of_the_definition(
     """In blocks of few entities, of which the last is not whole."""
     monkeypatch.setattr(formula_means, "_CELLS", 1)
     monkeypatch.setitem(all_entities._CELLS, "cpu", 6 * 7)
-    model = Subject(name, settings, tmp_path).scattered(dtype)
+    model = remembering(Subject(name, settings, tmp_path).scattered(dtype))
     tables, query, everything = tables_and_sides(model)
     every = EveryScore(model, query, everything)
     assert (every.formula is None) == (every.form is not None or not model.products), "an ending that is no formula"
@@ -91,7 +92,7 @@ def test_the_kernels_for_gpus_have_the_formulas_of_all_models(
         value, found = triton_formulas.reduced(formula, kind, there, shares, wanted)
         return value.cpu(), [None if one is None else one.cpu() for one in found]
 
-    model = Subject(name, settings, tmp_path).scattered()
+    model = remembering(Subject(name, settings, tmp_path).scattered())
     tables, query, everything = tables_and_sides(model)
     every = EveryScore(model, query, everything)
     if every.formula is None:

@@ -13,7 +13,7 @@ import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import torch
@@ -127,14 +127,19 @@ def traced(
 
 def _recorded(function: Callable[..., Any], shapes: Sequence[tuple[int, ...]], dtype: torch.dtype) -> Formula:
     """The steps of a function of tensors of these shapes, the first of which is that of all cells."""
-    # These imports take most of a second, and few trainings need them.
-    from torch._decomp import core_aten_decompositions
-    from torch.fx.experimental.proxy_tensor import make_fx
+    from torch.fx.experimental.proxy_tensor import make_fx  # takes most of a second, and few trainings need it
 
     # Without numbers, so that the function cannot look at them and choose.
     given = [torch.empty(shape, dtype=dtype, device="meta") for shape in shapes]
-    graph = make_fx(function, dict(core_aten_decompositions()))(*given).graph
-    return _formula(graph, dtype, shapes)
+    return _formula(make_fx(function, _smaller_operations())(*given).graph, dtype, shapes)
+
+
+@cache
+def _smaller_operations() -> dict[Any, Callable[..., Any]]:
+    """What PyTorch makes its larger operations of; to list them takes as long as to record a function."""
+    from torch._decomp import core_aten_decompositions
+
+    return dict(core_aten_decompositions())
 
 
 def _formula(graph: torch.fx.Graph, dtype: torch.dtype, shapes: Sequence[tuple[int, ...]]) -> Formula:
