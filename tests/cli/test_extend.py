@@ -19,7 +19,7 @@ from murp.cli.main import parser
 from murp.config import Config
 from murp.engines import Chunk, TorchEngine
 from murp.errors import ConfigError, DataError, NotFiniteError, RunError, UnknownNameError
-from murp.graph.growing import given_facts, grow
+from murp.graph.adding_facts import given_facts, grow
 from murp.models import from_config
 from murp.runs import checkpoint, folder
 from murp.training import placing

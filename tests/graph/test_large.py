@@ -25,10 +25,10 @@ from murp.cli.main import main
 from murp.errors import DataError
 from murp.graph import SPLITS, KnowledgeGraph, arrays, cache, sources
 from murp.graph import large as package
-from murp.graph.columns import EACH_BY_TITLE, Columns
 from murp.graph.large import coding, dividing, numbering, pieces, progress
+from murp.graph.reading.columns import EACH_BY_TITLE, Columns
+from murp.graph.reading.streams import open_output
 from murp.graph.storage import verify
-from murp.graph.streams import open_output
 
 Reader = Callable[..., KnowledgeGraph]
 

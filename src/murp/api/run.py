@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from murp.evaluation import Protocol
 from murp.export_formats import Format
 from murp.graph import Split
-from murp.graph.growing import New
+from murp.graph.adding_facts import New
 from murp.picture_kinds import Colour, Kind, Projection
 from murp.runs import Run as Folder
 from murp.runs.info import Info, info

@@ -2,7 +2,7 @@
 
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph, Split, Triples
 from murp.graph.known_facts import Indices, KnownFacts, relations_with_loops, split_names
-from murp.graph.vocabulary import Vocabulary
+from murp.graph.names.vocabulary import Vocabulary
 
 __all__ = [
     "SPLITS",

@@ -26,9 +26,7 @@ from murp.files import user_cache
 from murp.graph.assembly import graph_of
 from murp.graph.building import divided
 from murp.graph.cache import coded, coded_large
-from murp.graph.columns import EACH_BY_TITLE, Columns, not_understood
 from murp.graph.datasets import Dataset, find_dataset, suggest
-from murp.graph.facts import Facts, NoFacts
 from murp.graph.findings import Finding
 from murp.graph.folders import hugging_face, many_files, neo4j
 from murp.graph.formats import FORMATS_IN_WORDS, read_facts
@@ -37,10 +35,12 @@ from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph
 from murp.graph.large import is_large, suits
 from murp.graph.large.order import Order
 from murp.graph.large.pieces import NotInPieces
-from murp.graph.names import check_names
-from murp.graph.reading import find_file, read_names
+from murp.graph.names.checks import check_names
+from murp.graph.reading.columns import EACH_BY_TITLE, Columns, not_understood
+from murp.graph.reading.facts import Facts, NoFacts
+from murp.graph.reading.files import find_file, read_names
+from murp.graph.reading.streams import split_endings
 from murp.graph.storage import is_saved, read_saved, save_mapped
-from murp.graph.streams import split_endings
 from murp.paths import not_a_file
 
 _NAMES = ("entity_names", "relation_names")

@@ -11,7 +11,7 @@ from typing import Any
 from murp.config import Config
 from murp.errors import RunError, printable
 from murp.graph import KnowledgeGraph
-from murp.graph.vocabulary import counted
+from murp.graph.names.vocabulary import counted
 from murp.optimizers.optimizer import TABLES
 from murp.rows import html_table
 from murp.runs import checkpoint, folder

@@ -12,8 +12,8 @@ from typing import Any
 from murp import display, models
 from murp.commands import command
 from murp.errors import DataError
-from murp.graph.growing import New, given_facts, grow
-from murp.graph.vocabulary import Vocabulary, counted
+from murp.graph.adding_facts import New, given_facts, grow
+from murp.graph.names.vocabulary import Vocabulary, counted
 from murp.runs import Run, folder
 from murp.runs.run import load
 from murp.settings import whole_number

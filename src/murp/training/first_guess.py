@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from murp.graph import Indices
-from murp.graph.growing import Growth
+from murp.graph.adding_facts import Growth
 from murp.models import Model
 from murp.models.model import Table
 from murp.prediction.search import top_objects

@@ -28,7 +28,7 @@ from murp.config import Config
 from murp.engines import Chunk, Task, TorchEngine
 from murp.errors import DivergedError
 from murp.graph import Triples
-from murp.graph.growing import Growth
+from murp.graph.adding_facts import Growth
 from murp.models import Model
 from murp.negatives import Drawn, Negatives
 from murp.objectives.one_vs_all import OneVsAll

@@ -22,8 +22,8 @@ from murp.distributed.shares import Share, initialise
 from murp.errors import ConfigError, MurpError, NotFiniteError, RunError, first_line, is_of_memory
 from murp.geometry import MobiusGeometry
 from murp.graph import KnowledgeGraph, cache
+from murp.graph.names.vocabulary import counted
 from murp.graph.shape import shape
-from murp.graph.vocabulary import counted
 from murp.models import Model
 from murp.recipes import AUTO, completed, decide
 from murp.runs import Run, checkpoint, folder

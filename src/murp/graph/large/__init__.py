@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from murp.graph.streams import split_endings
+from murp.graph.reading.streams import split_endings
 
 LARGE = 1 << 29  # bytes of text from which on files are read this way
 PARQUET = 4  # bytes of text that one of Parquet stands for, about

@@ -18,8 +18,6 @@ from murp.errors import DataError
 from murp.files import new_folder
 from murp.graph import arrays
 from murp.graph.assembly import tidied_names
-from murp.graph.columns import COLUMNS, not_understood
-from murp.graph.facts import NoFacts
 from murp.graph.findings import Finding
 from murp.graph.formats.text import alone
 from murp.graph.indexing import vocabulary
@@ -29,11 +27,13 @@ from murp.graph.large.order import Order
 from murp.graph.large.pieces import Parquet, Piece, Text, ahead, opened
 from murp.graph.large.progress import progress
 from murp.graph.large.work import Work, WorkStopped
-from murp.graph.names import check_names
-from murp.graph.reading import read_names
+from murp.graph.names.checks import check_names
+from murp.graph.names.tidy import BLANKS, BlankName, Tidied, tidy_ids
+from murp.graph.names.vocabulary import PLURALS, Vocabulary
+from murp.graph.reading.columns import COLUMNS, not_understood
+from murp.graph.reading.facts import NoFacts
+from murp.graph.reading.files import read_names
 from murp.graph.storage import finish_mapped
-from murp.graph.tidy import BLANKS, BlankName, Tidied, tidy_ids
-from murp.graph.vocabulary import PLURALS, Vocabulary
 from murp.kernels import numba_numbering as loops
 
 HALT_EVERY = 60.0  # seconds after which what was read is made safe

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import murp
-from murp.graph.columns import Columns
+from murp.graph.reading.columns import Columns
 
 
 @dataclass(frozen=True)

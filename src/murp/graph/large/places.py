@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from murp.graph.vocabulary import text_buffers
+from murp.graph.names.vocabulary import text_buffers
 from murp.kernels import numba_places as loops
 
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from murp.errors import DataError
-from murp.graph.streams import LONGEST_LINE, open_input, text_lines, too_long
+from murp.graph.reading.streams import LONGEST_LINE, open_input, text_lines, too_long
 
 _BLOCK_BYTES = LONGEST_LINE  # one row must fit into a block
 _MOST_COMMENTS = 1000  # before the first row

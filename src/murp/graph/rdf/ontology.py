@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from murp.graph.columns import COLUMNS
-from murp.graph.facts import triples_of
 from murp.graph.findings import Finding, noticed
+from murp.graph.reading.columns import COLUMNS
+from murp.graph.reading.facts import triples_of
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"

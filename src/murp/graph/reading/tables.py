@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from murp.errors import DataError
-from murp.graph.columns import COLUMNS, Columns, by_position, left_out, not_understood
-from murp.graph.facts import Facts
 from murp.graph.findings import Finding, noticed
+from murp.graph.reading.columns import COLUMNS, Columns, by_position, left_out, not_understood
+from murp.graph.reading.facts import Facts
 
 
 def choose(titles: Sequence[str], columns: Columns, where: str) -> tuple[int, int, int]:

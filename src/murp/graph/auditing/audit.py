@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from murp.graph.columns import COLUMNS, EACH_BY_TITLE, Columns
+from murp.graph.auditing.relation_pairs import RelationPair, relation_pairs
+from murp.graph.auditing.similar_names import reading_findings, similar_names
 from murp.graph.findings import EXAMPLES, Finding, number
 from murp.graph.keys import Keys, fact_keys
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph, Split, Triples
-from murp.graph.reading import find_file, read_names
-from murp.graph.relation_pairs import RelationPair, relation_pairs
+from murp.graph.names.vocabulary import Vocabulary, counted
+from murp.graph.reading.columns import COLUMNS, EACH_BY_TITLE, Columns
+from murp.graph.reading.files import find_file, read_names
+from murp.graph.reading.streams import open_input, split_endings
 from murp.graph.sources import load, locate
-from murp.graph.streams import open_input, split_endings
-from murp.graph.twins import reading_findings, twins
-from murp.graph.vocabulary import Vocabulary, counted
 from murp.rows import Tabular
 
 
@@ -78,8 +78,8 @@ def audit(graph: KnowledgeGraph, source: Path | None = None) -> Audit:
         *_ambiguous_names(graph.entities),
         *_ambiguous_names(graph.relations),
         *reading_findings(graph),
-        *twins(graph.entities),
-        *twins(graph.relations),
+        *similar_names(graph.entities),
+        *similar_names(graph.relations),
     ]
     if source is not None:
         findings += [*_merged_ids(graph, source), *_final_newlines(source)]

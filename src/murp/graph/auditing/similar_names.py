@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from murp.graph.findings import EXAMPLES, Finding, number
 from murp.graph.knowledge_graph import KnowledgeGraph
-from murp.graph.vocabulary import PLURALS, Vocabulary
+from murp.graph.names.vocabulary import PLURALS, Vocabulary
 
 _CHANGES = ("blanks_round_names", "other_unicode_forms", "comment_lines", "further_columns")
 
@@ -21,7 +21,7 @@ def reading_findings(graph: KnowledgeGraph) -> Iterator[Finding]:
     yield from (Finding(check, "", 0, "") for check in _CHANGES if check not in there)
 
 
-def twins(vocabulary: Vocabulary) -> Iterator[Finding]:
+def similar_names(vocabulary: Vocabulary) -> Iterator[Finding]:
     """Ids that differ only in upper and lower case, in how a number is written, or in quotation marks round them."""
     many = PLURALS[vocabulary.kind]
     digits = pc.match_substring_regex(vocabulary.ids, r"^[+-]?[0-9]+(\.0*)?$")

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from murp.errors import DataError
-from murp.graph.columns import COLUMNS
 from murp.graph.findings import Finding, noticed
+from murp.graph.reading.columns import COLUMNS
 
 Names = Mapping[str, tuple[str | None, str | None]]
 """Name and gloss by id."""

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from murp.errors import DataError
-from murp.graph.delimited import first_row, rows
 from murp.graph.findings import Finding
-from murp.graph.vocabulary import PLURALS, Vocabulary
+from murp.graph.names.vocabulary import PLURALS, Vocabulary
+from murp.graph.reading.delimited import first_row, rows
 
 
 def check_names(file: Path, names: pa.Table, vocabulary: Vocabulary) -> list[Finding]:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from murp.errors import DataError
-from murp.graph.streams import most_unpacked, open_input, split_endings, too_much_unpacked
+from murp.graph.reading.streams import most_unpacked, open_input, split_endings, too_much_unpacked
 
 ROWS_ALWAYS = 1 << 20
 ROWS_A_BYTE = 64  # the most that real columns were ever packed to is a tenth of it

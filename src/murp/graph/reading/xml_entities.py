@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from murp.errors import DataError
-from murp.graph.streams import Begun
+from murp.graph.reading.streams import Begun
 
 _LONGEST_PROLOG = 1 << 20
 _LONGEST_ENTITY = 1000

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from murp.graph.columns import COLUMNS
-from murp.graph.ontology import RDF
+from murp.graph.rdf.ontology import RDF
+from murp.graph.reading.columns import COLUMNS
 
 _NAME = "[A-Za-z0-9_][A-Za-z0-9_-]*"
 # Nothing that a parser may refuse or shorten: no port, no query, no step that begins with a dot.

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from murp.errors import DataError
-from murp.graph.columns import COLUMNS
-from murp.graph.delimited import read_columns
-from murp.graph.facts import Facts
-from murp.graph.tables import further
+from murp.graph.reading.columns import COLUMNS
+from murp.graph.reading.delimited import read_columns
+from murp.graph.reading.facts import Facts
+from murp.graph.reading.tables import further
 
 _ROLES = {"_start": "head", "_type": "relation", "_end": "tail"}
 NAMES = ("name", "title", "label", "prefLabel", "fullName", "full_name", "displayName", "display_name", "username")

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from murp.errors import DataError
-from murp.graph.apoc import name_of
-from murp.graph.columns import role_of, role_positions
-from murp.graph.facts import Facts, Ids, identifier, names_of, triples_of
 from murp.graph.findings import Finding, noticed
+from murp.graph.reading.apoc import name_of
+from murp.graph.reading.columns import role_of, role_positions
+from murp.graph.reading.facts import Facts, Ids, identifier, names_of, triples_of
 
 EDGE = "edge"
 """The relation of edges that have none of their own."""

@@ -1,7 +1,7 @@
 """RDF statements as columns: subjects, predicates, objects, a block at a time.
 
 Lines of N-Triples in the usual form (``<s> <p> <o> .``) are cut at their spaces, all lines of a block at once. So is
-plain Turtle (:mod:`murp.graph.turtle`). pyoxigraph parses everything else and writes it as such lines. IRIs have no
+plain Turtle (:mod:`murp.graph.rdf.turtle`). pyoxigraph parses everything else and writes it as such lines. IRIs have no
 brackets, blank nodes as ``_:name``, literals as N-Triples writes them, in quotation marks.
 """
 
@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from murp.errors import DataError
 from murp.extras import need
-from murp.graph import turtle
-from murp.graph.columns import COLUMNS
-from murp.graph.streams import LONGEST_LINE, Begun
-from murp.graph.xml_entities import Checked
+from murp.graph.rdf import turtle
+from murp.graph.reading.columns import COLUMNS
+from murp.graph.reading.streams import LONGEST_LINE, Begun
+from murp.graph.reading.xml_entities import Checked
 
 _BLOCK = 1 << 21  # bytes: what is made of them stays in the caches
 _QUADS = 50_000  # statements that pyoxigraph writes at a time

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from murp.errors import UnknownNameError
 from murp.graph.known_facts import Indices
-from murp.graph.tidy import tidy_array
-from murp.graph.vocabulary import Vocabulary
+from murp.graph.names.tidy import tidy_array
+from murp.graph.names.vocabulary import Vocabulary
 
 
 class Numbers:

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from murp.errors import UnknownNameError
-from murp.graph.spelling import Spelling
-from murp.graph.tidy import tidy
+from murp.graph.names.spelling import Spelling
+from murp.graph.names.tidy import tidy
 from murp.paths import not_text
 
 PLURALS = {"entity": "entities", "relation": "relations"}

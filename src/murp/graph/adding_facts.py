@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from murp.errors import ConfigError, DataError, UnknownNameError
 from murp.graph.building import frame, listed
-from murp.graph.columns import EACH_BY_TITLE, Columns
-from murp.graph.facts import Facts
 from murp.graph.formats import read_facts
 from murp.graph.keys import fact_keys
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph, Split, Triples
-from murp.graph.tidy import tidy_ids
-from murp.graph.vocabulary import PLURALS, Vocabulary
+from murp.graph.names.tidy import tidy_ids
+from murp.graph.names.vocabulary import PLURALS, Vocabulary
+from murp.graph.reading.columns import EACH_BY_TITLE, Columns
+from murp.graph.reading.facts import Facts
 from murp.paths import not_a_file
 
 New = Literal["all", "entities", "relations"]

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from murp.errors import DataError
-from murp.graph.columns import COLUMNS as COLUMNS
-from murp.graph.columns import EACH_BY_TITLE, Columns
-from murp.graph.delimited import first_row, read_columns
 from murp.graph.formats import FORMATS, read_facts
-from murp.graph.streams import COMPRESSIONS
-from murp.graph.tidy import tidy_array
+from murp.graph.names.tidy import tidy_array
+from murp.graph.reading.columns import COLUMNS as COLUMNS
+from murp.graph.reading.columns import EACH_BY_TITLE, Columns
+from murp.graph.reading.delimited import first_row, read_columns
+from murp.graph.reading.streams import COMPRESSIONS
 from murp.paths import not_a_file
 
 
@@ -45,7 +45,7 @@ def read_triples(path: Path, columns: Columns = EACH_BY_TITLE) -> pa.Table:
 def read_names(path: Path) -> pa.Table:
     """Columns id, name and, where the tab-separated file has three columns or more, its last one as gloss.
 
-    Ids and names follow the rule of :mod:`murp.graph.tidy`. Empty names and glosses are null.
+    Ids and names follow the rule of :mod:`murp.graph.names.tidy`. Empty names and glosses are null.
     """
     opening = first_row(path, "\t")
     if opening is None:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from murp.graph.ontology import PREFIXES, RDFS, SKOS
+from murp.graph.rdf.ontology import PREFIXES, RDFS, SKOS
 
 _SCHEMA = ("http://schema.org/", "https://schema.org/")
 _DC = ("http://purl.org/dc/terms/", "http://purl.org/dc/elements/1.1/")
