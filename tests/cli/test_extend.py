@@ -22,10 +22,19 @@ from murp.errors import ConfigError, DataError, NotFiniteError, RunError, Unknow
 from murp.graph.adding_facts import given_facts, grow
 from murp.models import from_config
 from murp.runs import checkpoint, folder
-from murp.training import placing
-from murp.training.carrying import carry
+from murp.training import new_entities
+from murp.training.new_entities import (
+    EPOCHS,
+    LARGE,
+    MORE_STEPS,
+    SHARE,
+    STEPS,
+    STEPS_AN_EPOCH,
+    _pace,
+    train_new_entities,
+)
 from murp.training.new_rows import share_of_rate
-from murp.training.placing import EPOCHS, LARGE, MORE_STEPS, SHARE, STEPS, STEPS_AN_EPOCH, _pace, place
+from murp.training.weight_transfer import transfer
 from runs_of_parts import settings, tables
 from trees import tree
 
@@ -143,7 +152,7 @@ def test_a_step_of_the_placing_takes_no_more_memory_than_it_may(
     run.extend(facts, tmp_path / "large", epochs=1)
     assert max(chunk.positives.shape[1] for chunk in chunks) > run.config.batch_size
     chunks.clear()
-    monkeypatch.setattr(placing, "NUMBERS", 1)
+    monkeypatch.setattr(new_entities, "NUMBERS", 1)
     run.extend(facts, tmp_path / "small", epochs=1)
     assert max(chunk.positives.shape[1] for chunk in chunks) == run.config.batch_size
 
@@ -202,8 +211,8 @@ def test_the_regularizer_of_the_run_does_not_keep_new_rows_short(tmp_path: Path)
     for weight in (1e-6, 10.0):
         config = run.config.replace(regularizer="dura", regularizer_weight=weight)
         model = from_config(config, growth.graph.num_entities, growth.graph.num_relations).initialise(0)
-        carry(run, model, growth.graph)
-        place(model, growth, config)
+        transfer(run, model, growth.graph)
+        train_new_entities(model, growth, config)
         placed.append(model.parameters["entity"])
     assert torch.equal(*placed)
 
@@ -234,7 +243,7 @@ def test_the_weight_of_old_answers_keeps_new_entities_from_taking_their_place(
     asked = torch.from_numpy(old.graph.train.astype(np.int64))
     taken = {}
     for weight in (1.0, 2.0, 20.0):
-        monkeypatch.setattr(placing, "OLD_ANSWERS", weight)
+        monkeypatch.setattr(new_entities, "OLD_ANSWERS", weight)
         model = old.extend(NEW, tmp_path / f"weight {weight}").model
         chances = model.score_objects(asked[:, 0], asked[:, 1]).softmax(1)
         taken[weight] = float(chances[:, old.graph.num_entities :].sum(1).mean())

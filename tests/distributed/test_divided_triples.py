@@ -30,7 +30,7 @@ from murp.graph import KnowledgeGraph
 from murp.runs import checkpoint, folder
 from murp.testing import tree
 from murp.training import Interrupted, resume, sampler
-from murp.training.divided import DividedSampler
+from murp.training.distributed_sampler import DistributedSampler
 from murp.training.progress import Silent
 from murp.training.sampler import Sampler
 
@@ -94,7 +94,7 @@ def test_the_parts_of_the_ranks_are_the_batches_of_one_process(
     asked = [(epoch, int(share * whole.chunks)) for epoch, share in places]
 
     def work(ranks: Ranks) -> list[Any]:
-        divided = DividedSampler(graph, ranks, slices, reciprocals=reciprocals, **options)
+        divided = DistributedSampler(graph, ranks, slices, reciprocals=reciprocals, **options)
         assert (divided.steps, divided.chunks) == (whole.steps, whole.chunks)
         return [divided.chunk(*place) for place in asked]
 
@@ -127,7 +127,7 @@ def test_a_rank_holds_its_share_and_the_triples_of_its_slices(size: int) -> None
     count = 2 * len(graph.train)
 
     def work(ranks: Ranks) -> int:
-        divided = DividedSampler(graph, ranks, size, batch_size=100, **OPTIONS)
+        divided = DistributedSampler(graph, ranks, size, batch_size=100, **OPTIONS)
         divided.chunk(0, 0)
         divided.chunk(1, 0)
         return sum(stored(value) for value in vars(divided).values())
@@ -164,7 +164,7 @@ def sent(graph: KnowledgeGraph) -> tuple[int, int]:
     """Bytes that this rank has sent for an epoch, and the triples of its share in slices of others, 12 bytes each."""
     ranks = join()
     before, batch, slices = ranks.sent, 64, 6
-    DividedSampler(graph, ranks, slices, batch_size=batch, **OPTIONS).chunk(0, 0)
+    DistributedSampler(graph, ranks, slices, batch_size=batch, **OPTIONS).chunk(0, 0)
     count = 2 * len(graph.train)
     whole = Sampler(np.arange(3 * count, dtype=np.int32).reshape(count, 3), 9, batch_size=batch, **OPTIONS)
     share = Share(count, ranks.rank, ranks.size)

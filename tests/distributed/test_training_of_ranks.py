@@ -259,7 +259,7 @@ def counted(graph: KnowledgeGraph, further: dict[str, Any]) -> tuple[int, int, i
     from murp.distributed import engine as module
     from murp.distributed import plan as planning
     from murp.engines import Task
-    from murp.training.divided import DividedSampler
+    from murp.training.distributed_sampler import DistributedSampler
 
     ranks = join()
     config = Config(model="mure", dim=64, negatives=4, batch_size=4, **further)
@@ -268,7 +268,7 @@ def counted(graph: KnowledgeGraph, further: dict[str, Any]) -> tuple[int, int, i
     initialise(model, share, 0, 1e-3)
     task = Task.of(config, model)
     task.negatives.prepare(torch.zeros(0, 3), graph.num_entities, model.num_relations)
-    sampler = DividedSampler(
+    sampler = DistributedSampler(
         graph, ranks, ranks.size, batch_size=4, negatives=4, seed=0, device=torch.device("cpu"), steps_a_chunk=8
     )
     engine = ShardedEngine(task, ranks, ranks.size)

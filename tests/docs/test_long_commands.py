@@ -35,7 +35,7 @@ from examples import PATIENCE
 from forked import Forked
 from murp.cli import demo
 from murp.cli.main import main, parser
-from murp.explorer import film, growing
+from murp.explorer import animation, tree_demo
 from trees import tree
 
 DATASETS = ("WN18RR", "FB15k-237", "NELL-995-h100", "UMLS")
@@ -127,9 +127,9 @@ def test_large_graphs(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_gallery(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the order of the page, but for the pictures: one browser takes all of them at the end. All is small."""
     monkeypatch.setattr(demo, "ROOT", "furniture.n.01")
-    monkeypatch.setattr(growing, "DIMENSIONS", (2, 3))
-    monkeypatch.setattr(growing, "EPOCHS", 1)
-    monkeypatch.setattr(film, "FRAMES", 2)
+    monkeypatch.setattr(tree_demo, "DIMENSIONS", (2, 3))
+    monkeypatch.setattr(tree_demo, "EPOCHS", 1)
+    monkeypatch.setattr(animation, "FRAMES", 2)
     Path("docs").mkdir()
     pictures = explorer_screenshots.PICTURES
     small = {name: (view, 400, 300, *others) for name, (view, _, _, *others) in pictures.items()}

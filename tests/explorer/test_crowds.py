@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from exhibits import client_of, made_run, nasty_graph, running, serving, wait_for
+from explorer_runs import client_of, made_run, nasty_graph, running, serving, wait_for
 
 from murp.graph import KnowledgeGraph
-from murp.web import door, protocol
+from murp.web import connections, protocol
 
 LIMIT = 30  # seconds until a test gives up
 ASK = b"GET /api/run HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -109,7 +109,7 @@ def test_clients_that_wait_for_a_slow_answer_shut_nobody_out(loop: str, nothing_
 def test_clients_that_never_stop_asking_shut_nobody_out(
     loop: str, nothing_said: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "CONNECTIONS", 3)
+    monkeypatch.setattr(connections, "CONNECTIONS", 3)
     done = threading.Event()
 
     def ask_on(address: Address) -> None:
@@ -144,9 +144,9 @@ def test_who_asks_is_not_hung_up_on_for_those_at_the_door(
     loop: str, nothing_said: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All at once, more than there are places: every one is answered."""
-    monkeypatch.setattr(door, "CONNECTIONS", 8)
-    for seconds in ("COURTESY", "LONGEST_WAIT"):  # on a busy machine a thread may be late
-        monkeypatch.setattr(door, seconds, LIMIT)
+    monkeypatch.setattr(connections, "CONNECTIONS", 8)
+    for seconds in ("LEAST_IDLE", "LONGEST_WAIT"):  # on a busy machine a thread may be late
+        monkeypatch.setattr(connections, seconds, LIMIT)
     with serving(long_answer, loop) as address:
         together = threading.Barrier(40)
         heard: list[int] = []

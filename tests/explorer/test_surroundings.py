@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 import torch
-from exhibits import client_of, made_run, nasty_graph, serving
+from explorer_runs import client_of, made_run, nasty_graph, serving
 
 from murp.errors import MurpError
 from murp.explorer import server

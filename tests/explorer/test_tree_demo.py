@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from murp.cli.main import main
-from murp.explorer.growing import STEP, STEPS, curved, grown
 from murp.explorer.live import Live
 from murp.explorer.tree import Hierarchy, Tree
+from murp.explorer.tree_demo import STEP, STEPS, curved, grown
 from murp.geometry import PoincareBall
 from murp.hierarchy import Taxonomy, reconstruct
 from murp.hierarchy.tree_layout import by_levels
@@ -44,7 +44,7 @@ def test_it_grows_level_by_level(laid_out: Path) -> None:
     for entity in np.flatnonzero(below):
         assert np.array_equal(one[entity], places[tree.path(int(entity))[-2]])  # where its ancestor is
     live = Live(laid_out)
-    assert live.film.epochs() == list(range(STEPS * int(tree.hierarchy.rank.max()) + 1))
+    assert live.snapshots.epochs() == list(range(STEPS * int(tree.hierarchy.rank.max()) + 1))
     assert live.about()["done"]
 
 
@@ -62,7 +62,7 @@ def test_what_the_sliders_show_is_measured_alike(laid_out: Path) -> None:
     assert np.allclose(curved(places, 1.0), places)
     assert [one["dim"] for one in sliders["dimensions"]] == [2, 3]
     assert all(0 < one["map"] <= 1 for one in sliders["dimensions"])
-    assert Live(laid_out).film.embedding(3).shape == places.shape
+    assert Live(laid_out).snapshots.embedding(3).shape == places.shape
 
 
 def test_a_layout_has_no_second_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ ROUNDS = 3  # a new entity with new neighbours alone begins beside those, once t
 QUESTIONS = 64  # of an entity, at most: more say nothing more of where to begin
 
 
-def first_guess(model: Model, growth: Growth) -> None:
+def set_initial_positions(model: Model, growth: Growth) -> None:
     """Start each new entity at the mean of the best old answers to its questions, one for each of its facts.
 
     (s, r, new) is the question (s, r, ?), (new, r, o) the question (?, r, o). The mean is taken in the coordinates of

@@ -11,14 +11,14 @@ import uvicorn
 from murp.web.protocol import Protocol
 
 CONNECTIONS = 128  # at a time
-COURTESY = 0.1  # seconds that a client may keep its place for nothing while others wait at the door
-LONGEST_WAIT = 1.0  # seconds at the door; after that someone loses its place in any case
-AGAIN = 0.01  # seconds until it is looked for a free place again
-NO_ROOM = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}  # for one more connection in this process
+LEAST_IDLE = 0.1  # seconds that a connection may be idle while other clients wait to be accepted
+LONGEST_WAIT = 1.0  # seconds that a client waits; after that the idlest connection is closed in any case
+AGAIN = 0.01  # seconds between two looks for a free connection
+TOO_MANY = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}  # for one more in this process
 
 
 class Server(uvicorn.Server):
-    """A server with ``CONNECTIONS`` places.
+    """A server with at most ``CONNECTIONS`` connections.
 
     If all are in use, a new connection closes the one that has been idle for longest (neither sent a request nor read).
     So clients that are slow, silent or do not read never block others, however many they are. uvicorn would accept
@@ -26,11 +26,11 @@ class Server(uvicorn.Server):
     """
 
     grace: float = 0.0  # seconds that requests may still take when the server is to end
-    _doors: tuple[asyncio.Task[None], ...] = ()
+    _accepting: tuple[asyncio.Task[None], ...] = ()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=[])
-        self._doors = tuple(asyncio.create_task(self._let_in(bound)) for bound in sockets or ())
+        self._accepting = tuple(asyncio.create_task(self._accept(bound)) for bound in sockets or ())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept no more clients, and close all connections; those with a request in progress after at most ``grace``
@@ -38,25 +38,25 @@ class Server(uvicorn.Server):
 
         Otherwise a client that does not read, or waits for minutes, would delay the end.
         """
-        for door in self._doors:
-            door.cancel()
-        await asyncio.gather(*self._doors, return_exceptions=True)
+        for task in self._accepting:
+            task.cancel()
+        await asyncio.gather(*self._accepting, return_exceptions=True)
         loop = asyncio.get_running_loop()
         end = loop.time() + self.grace
-        while loop.time() < end and any(connection.answering for connection in self._inside()):
+        while loop.time() < end and any(connection.answering for connection in self._connected()):
             await asyncio.sleep(AGAIN)
-        for connection in self._inside():
+        for connection in self._connected():
             connection.hang_up()
         await super().shutdown(sockets=sockets)
 
-    async def _let_in(self, bound: socket.socket) -> None:
+    async def _accept(self, bound: socket.socket) -> None:
         """Accept one client after the other from the system's queue."""
         bound.setblocking(False)
         while True:
             try:
                 client, _ = await asyncio.get_running_loop().sock_accept(bound)
             except OSError as error:
-                await (self._make_room() if error.errno in NO_ROOM else asyncio.sleep(COURTESY))
+                await (self._make_room() if error.errno in TOO_MANY else asyncio.sleep(LEAST_IDLE))
             else:
                 await self._take(client)
 
@@ -77,14 +77,14 @@ class Server(uvicorn.Server):
         return Protocol(config=self.config, server_state=self.server_state, app_state={})
 
     async def _make_room(self, waited: float = 0.0) -> None:
-        """Close the idlest connection, if it has been idle for ``COURTESY`` or another client has waited for long; or
+        """Close the idlest connection, if it has been idle for ``LEAST_IDLE`` or another client has waited for long; or
         wait."""
-        idlest = max(self._inside(), key=lambda connection: connection.idle, default=None)
-        if idlest is not None and (idlest.idle >= COURTESY or waited >= LONGEST_WAIT):
+        idlest = max(self._connected(), key=lambda connection: connection.idle, default=None)
+        if idlest is not None and (idlest.idle >= LEAST_IDLE or waited >= LONGEST_WAIT):
             idlest.hang_up()
             await asyncio.sleep(0)  # it leaves now
         else:
             await asyncio.sleep(AGAIN)
 
-    def _inside(self) -> list[Protocol]:
+    def _connected(self) -> list[Protocol]:
         return [connection for connection in self.server_state.connections if isinstance(connection, Protocol)]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from murp.errors import DataError
 from murp.graph import arrays
-from murp.kernels import numba_dividing as loops
+from murp.kernels import numba_splitting as loops
 
 BUCKET, MOST_BUCKETS = 1 << 22, 256  # rows, about; files that are open at a time
 BLOCK = 1 << 20  # rows read at a time

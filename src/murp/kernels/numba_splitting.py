@@ -1,4 +1,4 @@
-"""Compiled loops of the split of facts on disk: see ``murp.graph.large.dividing``."""
+"""Compiled loops of the split of facts on disk: see ``murp.graph.large.splitting``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tree that grows in the disk: a run whose points are a layout of its tree, and pictures of how it comes about."""
+"""The tree of `murp demo`: a run whose points are a layout of a tree, with a snapshot of the layout after each step."""
 
 from __future__ import annotations
 

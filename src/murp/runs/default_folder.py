@@ -19,12 +19,12 @@ HOME = Path("runs")
 OF_THE_MACHINE = ("device", "engine", "slices")
 
 
-def free_place(config: Config) -> Path:
+def unused_folder(config: Config) -> Path:
     """A folder under ``runs/`` that is not there yet, named by data, model, dimension and seed."""
     return next(path for path in numbered(run_name(config)) if not path.exists())
 
 
-def own_place(config: Config, graph: KnowledgeGraph) -> Path:
+def own_folder(config: Config, graph: KnowledgeGraph) -> Path:
     """The same, or the folder of that name that already has this run: the same call gives the same folder."""
     return first_fitting(run_name(config), lambda path: difference(path, config, graph) is None)
 

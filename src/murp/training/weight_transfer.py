@@ -24,7 +24,7 @@ OF_TRAINING = ("initial_scale", "query_dropout", "entity_dropout")
 
 
 @dataclass(frozen=True, eq=False)
-class Carried:
+class Transferred:
     """Which rows were copied from another run: entities (N) and relations with their reciprocals (2R)."""
 
     entities: Tensor
@@ -45,7 +45,7 @@ def refuse_other(source: Run, config: Config) -> None:
         )
 
 
-def carry(source: Run, model: Model, graph: KnowledgeGraph) -> Carried:
+def transfer(source: Run, model: Model, graph: KnowledgeGraph) -> Transferred:
     """Copy into ``model`` the rows of all entities and relations that ``source`` also has, by id, and the shared
     tables.
 
@@ -62,10 +62,10 @@ def carry(source: Run, model: Model, graph: KnowledgeGraph) -> Carried:
             )
         rows, first = where[table.of], model.first_row if table.of == "entity" else 0
         _copy(values, own, rows[first : first + len(own)], table.geometry)
-    return Carried(where["entity"] >= 0, where["relation"] >= 0)
+    return Transferred(where["entity"] >= 0, where["relation"] >= 0)
 
 
-def carry_optimizer(source: Run, model: Model, graph: KnowledgeGraph) -> dict[str, Tensor]:
+def transfer_optimizer(source: Run, model: Model, graph: KnowledgeGraph) -> dict[str, Tensor]:
     """The optimizer's tables in the newest checkpoint of ``source`` for the rows of ``model``; new rows begin at 0.
 
     Empty if that checkpoint cannot be read or has no such tables: an imported run, and every run by SGD.

@@ -35,7 +35,7 @@ from murp.objectives.one_vs_all import OneVsAll
 from murp.optimizers.adam import Adam
 from murp.optimizers.sgd import SGD
 from murp.regularizers.none import Nothing
-from murp.training.first_guess import first_guess
+from murp.training.initial_positions import set_initial_positions
 from murp.training.new_rows import Fresh, NewRows
 from murp.training.sampler import Sampler
 
@@ -68,7 +68,7 @@ class AgainstNew(Negatives):
         return Drawn(self.fresh.against(positives, drawn.objects, generator), drawn.subjects)
 
 
-def place(
+def train_new_entities(
     model: Model,
     growth: Growth,
     config: Config,
@@ -83,7 +83,7 @@ def place(
     """
     fresh = Fresh.of(growth, model.device)
     kept = {table.name: model.parameters[table.name].clone() for table in model.tables if not table.trained}
-    first_guess(model, growth)
+    set_initial_positions(model, growth)
     new, old = (
         torch.from_numpy(facts).to(model.device).long() for facts in questions(growth, reciprocals=model.reciprocals)
     )

@@ -1,4 +1,4 @@
-"""Compiled loops of the places of texts: see :mod:`murp.graph.large.places`.
+"""Compiled loops of the lookup of texts: see :mod:`murp.graph.large.text_lookup`.
 
 List l of the texts is ``order[starts[l]:starts[l + 1]]``. Hashing, counting and sorting are a pass each: the last two
 wait for memory, and a processor waits for more of it at once where it has nothing else to do.

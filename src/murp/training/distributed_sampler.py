@@ -15,7 +15,7 @@ from murp.graph import KnowledgeGraph
 from murp.training.sampler import Sampler
 
 
-class DividedSampler(Sampler):
+class DistributedSampler(Sampler):
     """A :class:`Sampler` with the same batches and negatives, of which each rank has the part of its slices.
 
     Memory of one of W ranks, of N triples: 12 N/W bytes for its share of the graph, and 12 N/W for the triples of its

@@ -1,4 +1,4 @@
-"""From the bytes of a request to questions in numbers, or a refusal that says which of them is wrong and why."""
+"""From the bytes of a request to questions in numbers, or an error response that says which is wrong and why."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Asked:
+class ParsedQuestion:
     """A question in numbers: ``row`` is a relation r, or r + R where its heads are asked for."""
 
     given: int
@@ -48,7 +48,7 @@ def parsed(body: bytes) -> Any:
         raise Refused(400, f"the body is no JSON in UTF-8: {str(error)[:200]}.", LOOK) from None
 
 
-async def questions(body: Any, loaded: Loaded, limits: Limits) -> list[Asked]:
+async def questions(body: Any, loaded: Loaded, limits: Limits) -> list[ParsedQuestion]:
     """The questions of a request: a list of them, or an object with a list and what holds for all of them."""
     listed, shared = _listed(body, "questions", SHARED, limits)
     names = _Names(loaded)
@@ -108,7 +108,9 @@ def _refuse_others(given: Mapping[str, Any], known: set[str], what: str) -> None
             raise Refused(422, f"{what} has an unknown field {str(name)[:LONGEST_NAME]!r}.", fields)
 
 
-async def _question(one: Any, given: Mapping[str, Any], at: int, names: _Names, everyones: Indices | None) -> Asked:
+async def _question(
+    one: Any, given: Mapping[str, Any], at: int, names: _Names, everyones: Indices | None
+) -> ParsedQuestion:
     where = f"question {at}: "
     _refuse_others(one, FIELDS, f"question {at}")
     head, tail = given.get("head"), given.get("tail")
@@ -126,7 +128,7 @@ async def _question(one: Any, given: Mapping[str, Any], at: int, names: _Names, 
     entity = await names.entity(role, text, where)
     row = relation if head is not None else relation + len(names.loaded.relations)
     candidates = await names.candidates(one["candidates"], where) if "candidates" in one else everyones
-    return Asked(entity, row, k, **switches, candidates=candidates)
+    return ParsedQuestion(entity, row, k, **switches, candidates=candidates)
 
 
 class _Names:

@@ -1,4 +1,4 @@
-"""Where a text is among millions, without comparing it with all of them: 8 bytes at most beside each."""
+"""Find a text among millions without comparing it with all of them: at most 8 bytes beside each."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from murp.graph.names.vocabulary import text_buffers
-from murp.kernels import numba_places as loops
+from murp.kernels import numba_text_lookup as loops
 
 
-class Places:
+class TextLookup:
     """Texts (n), large strings of which some may be null, in 2ᵇ lists by the first b bits of their hashes.
 
     2ᵇ ≤ n < 2ᵇ⁺¹, so that a list has one or two different texts on average. A text is compared with those of its list.

@@ -18,7 +18,7 @@ from murp.web.encoding import to_json
 FIELDS = {"head", "tail", "relation", "k", "run"}
 
 
-class PredictShortcut:
+class PredictFastPath:
     """`GET /api/predict` for good questions; names have at most ``longest`` characters, answers ``most`` entities."""
 
     def __init__(self, app: ASGIApp, collection: Collection, *, longest: int, most: int) -> None:
@@ -47,7 +47,7 @@ class PredictShortcut:
         if len(fields) < len(pairs) or not fields.keys() <= FIELDS or heads == ("head" in fields):
             return None
         collection = self.collection
-        k, run = _count(fields.get("k", "10"), self.most), _count(fields.get("run", "1"), len(collection.exhibits))
+        k, run = _count(fields.get("k", "10"), self.most), _count(fields.get("run", "1"), len(collection.prepared))
         entity, relation = fields["tail" if heads else "head"], fields.get("relation", "")
         if k is None or run is None or max(len(entity), len(relation)) > self.longest:
             return None

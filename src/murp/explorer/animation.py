@@ -14,7 +14,7 @@ import numpy as np
 from murp.errors import MurpError
 from murp.explorer.export import one_file
 from murp.explorer.live import Live
-from murp.explorer.snapshots import film_fill
+from murp.explorer.snapshots import snapshot_scaling
 from murp.files import replacing
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ LEVELS = ("#3b0f70", "#5a2a8c", "#3b5ba8", "#2a7fb8", "#35a0b5", "#5fb89a", "#9d
 INK, LINE = "#17212e", "#c3ccd6"
 
 
-def write_film(run: Path, out: Path) -> None:
+def write_animation(run: Path, out: Path) -> None:
     """Write the film of a run folder to ``out``: .gif, .mp4 or .html. A file that exists is refused."""
     makers = {".gif": _write_gif, ".mp4": _write_mp4, ".html": _write_page}
     if out.suffix not in makers:
@@ -39,7 +39,7 @@ def write_film(run: Path, out: Path) -> None:
     if out.exists():
         raise MurpError(f"{out} exists already. Choose another name, or remove it first.")
     live = Live(run)
-    live.film.check()
+    live.snapshots.check()
     try:
         with replacing(out) as part:
             makers[out.suffix](live, part)
@@ -78,7 +78,7 @@ def _write_mp4(live: Live, part: Path) -> None:
 
 def _write_page(live: Live, part: Path) -> None:
     """The page of a training with all its pictures in it."""
-    pictures = {str(epoch): live.frame(epoch) for epoch in live.film.epochs()}
+    pictures = {str(epoch): live.frame(epoch) for epoch in live.snapshots.epochs()}
     data = {"training": {**live.about(), "done": True}, "points": live.still(), "pictures": pictures}
     sliders = data["training"]["sliders"] or {"dimensions": []}
     data["embeddings"] = {str(one["dim"]): live.embedding(one["dim"]) for one in sliders["dimensions"]}
@@ -89,10 +89,10 @@ def frames(live: Live) -> Iterator[Image]:
     """The pictures in order as pixels; of many, evenly chosen ones with the first and the last."""
     from PIL import Image, ImageDraw
 
-    epochs = live.film.epochs()
+    epochs = live.snapshots.epochs()
     chosen = np.unique(np.linspace(0, len(epochs) - 1, min(FRAMES, len(epochs))).round().astype(int))
     epochs = [epochs[i] for i in chosen]
-    fill = film_fill(live.model(), live.film.frame(epochs[-1]))
+    scaling = snapshot_scaling(live.model(), live.snapshots.frame(epochs[-1]))
     still = live.still()
     levels = np.frombuffer(_bytes(still["depth"]), "u1")
     edges = np.frombuffer(_bytes(still["edges"]), "<u4").reshape(-1, 2)[:EDGES]
@@ -102,7 +102,7 @@ def frames(live: Live) -> Iterator[Image]:
     small, large = _font(12 * FINER), _font(17 * FINER)
     flat = live.model().geometry.is_flat
     for epoch in epochs:
-        places = live.drawn(epoch, fill)
+        places = live.drawn(epoch, scaling)
         if flat:
             places = places / (1 + np.linalg.norm(places, axis=1, keepdims=True))
         at = middle + radius * places * [1, -1]

@@ -1,4 +1,4 @@
-"""Threads of one compiled loop that wait for each other.
+"""A barrier: the threads of one compiled loop wait for each other.
 
 They share an array of counters. Each takes parts of the work from one counter, arrives when none is left, and waits
 until the last to arrive has done what only one may do. Waiting looks for some microseconds, which is how long the

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from exhibits import NASTY, made_run, nasty_graph
+from explorer_runs import NASTY, made_run, nasty_graph
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from murp.explorer.app import LONGEST, MOST, create_app
 from murp.explorer.collection import Collection
-from murp.explorer.shortcut import PredictShortcut
+from murp.explorer.fast_path import PredictFastPath
 from murp.graph import KnowledgeGraph
 from murp.web.security import Guard
 
@@ -27,9 +27,9 @@ class Both:
     def __init__(self, collection: Collection) -> None:
         self.served = create_app(collection)
         assert isinstance(self.served, Guard)
-        assert isinstance(self.served.app, PredictShortcut)
-        self.shortcut = self.served.app
-        self.route = Guard(self.shortcut.app, "127.0.0.1")
+        assert isinstance(self.served.app, PredictFastPath)
+        self.fast_path = self.served.app
+        self.route = Guard(self.fast_path.app, "127.0.0.1")
 
     def check(self, query: bytes, method: str = "GET", host: bytes = b"127.0.0.1") -> Answer:
         """The answer to a query, the same by both ways."""
@@ -118,7 +118,7 @@ def test_good_questions_go_the_short_way(both: Both) -> None:
         b"relation=parent&tail=node%2040&k=3&run=2",
         b"tail=n5&relation=next&k=1000",
     ):
-        assert both.shortcut.answer(query) is not None, query
+        assert both.fast_path.answer(query) is not None, query
 
 
 def test_a_name_that_is_too_long_is_refused_though_it_is_known(small_tree: KnowledgeGraph, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from murp.explorer.app import create_app
 from murp.explorer.collection import Collection
 from murp.graph import KnowledgeGraph, Vocabulary
 from murp.runs import Run, folder
-from murp.web.door import Server
+from murp.web.connections import Server
 from murp.web.server import bind, configured
 
 with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""What is to be read in pieces."""
+"""Which files are to be read in pieces, and how."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from murp.graph.reading.columns import Columns
 
 
 @dataclass(frozen=True)
-class Order:
+class ReadingPlan:
     """What is to be read: files of one part, which is divided by ``seed``, or of three; and names beside them."""
 
     name: str

@@ -1,4 +1,4 @@
-"""What every request passes before it is answered: it is counted, and needs a key where there are keys."""
+"""Every request passes through this before it is answered: it is counted, and needs a key if there are keys."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OPEN = frozenset(
 )  # to everyone: they tell nothing of a run
 
 
-class Gate:
+class RequestMiddleware:
     """Refuses requests without a key, if there are ``keys``, and measures all of them."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, keys: frozenset[bytes]) -> None:

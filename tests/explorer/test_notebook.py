@@ -11,12 +11,12 @@ from typing import Any
 import httpx
 import pytest
 from browsing import BROWSER, CHROMIUM
-from exhibits import made_run
+from explorer_runs import made_run
 
 import murp
 from examples import PATIENCE
 from murp.errors import MurpError
-from murp.explorer.frame import Explorer
+from murp.explorer.notebook import Explorer
 from trees import tree
 
 

@@ -13,8 +13,8 @@ from trees_and_dags import of_edges, of_parents, random_tree, ternary
 
 from murp.geometry import PoincareBall
 from murp.hierarchy import Taxonomy, embed, reconstruct, reconstruction
-from murp.hierarchy.caps import FEWEST, LEAST, caps
 from murp.hierarchy.sectors import sectors
+from murp.hierarchy.spherical_caps import FEWEST, LEAST, caps
 from murp.training.progress import Silent
 
 
