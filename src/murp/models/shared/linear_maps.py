@@ -8,9 +8,9 @@ from torch import Tensor
 
 from murp.geometry import Euclidean, MobiusGeometry, PoincareBall
 from murp.geometry.euclidean import squared_distance_from_products
-from murp.models.biases import bias_tables
-from murp.models.dot_product import Linear
 from murp.models.model import Candidate, Model, Numbers, Query, Rows, Table, squared_norm
+from murp.models.shared.biases import bias_tables
+from murp.models.shared.dot_product import Linear
 from murp.settings import setting
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from murp.models.complex_numbers import Paired, conjugate, times, unit
 from murp.models.model import Rows, Table
+from murp.models.shared.complex_numbers import Paired, conjugate, times, unit
 
 # Settings of a run that suit models with turns on a ball, and with turns and stretches.
 USUAL = {

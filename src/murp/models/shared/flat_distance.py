@@ -7,9 +7,9 @@ from abc import abstractmethod
 from torch import Tensor
 
 from murp.geometry.euclidean import squared_distance_from_products
-from murp.models.biases import bias_tables
-from murp.models.dot_product import Linear
 from murp.models.model import Candidate, Model, Numbers, Query, Rows, Table, squared_norm
+from murp.models.shared.biases import bias_tables
+from murp.models.shared.dot_product import Linear
 
 
 class FlatDistance(Model):

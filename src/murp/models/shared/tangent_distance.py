@@ -12,8 +12,8 @@ from torch.nn.functional import softplus
 
 from murp.geometry import poincare
 from murp.kernels import tangent_distances
-from murp.models.biases import bias_tables
 from murp.models.model import Model, Numbers, Query, Rows, Table, squared_norm
+from murp.models.shared.biases import bias_tables
 from murp.settings import setting
 
 ONE = math.log(math.e - 1)  # softplus(ONE) = 1
