@@ -18,9 +18,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from outcome import outcome
 from test_training_of_ranks import SETTINGS, trained
-from together import together
 from torch import Tensor
 
+from local_ranks import on_ranks
 from murp.distributed import join
 from murp.distributed import triples as module
 from murp.distributed.plan import own_part
@@ -154,7 +154,7 @@ def test_bytes_of_triples_are_12_for_each_that_another_rank_has() -> None:
     from scale_model import bytes_of_triples  # here, since every rank imports this file
 
     graph = graph_of(5000)
-    found = together(sent, 3, graph)
+    found = on_ranks(sent, 3, graph)
     for measured, expected in found:
         assert measured == expected
         assert measured == pytest.approx(bytes_of_triples(2 * len(graph.train) / 3, 3), rel=0.1)
@@ -213,7 +213,7 @@ def test_resumed_within_an_epoch_on_any_number_of_ranks_it_is_the_run_of_one_pro
     calm, out = tmp_path / "calm", tmp_path / "run"
     trained(small_tree, calm, {**SETTINGS, "slices": 4, "epochs": 2})
     for size, graph in ((4, small_tree), (2, None), (3, None)):
-        said = together(stopped, size, graph, out, 4)
+        said = on_ranks(stopped, size, graph, out, 4)
         assert all(text.startswith("stopped in epoch") for text in said), said
         assert checkpoint.load(out / folder.LAST)[1]["chunk"] > 0
     resume(out, progress=Silent())
@@ -253,7 +253,7 @@ def test_every_kind_of_negatives_and_the_smallest_graph(small_tree: KnowledgeGra
     for place in (one, many):
         place.mkdir()
     every_case(small_tree, one)
-    found = together(every_case, 3, small_tree, many)
+    found = on_ranks(every_case, 3, small_tree, many)
     for name in CASES:
         (weights, state), (expected, state_of_one) = (checkpoint.load(run / name / folder.LAST) for run in (many, one))
         assert state["loss"] == state_of_one["loss"]

@@ -12,7 +12,9 @@ from murp.distributed.shares import Share
 from murp.runs import checkpoint, folder, shards
 
 
-def cut_up(tables: dict[str, Tensor], state: dict[str, Any], home: Path, files: int, shared: Collection[str]) -> None:
+def write_shards(
+    tables: dict[str, Tensor], state: dict[str, Any], home: Path, files: int, shared: Collection[str]
+) -> None:
     """Write ``tables`` into the folder ``home``; each file has its share of the rows of those that are ``shared``."""
     rows = {name: len(values) for name, values in tables.items()}
     for rank in range(files):
@@ -26,13 +28,15 @@ def cut_up(tables: dict[str, Tensor], state: dict[str, Any], home: Path, files: 
         shards.Writer(home, state, rank, files).write(part, offsets, rows)
 
 
-def cut_up_run(run: Path, files: int) -> None:
+def shard_run(run: Path, files: int) -> None:
     """Replace the checkpoints of a run."""
     for name in (folder.LAST, folder.BEST):
         if (run / name).exists():
             tables, state = checkpoint.read(run / name)
             home = checkpoint.shards_of(run / name)
             home.mkdir()
-            cut_up(tables, state, home, files, {one for one in tables if len(tables[one]) == len(tables["entity"])})
+            write_shards(
+                tables, state, home, files, {one for one in tables if len(tables[one]) == len(tables["entity"])}
+            )
             checkpoint.previous(run / name).unlink(missing_ok=True)
             (run / name).unlink()

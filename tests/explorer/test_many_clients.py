@@ -140,7 +140,7 @@ def in_time(address: Address) -> bool:
         return False
 
 
-def test_who_asks_is_not_hung_up_on_for_those_at_the_door(
+def test_who_asks_is_not_hung_up_on_for_those_who_wait(
     loop: str, nothing_said: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All at once, more than there are places: every one is answered."""

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from local_ranks import launch
 
 
-def together(work: Callable[..., Any], size: int, *given: Any, restarts: int = 0) -> list[Any]:
+def on_ranks(work: Callable[..., Any], size: int, *given: Any, restarts: int = 0) -> list[Any]:
     """What ``work`` gives on each rank; a :class:`MurpError` that it raises stands in the place of that.
 
     None: of a rank that was stopped, because another had failed.

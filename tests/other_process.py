@@ -1,6 +1,6 @@
 """Training, evaluation and prediction in a process that some start method makes; see ``test_other_processes.py``.
 
-``python elsewhere.py METHOD …`` does all three in this process, then for each method in a child and here again, and
+``python other_process.py METHOD …`` does all three in this process, then for each method in a child and here again, and
 prints all as JSON.
 """
 

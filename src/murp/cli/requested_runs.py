@@ -33,7 +33,7 @@ class Default:
 
 
 @dataclass(frozen=True)
-class Described:
+class RequestedRuns:
     """The runs with the ``named`` parts and recipes, by option, and the ``stored`` settings ``of`` a file or a run.
 
     ``stored`` is None if they cannot be read.
@@ -62,7 +62,7 @@ class Described:
         for kind in registry.KINDS:
             if kind in self.named:  # so its option is not left out
                 others = {name: values for name, values in self.named.items() if name != kind}
-                found[kind] = Described(others, self.of, self.stored)._found()[kind]
+                found[kind] = RequestedRuns(others, self.of, self.stored)._found()[kind]
         words = {name: _in_words(defaults) for name, defaults in found.items()}
         return {name: text for name, text in words.items() if text}
 
@@ -98,7 +98,7 @@ class Described:
                     yield name, Default(str(one.default), owner, declared=True)
 
 
-def described(words: Sequence[str]) -> Described:
+def requested_runs(words: Sequence[str]) -> RequestedRuns:
     """What the arguments of a command name."""
     named: dict[str, list[str]] = {}
     for place, word in enumerate(words):
@@ -115,13 +115,15 @@ def described(words: Sequence[str]) -> Described:
     if "resume" in named:
         run = _settings_of(Path(named["resume"][0]))
         # Other parts are refused, with their settings, when the run is continued.
-        return Described({name: values for name, values in named.items() if name in registry.KINDS}, "this run", run)
+        return RequestedRuns(
+            {name: values for name, values in named.items() if name in registry.KINDS}, "this run", run
+        )
     file = named.pop("config", [""])[0]
     try:
         stored = Config.read(Path(file)) if file else {}
     except MurpError:
         stored = {}  # said when it is read in earnest
-    return Described(named, file, {name: value for name, value in stored.items() if _exists(name, value)})
+    return RequestedRuns(named, file, {name: value for name, value in stored.items() if _exists(name, value)})
 
 
 def _settings_of(run: Path) -> dict[str, Any] | None:

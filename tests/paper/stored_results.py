@@ -10,7 +10,7 @@ from typing import Any
 from murp.paper.evidence import METRICS, Evidence
 
 
-class Shelf:
+class StoredResults:
     """A folder of stored results under construction; ``None`` for an MRR is a run that diverged in its third epoch."""
 
     def __init__(self, out: Path) -> None:
