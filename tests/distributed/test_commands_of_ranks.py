@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from run_on_ranks import on_ranks
 
 import murp
-from local_ranks import on_ranks
 from murp.cli.main import SPEAKING, main
 from murp.distributed import join
 from murp.errors import MurpError

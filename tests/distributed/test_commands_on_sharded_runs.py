@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_on_ranks import on_ranks
 
 import murp
-from local_ranks import on_ranks
 from murp.cli.main import main, parser
 from murp.prediction import approximate
 from murp.runs import checkpoint, folder

@@ -17,10 +17,10 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from outcome import outcome
+from run_on_ranks import on_ranks
 from test_training_of_ranks import SETTINGS, trained
 from torch import Tensor
 
-from local_ranks import on_ranks
 from murp.distributed import join
 from murp.distributed import triples as module
 from murp.distributed.plan import own_part

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_on_ranks import on_ranks
 
 import murp
-from local_ranks import on_ranks
 from murp.distributed import join
 from murp.distributed import ranks as module
 from murp.errors import ConfigError, MurpError, RunError

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 from outcome import outcome
+from run_on_ranks import on_ranks
 from test_training_of_ranks import continued, hastened, trained
 
-from local_ranks import on_ranks
 from murp.errors import ConfigError
 from murp.graph import KnowledgeGraph
 from murp.runs import checkpoint, folder

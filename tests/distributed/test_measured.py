@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from run_on_ranks import on_ranks
 
 import distributed_fused
 from distributed import CASES, COPIES, FEW_STEPS, OTHERS, PARTS, QUICK, REST, SETTINGS, case, sent_alone, summary
-from local_ranks import on_ranks
 
 FUSED = "fused"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from run_on_ranks import on_ranks
 
-from local_ranks import on_ranks
 from murp import models
 from murp.config import Config
 from murp.distributed import Ranks, join

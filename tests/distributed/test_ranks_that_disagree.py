@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_on_ranks import on_ranks
 from test_failing_ranks import SETTINGS, told
 
 import murp
-from local_ranks import on_ranks
 from murp.cli.main import main
 from murp.distributed import join, saving
 from murp.distributed.ranks import _reason

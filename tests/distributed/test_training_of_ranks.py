@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import torch
 from outcome import outcome
+from run_on_ranks import on_ranks
 
 import murp
-from local_ranks import on_ranks
 from murp import models
 from murp.config import Config
 from murp.distributed import ShardedEngine, join

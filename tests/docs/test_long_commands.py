@@ -26,13 +26,13 @@ import torch
 from browsing import BROWSER
 from page_code import ROOT, commands, fenced, page
 from ranks_of_pages import said_in
+from run_on_ranks import on_ranks
 from torch.distributed.run import parse_args as read_torchrun
 
 import explorer_screenshots
 import guides
 from examples import PATIENCE
 from forked import Forked
-from local_ranks import on_ranks
 from murp.cli import demo
 from murp.cli.main import main, parser
 from murp.explorer import animation, tree_demo
@@ -79,7 +79,7 @@ def test_the_field(folder: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:.* as published")
 def test_many_processes(folder: Path) -> None:
-    """The ranks are started by torchrun's launcher; see ``local_ranks.py``."""
+    """The ranks are started by torchrun's launcher; see ``run_on_ranks.py``."""
     lines = [line for code in fenced("docs/scale.md", "sh") for line in guides.commands(code) if "torchrun" in line]
     assert len(lines) == 3
     for line in lines:
