@@ -19,7 +19,7 @@ from murp.cli.main import parser
 from murp.config import Config
 from murp.engines import Chunk, TorchEngine
 from murp.errors import ConfigError, DataError, NotFiniteError, RunError, UnknownNameError
-from murp.graph.adding_facts import given_facts, grow
+from murp.graph.adding_facts import add_facts, given_facts
 from murp.models import from_config
 from murp.runs import checkpoint, folder
 from murp.training import new_entities
@@ -206,7 +206,7 @@ def test_the_regularizer_of_the_run_does_not_keep_new_rows_short(tmp_path: Path)
     """The old rows have their length already: among them a shorter one would lose its facts."""
     matrices = {"model": "rescal", "objective": "one-vs-all", "optimizer": "adagrad", "lr": 0.1, "epochs": 10, "dim": 6}
     run = murp.train(tree(), out=tmp_path / "run", **settings(**matrices))
-    growth = grow(run.graph, given_facts(NEW))
+    growth = add_facts(run.graph, given_facts(NEW))
     placed = []
     for weight in (1e-6, 10.0):
         config = run.config.replace(regularizer="dura", regularizer_weight=weight)
@@ -332,7 +332,9 @@ def test_names_are_found_by_id_then_by_name_and_facts_to_be_predicted_are_left_o
     )
     entities = murp.graph.Vocabulary("entity", graph.entities.ids, ["Anna", "Ben", "Ben"])
     named = murp.KnowledgeGraph(graph.name, entities, graph.relations, graph.train, graph.valid, graph.test)
-    found = grow(named, given_facts([("Anna", "r", "new"), ("new", "r", "a"), ("a", "r", "c"), ("new", "r", "a ")]))
+    found = add_facts(
+        named, given_facts([("Anna", "r", "new"), ("new", "r", "a"), ("a", "r", "c"), ("new", "r", "a ")])
+    )
     assert found.facts.tolist() == [[0, 0, 3], [3, 0, 0]]
     assert found.left_out == {"train": 0, "valid": 1, "test": 0}
     assert (found.graph.entities.id(3), found.graph.entities.name(3), found.graph.entities.name(0)) == (
@@ -340,7 +342,7 @@ def test_names_are_found_by_id_then_by_name_and_facts_to_be_predicted_are_left_o
     )  # fmt: skip
     assert len(found.graph.valid) == len(found.graph.test) == 1
     with pytest.raises(UnknownNameError, match="ambiguous"):
-        grow(named, given_facts([("Ben", "r", "new")]))
+        add_facts(named, given_facts([("Ben", "r", "new")]))
     with pytest.raises(DataError, match="no triples"):
         given_facts([])
 

@@ -587,7 +587,7 @@ def test_progress_tells_the_time_that_is_left(
         sources.code_source(path, tmp_path / "graph")
     told = capsys.readouterr().err
     assert re.search(r"murp: reading: \d+ facts, \d+%, about \d+ s left", told)
-    assert "murp: splitting: 130 facts, 100%" in told
+    assert "murp: dividing: 130 facts, 100%" in told
 
 
 @pytest.mark.parametrize("packed", ["", ".gz", ".xz", ".zst"])

@@ -59,7 +59,7 @@ def given_facts(facts: Any, columns: Columns = EACH_BY_TITLE) -> Facts:
     return listed(facts, "the facts")
 
 
-def grow(graph: KnowledgeGraph, facts: Facts, *, new: New = "all") -> Growth:
+def add_facts(graph: KnowledgeGraph, facts: Facts, *, new: New = "all") -> Growth:
     """``graph`` with ``facts`` at the end of its train.
 
     A name is looked up among the ids, then among unique names. If it is not found, it is new; ``new`` says what may be

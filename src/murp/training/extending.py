@@ -12,7 +12,7 @@ from typing import Any
 from murp import display, models
 from murp.commands import command
 from murp.errors import DataError
-from murp.graph.adding_facts import New, given_facts, grow
+from murp.graph.adding_facts import New, add_facts, given_facts
 from murp.graph.names.vocabulary import Vocabulary, counted
 from murp.runs import Run, folder
 from murp.runs.run import load
@@ -39,7 +39,7 @@ def extend(
     seed = whole_number("seed", seed, least=0)
     path = Path(f"{run.path}-extended" if out is None else out)
     folder.refuse_existing(path)
-    growth = grow(run.graph, given_facts(facts), new=new)
+    growth = add_facts(run.graph, given_facts(facts), new=new)
     graph = growth.graph
     if not growth.entities and not growth.relations:
         again = command("train", "--data", "FOLDER", "--init-from", run.path)
