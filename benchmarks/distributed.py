@@ -60,7 +60,7 @@ from murp.engines import Chunk, Task, TorchEngine
 from murp.engines.torch_engine import pieces
 from murp.evaluation import evaluate
 from murp.graph import KnowledgeGraph
-from murp.training.divided import DividedSampler
+from murp.training.distributed_sampler import DistributedSampler
 from murp.training.sampler import Sampler, fewer_steps
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -151,7 +151,7 @@ def case(data: str, settings: dict[str, Any], slices: int, steps: int) -> dict[s
         "steps_a_chunk": a_chunk,
     }  # fmt: skip
     whole = Sampler(triples, graph.num_entities, **options)
-    sampler = DividedSampler(graph, ranks, slices, **options) if ranks.size > 1 else whole
+    sampler = DistributedSampler(graph, ranks, slices, **options) if ranks.size > 1 else whole
     first, last = BEFORE * steps // a_chunk, (BEFORE + 1) * steps // a_chunk
     of_an_epoch = len(triples) // config.batch_size // a_chunk  # chunks of as many steps
     places = [divmod(number, of_an_epoch) for number in range(last)]  # epoch and chunk

@@ -210,12 +210,12 @@ def mrr(run: murp.Run, divided: Divided, facts: Triples) -> float | None:
 def in_the_order_of(run: murp.Run, graph: KnowledgeGraph) -> Model:
     """The run's model with its rows numbered as in ``graph``."""
     from murp import models
-    from murp.training.carrying import carry
+    from murp.training.weight_transfer import transfer
 
     model = models.from_config(run.config, graph.num_entities, graph.num_relations)
     model.initialise(0).to(run.model.device)
-    carried = carry(run, model, graph)
-    assert bool(carried.entities.all()), "the run lacks an entity of the graph"
+    transferred = transfer(run, model, graph)
+    assert bool(transferred.entities.all()), "the run lacks an entity of the graph"
     return model
 
 

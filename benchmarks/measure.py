@@ -22,7 +22,7 @@ import torch
 
 from murp.files import write_text
 from murp.graph import KnowledgeGraph
-from murp.graph.reading import COLUMNS
+from murp.graph.reading.files import COLUMNS
 from murp.provenance import code, identity
 from murp.runs.stamp import stamp
 

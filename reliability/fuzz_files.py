@@ -32,7 +32,8 @@ from fuzz_oracle import Attempt, Make, made_run, small_graph, told
 from murp.config import Config
 from murp.exchange import export, import_run
 from murp.files import parse_json
-from murp.graph import reading, sources, storage
+from murp.graph import sources, storage
+from murp.graph.reading import files
 from murp.paper import report
 from murp.prediction.calibration import Calibration
 from murp.prediction.queries import read_queries
@@ -214,7 +215,7 @@ FILES: dict[str, tuple[int, Make]] = {
         2_000,
         one_file("facts.parquet.gz", packed(damaged_parquet(facts_table()), gz), sources.read),
     ),
-    "names": (10_000, one_file("entity_names.tsv", lambda random: mutated(_NAMES, random), reading.read_names)),
+    "names": (10_000, one_file("entity_names.tsv", lambda random: mutated(_NAMES, random), files.read_names)),
     "configuration": (
         9_000,
         one_file("c.toml", damaged_config, lambda path: Config.from_mapping(Config.read(path), str(path))),

@@ -105,7 +105,7 @@ MODULES: dict[str, list[str]] = {
     "kernels/intrinsics": [*_PRODUCTS, "tests/test_threads.py", "-k", "test_products or same_bits"],
     "kernels/numba_products": _PRODUCTS,
     "kernels/products": _PRODUCTS,
-    "kernels/waiting": ["tests/test_threads.py", "-k", "same_bits or refuses"],
+    "kernels/barrier": ["tests/test_threads.py", "-k", "same_bits or refuses"],
     "kernels/gathered": _GATHERED,
     "kernels/numba_gathered": _GATHERED,
     "kernels/all_entities": ["tests/kernels/test_all_entities.py"],

@@ -30,7 +30,7 @@ TESTS = [
     "tests/geometry", "tests/models", "tests/graph", "tests/training",
     "tests/runs/test_checkpoints.py", "tests/runs/test_format.py", "tests/evaluation/test_ranks.py",
     "tests/evaluation/test_fused_ranks.py", "tests/prediction", "tests/exchange/test_round_trip.py", "tests/plots",
-    "tests/explorer/test_shortcut.py", "tests/explorer/test_answers.py", "tests/explorer/test_connections.py",
+    "tests/explorer/test_fast_path.py", "tests/explorer/test_answers.py", "tests/explorer/test_connections.py",
     "tests/explorer/test_refusals.py",
 ]  # fmt: skip
 VERSIONS = """

@@ -29,13 +29,13 @@ import numpy as np
 import pytest
 import torch
 
-from elsewhere import ENGINES, PATIENCE, all_figures, figures
 from murp import threads
 from murp.errors import MurpError
 from murp.evaluation import evaluate, numba_ranks
 from murp.graph import KnowledgeGraph
 from murp.models import MODELS
 from murp.prediction import numba_top, top_objects
+from other_process import ENGINES, PATIENCE, all_figures, figures
 
 METHODS = ("fork", "spawn", "forkserver")
 
@@ -69,7 +69,7 @@ def expected(_two_threads: None) -> dict[str, Any]:
 
 
 def test_a_child_finds_what_its_parent_found(expected: dict[str, Any]) -> None:
-    command = [sys.executable, str(Path(__file__).with_name("elsewhere.py")), *METHODS]
+    command = [sys.executable, str(Path(__file__).with_name("other_process.py")), *METHODS]
     parent = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )

@@ -16,7 +16,8 @@ import murp
 from examples import PATIENCE
 from murp.errors import DataError, RunError
 from murp.files import new_folder, write_text
-from murp.graph import KnowledgeGraph, streams
+from murp.graph import KnowledgeGraph
+from murp.graph.reading import streams
 
 QUICK: dict[str, Any] = {
     "dim": 3, "epochs": 2, "lr": 1.0, "batch_size": 16, "negatives": 2, "device": "cpu", "engine": "torch",

@@ -17,6 +17,7 @@ import murp
 from api_runs import QUICK, trained
 from murp.errors import ConfigError, DataError, MurpError, RunError, UnknownNameError
 from murp.graph import KnowledgeGraph
+from murp.training.progress import Silent
 from trees import tree
 
 ASKED = [("n1", "parent", "n0"), ("n0", "parent", "n1"), ("n5", "next", "n6")]
@@ -211,6 +212,26 @@ def test_a_run_in_a_notebook_says_what_it_is(run: murp.Run) -> None:
     assert "epoch 4 of 4" in repr(run.info())
     assert run.info().to_dict()["config"]["dim"] == 3
     assert "divided" not in run.info().lines()
+
+
+def test_what_a_run_says_of_itself_names_how_it_was_trained(tmp_path: Path) -> None:
+    """Every part with its own settings, so that two runs that differ in one of them do not look the same."""
+    chosen: dict[str, Any] = {
+        "objective": "self-adversarial", "temperature": 0.5, "corruption": "local", "entity_parts": 2, "negatives": 3,
+        "optimizer": "adam", "lr": 0.01, "regularizer": "n3", "regularizer_weight": 0.1,
+    }  # fmt: skip
+    options: dict[str, Any] = {"model": "distmult", "dim": 2, "epochs": 1, "engine": "torch", "progress": Silent()}
+    lines = murp.train(tree(), out=tmp_path / "drawn", **options, **chosen).info().lines()
+    assert lines["objective"] == "self-adversarial, temperature 0.5"
+    assert lines["corruption"] == "local, negatives 3, entity_parts 2"
+    assert lines["regularizer"] == "n3, regularizer_weight 0.1, regularize_relations True"
+    assert lines["optimizer"].startswith("adam, lr 0.01")
+    lines = (
+        murp.train(tree(), out=tmp_path / "all", **options, objective="one-vs-all", regularizer="none").info().lines()
+    )
+    assert lines["objective"].startswith("one-vs-all, label_loss ")
+    assert lines["corruption"] == "none: one-vs-all compares with all entities, and draws no negatives"
+    assert lines["regularizer"] == "none"
 
 
 def test_a_picture_is_shown_as_it_is_saved(run: murp.Run, tmp_path: Path) -> None:

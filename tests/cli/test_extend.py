@@ -19,13 +19,22 @@ from murp.cli.main import parser
 from murp.config import Config
 from murp.engines import Chunk, TorchEngine
 from murp.errors import ConfigError, DataError, NotFiniteError, RunError, UnknownNameError
-from murp.graph.growing import given_facts, grow
+from murp.graph.adding_facts import add_facts, given_facts
 from murp.models import from_config
 from murp.runs import checkpoint, folder
-from murp.training import placing
-from murp.training.carrying import carry
+from murp.training import new_entities
+from murp.training.new_entities import (
+    EPOCHS,
+    LARGE,
+    MORE_STEPS,
+    SHARE,
+    STEPS,
+    STEPS_AN_EPOCH,
+    _pace,
+    train_new_entities,
+)
 from murp.training.new_rows import share_of_rate
-from murp.training.placing import EPOCHS, LARGE, MORE_STEPS, SHARE, STEPS, STEPS_AN_EPOCH, _pace, place
+from murp.training.weight_transfer import transfer
 from runs_of_parts import settings, tables
 from trees import tree
 
@@ -143,7 +152,7 @@ def test_a_step_of_the_placing_takes_no_more_memory_than_it_may(
     run.extend(facts, tmp_path / "large", epochs=1)
     assert max(chunk.positives.shape[1] for chunk in chunks) > run.config.batch_size
     chunks.clear()
-    monkeypatch.setattr(placing, "NUMBERS", 1)
+    monkeypatch.setattr(new_entities, "NUMBERS", 1)
     run.extend(facts, tmp_path / "small", epochs=1)
     assert max(chunk.positives.shape[1] for chunk in chunks) == run.config.batch_size
 
@@ -197,13 +206,13 @@ def test_the_regularizer_of_the_run_does_not_keep_new_rows_short(tmp_path: Path)
     """The old rows have their length already: among them a shorter one would lose its facts."""
     matrices = {"model": "rescal", "objective": "one-vs-all", "optimizer": "adagrad", "lr": 0.1, "epochs": 10, "dim": 6}
     run = murp.train(tree(), out=tmp_path / "run", **settings(**matrices))
-    growth = grow(run.graph, given_facts(NEW))
+    growth = add_facts(run.graph, given_facts(NEW))
     placed = []
     for weight in (1e-6, 10.0):
         config = run.config.replace(regularizer="dura", regularizer_weight=weight)
         model = from_config(config, growth.graph.num_entities, growth.graph.num_relations).initialise(0)
-        carry(run, model, growth.graph)
-        place(model, growth, config)
+        transfer(run, model, growth.graph)
+        train_new_entities(model, growth, config)
         placed.append(model.parameters["entity"])
     assert torch.equal(*placed)
 
@@ -234,7 +243,7 @@ def test_the_weight_of_old_answers_keeps_new_entities_from_taking_their_place(
     asked = torch.from_numpy(old.graph.train.astype(np.int64))
     taken = {}
     for weight in (1.0, 2.0, 20.0):
-        monkeypatch.setattr(placing, "OLD_ANSWERS", weight)
+        monkeypatch.setattr(new_entities, "OLD_ANSWERS", weight)
         model = old.extend(NEW, tmp_path / f"weight {weight}").model
         chances = model.score_objects(asked[:, 0], asked[:, 1]).softmax(1)
         taken[weight] = float(chances[:, old.graph.num_entities :].sum(1).mean())
@@ -323,7 +332,9 @@ def test_names_are_found_by_id_then_by_name_and_facts_to_be_predicted_are_left_o
     )
     entities = murp.graph.Vocabulary("entity", graph.entities.ids, ["Anna", "Ben", "Ben"])
     named = murp.KnowledgeGraph(graph.name, entities, graph.relations, graph.train, graph.valid, graph.test)
-    found = grow(named, given_facts([("Anna", "r", "new"), ("new", "r", "a"), ("a", "r", "c"), ("new", "r", "a ")]))
+    found = add_facts(
+        named, given_facts([("Anna", "r", "new"), ("new", "r", "a"), ("a", "r", "c"), ("new", "r", "a ")])
+    )
     assert found.facts.tolist() == [[0, 0, 3], [3, 0, 0]]
     assert found.left_out == {"train": 0, "valid": 1, "test": 0}
     assert (found.graph.entities.id(3), found.graph.entities.name(3), found.graph.entities.name(0)) == (
@@ -331,7 +342,7 @@ def test_names_are_found_by_id_then_by_name_and_facts_to_be_predicted_are_left_o
     )  # fmt: skip
     assert len(found.graph.valid) == len(found.graph.test) == 1
     with pytest.raises(UnknownNameError, match="ambiguous"):
-        grow(named, given_facts([("Ben", "r", "new")]))
+        add_facts(named, given_facts([("Ben", "r", "new")]))
     with pytest.raises(DataError, match="no triples"):
         given_facts([])
 

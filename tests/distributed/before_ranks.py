@@ -1,4 +1,4 @@
-"""What the process imports that ranks are forked from; see ``together.py``."""
+"""What the process imports that ranks are forked from; see ``run_on_ranks.py``."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from together import together
+from run_on_ranks import on_ranks
 
 import murp
 from murp.cli.main import SPEAKING, main
@@ -37,36 +37,36 @@ def test_train_and_evaluate_speak_once(small_tree: KnowledgeGraph, tmp_path: Pat
     run = str(tmp_path / "run")
     words = ["train", "--data", str(tmp_path / "graph"), "--out", run, "--epochs", "2", "--validate-every", "1"]
     words += ["--dim", "6", "--device", "cpu", "--lr", "1", "--json"]
-    assert together(said, 2, words, tmp_path) == [0, 0]
+    assert on_ranks(said, 2, words, tmp_path) == [0, 0]
     lines = (tmp_path / "out0").read_text().splitlines()
     assert [json.loads(line).get("epoch") for line in lines] == [1, 2, None]
     assert (tmp_path / "out1").read_text() == ""
     asked = ["evaluate", run, "--json", "--split", "valid", "--device", "cpu"]
-    assert together(said, 2, asked, tmp_path) == [0, 0]
+    assert on_ranks(said, 2, asked, tmp_path) == [0, 0]
     found = json.loads((tmp_path / "out0").read_text())
     assert found["mrr"] == pytest.approx(murp.evaluate(run, "valid", device="cpu").mrr, rel=1e-6)
     assert (tmp_path / "out1").read_text() == ""
-    assert together(said, 2, [*asked, "--candidates", "5"], tmp_path) == [1, 1]
+    assert on_ranks(said, 2, [*asked, "--candidates", "5"], tmp_path) == [1, 1]
     assert "candidates belong to protocol sampled" in (tmp_path / "err0").read_text()
     assert (tmp_path / "err1").read_text() == ""
     drawn = [*asked, "--protocol", "sampled", "--candidates", "20", "--seed", "4"]
-    assert together(said, 2, drawn, tmp_path) == [0, 0]
+    assert on_ranks(said, 2, drawn, tmp_path) == [0, 0]
     assert main(drawn) == 0
     assert (tmp_path / "out0").read_text() == capsys.readouterr().out
     assert (tmp_path / "out1").read_text() == ""
     stored, alone = tmp_path / "ranks.parquet", tmp_path / "alone.parquet"
-    assert together(said, 2, [*drawn, "--save-candidates", str(stored)], tmp_path) == [0, 0]
+    assert on_ranks(said, 2, [*drawn, "--save-candidates", str(stored)], tmp_path) == [0, 0]
     assert main([*drawn, "--save-candidates", str(alone)]) == 0
     expected = capsys.readouterr().out
     assert pq.read_table(stored).equals(pq.read_table(alone))
     read = [*drawn[:-4], "--candidates-from", str(stored)]
-    assert together(said, 2, read, tmp_path) == [0, 0]
+    assert on_ranks(said, 2, read, tmp_path) == [0, 0]
     assert (tmp_path / "out0").read_text() == expected
-    assert together(said, 2, [*drawn, "--save-candidates", str(stored)], tmp_path) == [1, 1]
+    assert on_ranks(said, 2, [*drawn, "--save-candidates", str(stored)], tmp_path) == [1, 1]
     assert "exists already" in (tmp_path / "err0").read_text()
     damaged = pq.read_table(stored).slice(1)
     pq.write_table(damaged, stored)
-    assert together(said, 2, read, tmp_path) == [1, 1]
+    assert on_ranks(said, 2, read, tmp_path) == [1, 1]
     assert "1 of 18 questions of the split are missing" in "".join(
         (tmp_path / f"err{rank}").read_text() for rank in (0, 1)
     )
@@ -100,7 +100,7 @@ def test_ranks_with_different_commands_are_told_so_at_once(
     run = murp.train(small_tree, out=tmp_path / "run", slices=2, dim=6, epochs=1, device="cpu", validate_every=0)
     new = str(tmp_path / "new")
     words = [[{"RUN": str(run.path), "new": new}.get(word, word) for word in given] for given in (first, second)]
-    assert together(said_apart, 2, words, tmp_path) == [1, 1]
+    assert on_ranks(said_apart, 2, words, tmp_path) == [1, 1]
     said = (tmp_path / "err0").read_text()
     assert message in said
     assert said.count("\n") == 1
@@ -114,7 +114,7 @@ def test_the_run_folder_may_have_another_path_on_another_machine(small_tree: Kno
     run = murp.train(small_tree, out=tmp_path / "run", slices=2, dim=6, epochs=1, device="cpu", validate_every=0)
     (tmp_path / "there").symlink_to(run.path)
     words = [["evaluate", path, "--device", "cpu"] for path in (str(run.path), str(tmp_path / "there"))]
-    assert together(said_apart, 2, words, tmp_path) == [0, 0]
+    assert on_ranks(said_apart, 2, words, tmp_path) == [0, 0]
 
 
 def test_answers_of_ranks_are_those_of_one_process(small_tree: KnowledgeGraph, tmp_path: Path, capsys: Any) -> None:
@@ -123,7 +123,7 @@ def test_answers_of_ranks_are_those_of_one_process(small_tree: KnowledgeGraph, t
     small_tree.save(tmp_path / "graph")
     trained = ["train", "--data", str(tmp_path / "graph"), "--out", run, "--model", "distmult", "--dim", "6"]
     trained += ["--objective", "softmax", "--epochs", "2", "--device", "cpu"]
-    assert together(said, 2, trained, tmp_path) == [0, 0]
+    assert on_ranks(said, 2, trained, tmp_path) == [0, 0]
     (tmp_path / "asked.tsv").write_text("".join(f"n{i}\tparent\t?\n?\tnext\tn{i}\n" for i in range(40)))
     common = [run, "--device", "cpu"]
     for words in (
@@ -132,18 +132,18 @@ def test_answers_of_ranks_are_those_of_one_process(small_tree: KnowledgeGraph, t
         ["discover", *common, "-k", "20"],
         ["discover", *common, "-k", "20", "--heads", "all", "--relation", "next", "--json"],
     ):
-        assert together(said, 3, words, tmp_path) == [0, 0, 0]
+        assert on_ranks(said, 3, words, tmp_path) == [0, 0, 0]
         assert main(words) == 0
         assert (tmp_path / "out0").read_text() == capsys.readouterr().out
         assert [(tmp_path / f"{name}{rank}").read_text() for name in ("out", "err") for rank in (1, 2)] == [""] * 4
     for words in (["predict", *common, "--queries", str(tmp_path / "asked.tsv"), "-k", "5"], ["discover", *common]):
         many, one = tmp_path / f"many-{words[0]}.csv", tmp_path / f"one-{words[0]}.csv"
-        assert together(said, 2, [*words, "--out", str(many)], tmp_path) == [0, 0]
+        assert on_ranks(said, 2, [*words, "--out", str(many)], tmp_path) == [0, 0]
         assert main([*words, "--out", str(one)]) == 0
         assert many.read_bytes() == one.read_bytes()
     # The first rank says what is wrong; the others have nothing more to do.
     wrong = ["predict", *common, "--head", "nobody", "--relation", "next"]
-    assert together(said, 2, wrong, tmp_path) == [1, 0]
+    assert on_ranks(said, 2, wrong, tmp_path) == [1, 0]
     assert (tmp_path / "err0").read_text() == "murp: unknown entity 'nobody'.\n"
     assert (tmp_path / "err1").read_text() == ""
     for words, message in (
@@ -155,7 +155,7 @@ def test_answers_of_ranks_are_those_of_one_process(small_tree: KnowledgeGraph, t
         (["predict", *common, "--head", "n4"], "--head needs --relation"),
         (["discover", *common, "--out", str(tmp_path / "one-discover.csv")], "exists already"),
     ):
-        assert together(said, 2, words, tmp_path) == [1, 1]
+        assert on_ranks(said, 2, words, tmp_path) == [1, 1]
         assert message in (tmp_path / "err0").read_text()
         assert (tmp_path / "err1").read_text() == ""
 
@@ -173,7 +173,7 @@ def stopped(words: list[str], place: Path) -> tuple[int, int]:
 
 
 def test_an_interrupt_is_told_once_and_waits_for_nobody(tmp_path: Path) -> None:
-    assert together(stopped, 2, ["evaluate", str(tmp_path), "--device", "cpu"], tmp_path) == [(130, 130), (130, 130)]
+    assert on_ranks(stopped, 2, ["evaluate", str(tmp_path), "--device", "cpu"], tmp_path) == [(130, 130), (130, 130)]
     assert sorted((tmp_path / f"err{rank}").read_text() for rank in (0, 1)) == ["", "murp: interrupted\n"]
 
 
@@ -230,7 +230,7 @@ EARLY = [
 
 @pytest.mark.parametrize(("words", "status", "message"), EARLY)
 def test_an_error_before_ranks_meet_is_told_by_one(words: list[str], status: int, message: str, tmp_path: Path) -> None:
-    found = together(ended, 3, words, tmp_path)
+    found = on_ranks(ended, 3, words, tmp_path)
     assert (str(found[0]), found[1:]) == (f"status {status}", [None, None])
     assert (tmp_path / "err0").read_text().count(message) == 1
     assert [(tmp_path / f"err{rank}").read_text() for rank in (1, 2)] == ["", ""]
@@ -309,6 +309,6 @@ def test_one_rank_of_a_machine_reads_a_large_file_and_the_others_wait_or_all_rea
 ) -> None:
     path = tmp_path / "facts.tsv"
     path.write_text("".join(f"a{i % 20}\tr{i % 3}\ta{i * 7 % 20}\n" for i in range(200)))
-    found = together(reading, 2, path, tmp_path, kept)
+    found = on_ranks(reading, 2, path, tmp_path, kept)
     assert [count for count, _ in found] == calls
     assert found[0][1] == found[1][1] > 50

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from together import together
+from run_on_ranks import on_ranks
 
 import murp
-from cut_up import cut_up_run
 from murp.cli.main import main, parser
 from murp.prediction import approximate
 from murp.runs import checkpoint, folder
 from murp.testing import tree
 from murp.training import train
 from murp.training.progress import Silent
+from sharded_checkpoints import shard_run
 
 SETTINGS: dict[str, Any] = {
     "dim": 6, "epochs": 2, "batch_size": 20, "negatives": 2, "device": "cpu", "validate_every": 1, "lr": 0.02,
@@ -55,7 +55,7 @@ NO_FOLDERS = {"paper config"}  # its RUN is the name of a stored result
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     """The same run, trained by three ranks and by one process, and as a single file."""
     home = tmp_path_factory.mktemp("runs")
-    together(trained, 3, home / "several")
+    on_ranks(trained, 3, home / "several")
     train(tree(), out=home / "one", progress=Silent(), slices=3, **SETTINGS)
     train(tree(), out=home / "file", progress=Silent(), **SETTINGS)
     found = {name: home / name for name in ("several", "one", "file")}
@@ -72,7 +72,7 @@ def trained(out: Path) -> None:
 def hierarchy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("hierarchy") / "run"
     murp.embed(tree(3), relation="parent", out=out, dim=3, epochs=2, progress=Silent())
-    cut_up_run(out, 2)
+    shard_run(out, 2)
     return out
 
 
@@ -153,6 +153,6 @@ def test_an_index_of_other_weights_is_refused(kind: str, runs: Mapping[str, Path
         tables["object_bias"][-1] += 1.0
         shutil.rmtree(checkpoint.shards_of(run / name))
         checkpoint.write(run / name, tables, state)
-    cut_up_run(run, files)
+    shard_run(run, files)
     with pytest.raises(murp.MurpError, match="was made from other weights"):
         murp.load(run, device="cpu").nearest("n3", approximate=True)

@@ -17,8 +17,8 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from outcome import outcome
+from run_on_ranks import on_ranks
 from test_training_of_ranks import SETTINGS, trained
-from together import together
 from torch import Tensor
 
 from murp.distributed import join
@@ -30,7 +30,7 @@ from murp.graph import KnowledgeGraph
 from murp.runs import checkpoint, folder
 from murp.testing import tree
 from murp.training import Interrupted, resume, sampler
-from murp.training.divided import DividedSampler
+from murp.training.distributed_sampler import DistributedSampler
 from murp.training.progress import Silent
 from murp.training.sampler import Sampler
 
@@ -94,7 +94,7 @@ def test_the_parts_of_the_ranks_are_the_batches_of_one_process(
     asked = [(epoch, int(share * whole.chunks)) for epoch, share in places]
 
     def work(ranks: Ranks) -> list[Any]:
-        divided = DividedSampler(graph, ranks, slices, reciprocals=reciprocals, **options)
+        divided = DistributedSampler(graph, ranks, slices, reciprocals=reciprocals, **options)
         assert (divided.steps, divided.chunks) == (whole.steps, whole.chunks)
         return [divided.chunk(*place) for place in asked]
 
@@ -127,7 +127,7 @@ def test_a_rank_holds_its_share_and_the_triples_of_its_slices(size: int) -> None
     count = 2 * len(graph.train)
 
     def work(ranks: Ranks) -> int:
-        divided = DividedSampler(graph, ranks, size, batch_size=100, **OPTIONS)
+        divided = DistributedSampler(graph, ranks, size, batch_size=100, **OPTIONS)
         divided.chunk(0, 0)
         divided.chunk(1, 0)
         return sum(stored(value) for value in vars(divided).values())
@@ -154,7 +154,7 @@ def test_bytes_of_triples_are_12_for_each_that_another_rank_has() -> None:
     from scale_model import bytes_of_triples  # here, since every rank imports this file
 
     graph = graph_of(5000)
-    found = together(sent, 3, graph)
+    found = on_ranks(sent, 3, graph)
     for measured, expected in found:
         assert measured == expected
         assert measured == pytest.approx(bytes_of_triples(2 * len(graph.train) / 3, 3), rel=0.1)
@@ -164,7 +164,7 @@ def sent(graph: KnowledgeGraph) -> tuple[int, int]:
     """Bytes that this rank has sent for an epoch, and the triples of its share in slices of others, 12 bytes each."""
     ranks = join()
     before, batch, slices = ranks.sent, 64, 6
-    DividedSampler(graph, ranks, slices, batch_size=batch, **OPTIONS).chunk(0, 0)
+    DistributedSampler(graph, ranks, slices, batch_size=batch, **OPTIONS).chunk(0, 0)
     count = 2 * len(graph.train)
     whole = Sampler(np.arange(3 * count, dtype=np.int32).reshape(count, 3), 9, batch_size=batch, **OPTIONS)
     share = Share(count, ranks.rank, ranks.size)
@@ -213,7 +213,7 @@ def test_resumed_within_an_epoch_on_any_number_of_ranks_it_is_the_run_of_one_pro
     calm, out = tmp_path / "calm", tmp_path / "run"
     trained(small_tree, calm, {**SETTINGS, "slices": 4, "epochs": 2})
     for size, graph in ((4, small_tree), (2, None), (3, None)):
-        said = together(stopped, size, graph, out, 4)
+        said = on_ranks(stopped, size, graph, out, 4)
         assert all(text.startswith("stopped in epoch") for text in said), said
         assert checkpoint.load(out / folder.LAST)[1]["chunk"] > 0
     resume(out, progress=Silent())
@@ -253,7 +253,7 @@ def test_every_kind_of_negatives_and_the_smallest_graph(small_tree: KnowledgeGra
     for place in (one, many):
         place.mkdir()
     every_case(small_tree, one)
-    found = together(every_case, 3, small_tree, many)
+    found = on_ranks(every_case, 3, small_tree, many)
     for name in CASES:
         (weights, state), (expected, state_of_one) = (checkpoint.load(run / name / folder.LAST) for run in (many, one))
         assert state["loss"] == state_of_one["loss"]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from together import together
+from run_on_ranks import on_ranks
 
 import murp
 from murp.distributed import join
@@ -105,13 +105,13 @@ def test_before_training_one_message_and_no_folder(
 ) -> None:
     import re
 
-    assert re.search(message, told(together(trained, 2, small_tree, tmp_path / "run", fault)))
+    assert re.search(message, told(on_ranks(trained, 2, small_tree, tmp_path / "run", fault)))
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("fault", ["memory", "memory to send"])
 def test_a_rank_without_memory_stops_all(small_tree: KnowledgeGraph, tmp_path: Path, fault: str) -> None:
-    found = told(together(trained, 2, small_tree, tmp_path / "run", fault))
+    found = told(on_ranks(trained, 2, small_tree, tmp_path / "run", fault))
     assert found.startswith("rank 1 of 2: no memory for a step on 60 triples")
     resume(tmp_path / "run", progress=Silent())
 
@@ -120,7 +120,7 @@ def test_a_rank_without_memory_stops_all(small_tree: KnowledgeGraph, tmp_path: P
 def test_of_a_rank_that_is_killed_one_other_tells(small_tree: KnowledgeGraph, tmp_path: Path, fault: str) -> None:
     """The first save makes the run folder: without it the same command starts again."""
     out = tmp_path / "run"
-    found = together(trained, 3, small_tree, out, fault)
+    found = on_ranks(trained, 3, small_tree, out, fault)
     assert [one is None for one in found] == [False, True, False]
     message = told(found)
     assert message.startswith("another rank has stopped without a message")
@@ -131,7 +131,7 @@ def test_of_a_rank_that_is_killed_one_other_tells(small_tree: KnowledgeGraph, tm
         assert f"continue with `murp train --resume {out}`, with torchrun or without it." in message
         assert "the same command" not in message
         resume(out, progress=Silent())
-    assert together(trained, 3, small_tree, out, "") == [None] * 3
+    assert on_ranks(trained, 3, small_tree, out, "") == [None] * 3
 
 
 def mistaken(graph: KnowledgeGraph, out: Path) -> str:
@@ -153,7 +153,7 @@ def mistaken(graph: KnowledgeGraph, out: Path) -> str:
 def test_of_a_model_that_fails_in_its_first_step_no_run_folder_stays(
     small_tree: KnowledgeGraph, tmp_path: Path
 ) -> None:
-    assert together(mistaken, 2, small_tree, tmp_path / "run") == ["'entitty'"] * 2
+    assert on_ranks(mistaken, 2, small_tree, tmp_path / "run") == ["'entitty'"] * 2
     assert list(tmp_path.iterdir()) == []
 
 
@@ -175,9 +175,9 @@ def test_the_first_rank_decides_whether_a_run_is_there(small_tree: KnowledgeGrap
     out = tmp_path / "run"
     train(small_tree, out=out, progress=Silent(), slices=2, **SETTINGS)
     before = (out / "last.shards" / "0000-of-0001.safetensors").read_bytes()
-    assert together(again, 2, small_tree, out, 0.02) == [2, 2]
+    assert on_ranks(again, 2, small_tree, out, 0.02) == [2, 2]
     assert (out / "last.shards" / "0000-of-0001.safetensors").read_bytes() == before
-    found = told(together(again, 2, small_tree, out, 0.03))
+    found = told(on_ranks(again, 2, small_tree, out, 0.03))
     assert "exists already: it holds a run with other settings (lr: 0.02 there, 0.03 wanted)" in found
 
 
@@ -198,7 +198,7 @@ def test_a_failed_evaluation_is_told_once(small_tree: KnowledgeGraph, tmp_path: 
         train=small_tree.train, valid=small_tree.valid[:0], test=small_tree.test,
     )  # fmt: skip
     train(graph, out=out, progress=Silent(), slices=2, **SETTINGS)
-    assert message in told(together(evaluated, 2, out, fault))
+    assert message in told(on_ranks(evaluated, 2, out, fault))
 
 
 def test_more_ranks_than_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,7 +252,7 @@ def test_a_full_disk_on_one_rank_keeps_the_checkpoint_before(small_tree: Knowled
     out = tmp_path / "run"
     train(small_tree, out=out, progress=Silent(), slices=2, **SETTINGS)
     before = murp.load(out).model.parameters["entity"].clone()
-    found = told(together(resumed, 2, out, 4, "disk"))
+    found = told(on_ranks(resumed, 2, out, 4, "disk"))
     assert "rank 1: No space left on device" in found
     assert "The previous checkpoint is untouched." in found
     assert not [path for path in out.iterdir() if path.name.endswith(".part")]
@@ -261,7 +261,7 @@ def test_a_full_disk_on_one_rank_keeps_the_checkpoint_before(small_tree: Knowled
 
 def test_a_missing_shard_is_named(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    assert together(trained, 2, small_tree, out, "") == [None, None]
+    assert on_ranks(trained, 2, small_tree, out, "") == [None, None]
     for name in ("last.shards", "last.previous.shards"):
         (out / name / "0001-of-0002.safetensors").unlink()
     message = r"last.shards is not whole: of its 2 files 0001-of-0002.safetensors is missing"
@@ -285,7 +285,7 @@ def test_of_a_damaged_checkpoint_the_one_before_is_taken(small_tree: KnowledgeGr
 
 def test_files_of_two_saves_are_not_mixed(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    assert together(trained, 2, small_tree, out, "") == [None, None]
+    assert on_ranks(trained, 2, small_tree, out, "") == [None, None]
     shutil.copy(out / "last.previous.shards" / "0001-of-0002.safetensors", out / "last.shards")
     with pytest.warns(UserWarning, match=r"0001-of-0002.safetensors is not of the same save"):
         murp.load(out)
@@ -294,7 +294,7 @@ def test_files_of_two_saves_are_not_mixed(small_tree: KnowledgeGraph, tmp_path: 
 def test_a_run_of_one_process_is_not_continued_by_many(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     out = tmp_path / "run"
     train(small_tree, out=out, progress=Silent(), **SETTINGS)
-    assert "was started by one process" in told(together(resumed, 2, out, 3, ""))
+    assert "was started by one process" in told(on_ranks(resumed, 2, out, 3, ""))
     assert (out / folder.LAST).exists()
 
 
@@ -320,12 +320,12 @@ def asked(out: Path, fault: str, failing: int) -> None:
 
 def test_a_rank_that_cannot_answer_stops_all(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    together(trained, 2, small_tree, out, "")
-    message = told(together(asked, 2, out, "diverged", 1))
+    on_ranks(trained, 2, small_tree, out, "")
+    message = told(on_ranks(asked, 2, out, "diverged", 1))
     assert "rank 1 of 2: the model holds NaN, infinity or points outside the ball in entity (row 40)" in message
     for rank in (0, 1):
-        assert told(together(asked, 2, out, "memory", rank)).startswith(f"rank {rank} of 2: memory was out")
-    found = together(asked, 2, out, "killed", 1)
+        assert told(on_ranks(asked, 2, out, "memory", rank)).startswith(f"rank {rank} of 2: memory was out")
+    found = on_ranks(asked, 2, out, "killed", 1)
     assert found[1] is None
     message = told(found)
     assert message.startswith("another rank has stopped without a message")
@@ -333,8 +333,8 @@ def test_a_rank_that_cannot_answer_stops_all(small_tree: KnowledgeGraph, tmp_pat
 
 
 def test_a_mistake_of_the_one_who_asks_is_no_failure_of_a_rank(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
-    together(trained, 2, small_tree, tmp_path / "run", "")
-    found = together(asked, 2, tmp_path / "run", "mistake", 0)
+    on_ranks(trained, 2, small_tree, tmp_path / "run", "")
+    found = on_ranks(asked, 2, tmp_path / "run", "mistake", 0)
     assert found[1] is None
     assert told(found) == "unknown entity 'nobody'."
 
@@ -361,4 +361,4 @@ def pausing(out: Path) -> int:
 
 def test_helpers_wait_for_the_next_question(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     run = train(small_tree, out=tmp_path / "run", progress=Silent(), slices=2, **SETTINGS)
-    assert together(pausing, 2, run.path) == [3, 0]
+    assert on_ranks(pausing, 2, run.path) == [3, 0]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 from outcome import outcome
+from run_on_ranks import on_ranks
 from test_training_of_ranks import continued, hastened, trained
-from together import together
 
 from murp.errors import ConfigError
 from murp.graph import KnowledgeGraph
@@ -51,8 +51,8 @@ def losses(run: Path) -> list[float]:
 def test_it_is_the_same_run_on_any_number_of_ranks(small_tree: KnowledgeGraph, calm: Path, tmp_path: Path) -> None:
     """On four ranks, then on two, then on one: losses, weights, optimizer and MRR to the bit."""
     out = tmp_path / "run"
-    together(hastened, 4, small_tree, out, {**SETTINGS, "engine": "numba", "epochs": 1})
-    assert together(continued, 2, out, 2) == [None] * 2
+    on_ranks(hastened, 4, small_tree, out, {**SETTINGS, "engine": "numba", "epochs": 1})
+    assert on_ranks(continued, 2, out, 2) == [None] * 2
     continued(out, 3)
     assert outcome(out) == outcome(calm)
 
@@ -103,7 +103,7 @@ def test_an_engine_that_cannot_is_refused_before_anything_is_written(
 
 
 def test_ranks_with_other_engines_do_not_train_together(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
-    (said, *_) = (str(error) for error in together(without_numba, 2, small_tree, tmp_path / "run") if error is not None)
+    (said, *_) = (str(error) for error in on_ranks(without_numba, 2, small_tree, tmp_path / "run") if error is not None)
     assert "engine: rank 0 has sharded numba, rank 1 has sharded" in said
     assert not (tmp_path / "run").exists()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from together import together
+from run_on_ranks import on_ranks
 
 import distributed_fused
 from distributed import CASES, COPIES, FEW_STEPS, OTHERS, PARTS, QUICK, REST, SETTINGS, case, sent_alone, summary
@@ -14,7 +14,7 @@ FUSED = "fused"
 
 
 def test_every_case_finds_the_same_training() -> None:
-    found = {name: together(cases, *CASES[name]) for name in CASES if name not in COPIES}
+    found = {name: on_ranks(cases, *CASES[name]) for name in CASES if name not in COPIES}
     found |= dict.fromkeys(COPIES, found["1"])
     sending = sent_alone([one["own"] for one in found["4"]])
     assert 0 < sending < 1

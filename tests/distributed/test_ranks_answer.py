@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from together import together
+from run_on_ranks import on_ranks
 
 from murp import models
 from murp.config import Config
@@ -26,7 +26,7 @@ def test_ranks_among_drawn_candidates_are_those_of_one_process(small_tree: Knowl
     alone = [drawn(small_tree, *one) for one in DRAWN]
     assert any((ranks % 1 == 0.5).any() for ranks, _ in alone), "no ties: the test shows less than it should"
     for size in (2, 3):
-        for found in together(all_drawn, size, small_tree):
+        for found in on_ranks(all_drawn, size, small_tree):
             for many, one in zip(found, alone, strict=True):
                 np.testing.assert_array_equal(many[0], one[0])
                 assert many[1] == one[1]
@@ -36,7 +36,7 @@ def test_a_rank_without_rows_counts_no_candidates() -> None:
     graph = tree(2)
     assert Share(graph.num_entities, 4, 5).start == graph.num_entities
     alone = drawn(graph, "murp", 2)
-    for found in together(drawn, 5, graph, "murp", 2):
+    for found in on_ranks(drawn, 5, graph, "murp", 2):
         np.testing.assert_array_equal(found[0], alone[0])
         assert found[1] == alone[1]
 
@@ -84,7 +84,7 @@ def test_answers_are_those_of_one_process(
     monkeypatch.setattr("murp.evaluation.fused.kernel_for", lambda model: None)  # whose scores round differently
     alone = all_answered(small_tree)
     assert any((np.diff(scores) == 0).any() for _, scores in alone[4][:5]), "no ties: the test shows less"
-    many, *helpers = together(all_answered, size, small_tree)
+    many, *helpers = on_ranks(all_answered, size, small_tree)
     assert helpers == [None] * (size - 1)
     for of_many, of_one in zip(many, alone, strict=True):
         for found, expected in zip(of_many, of_one, strict=True):
@@ -94,7 +94,7 @@ def test_answers_are_those_of_one_process(
 def test_a_rank_without_rows_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("murp.evaluation.fused.kernel_for", lambda model: None)
     graph = tree(2)
-    alone, many = answered(graph, "murp", 3, True), together(answered, 5, graph, "murp", 3, True)[0]
+    alone, many = answered(graph, "murp", 3, True), on_ranks(answered, 5, graph, "murp", 3, True)[0]
     for found, expected in zip(many, alone, strict=True):
         np.testing.assert_equal(found, expected)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_on_ranks import on_ranks
 from test_failing_ranks import SETTINGS, told
-from together import together
 
 import murp
 from murp.cli.main import main
@@ -58,7 +58,7 @@ def copy(run: Path, tmp_path: Path) -> Path:
 
 
 def test_other_run_folders(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
-    message = told(together(trained, 2, small_tree, [tmp_path / "a", tmp_path / "b"]))
+    message = told(on_ranks(trained, 2, small_tree, [tmp_path / "a", tmp_path / "b"]))
     assert "do not have the same run folder" in message
     assert list(tmp_path.iterdir()) == []
 
@@ -78,8 +78,8 @@ def trained_unseen(graph: KnowledgeGraph, out: Path, looks: int, patience: float
 
 
 def test_a_rank_may_see_a_new_run_folder_later(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
-    assert together(trained_unseen, 2, small_tree, tmp_path / "late", 3, 60.0) == [2, 2]
-    message = told(together(trained_unseen, 2, small_tree, tmp_path / "never", 1000, 0.1))
+    assert on_ranks(trained_unseen, 2, small_tree, tmp_path / "late", 3, 60.0) == [2, 2]
+    message = told(on_ranks(trained_unseen, 2, small_tree, tmp_path / "never", 1000, 0.1))
     assert "rank 1 of 2: this rank does not see the run folder" in message
 
 
@@ -94,19 +94,19 @@ def no_room(*given: Any) -> None:
 
 
 def test_a_rank_without_memory_to_continue_stops_all(run: Path) -> None:
-    message = told(together(starved, 2, run, True))
+    message = told(on_ranks(starved, 2, run, True))
     assert message.startswith("rank 1 of 2: memory was out ")
-    assert together(starved, 2, run, False) == [None] * 2
+    assert on_ranks(starved, 2, run, False) == [None] * 2
 
 
 def test_other_checkpoints(run: Path) -> None:
-    message = told(together(evaluated, 2, [run, run], ["best", "last"]))
+    message = told(on_ranks(evaluated, 2, [run, run], ["best", "last"]))
     assert "differ in --checkpoint: rank 0 has best, rank 1 has last" in message
 
 
 def test_a_copy_of_the_run_with_another_checkpoint(run: Path, copy: Path) -> None:
     expected = r"do not have the same checkpoints.*last\.shards: rank 0 has epoch 4 .* rank 1 has epoch 3 .*not a copy"
-    for found in (together(evaluated, 2, [run, copy], ["last", "last"]), together(resumed, 2, [run, copy])):
+    for found in (on_ranks(evaluated, 2, [run, copy], ["last", "last"]), on_ranks(resumed, 2, [run, copy])):
         assert re.search(expected, told(found))
     assert murp.load(run, checkpoint="last").state["epoch"] == 4
     assert murp.load(copy, checkpoint="last").state["epoch"] == 3
@@ -135,10 +135,10 @@ def test_ranks_that_start_from_different_weights_are_refused(
         (place / "source").symlink_to(one)
         for best in one.glob("best*"):
             shutil.rmtree(best)
-    message = told(together(started_from, 2, small_tree, places, "source", tmp_path / "out"))
+    message = told(on_ranks(started_from, 2, small_tree, places, "source", tmp_path / "out"))
     assert re.search(r"do not have the same weights to start from. .* --init-from: rank 0 has .*4\), rank 1", message)
     assert not (tmp_path / "out").exists()
-    assert together(started_from, 2, small_tree, [places[0]] * 2, "source", tmp_path / "out") == [None] * 2
+    assert on_ranks(started_from, 2, small_tree, [places[0]] * 2, "source", tmp_path / "out") == [None] * 2
 
 
 def started_meanwhile(graph: KnowledgeGraph, source: Path, new: Path, out: Path) -> None:
@@ -161,7 +161,7 @@ def test_weights_that_change_while_they_are_read_are_refused(
 ) -> None:
     for best in copy.glob("best*"):
         shutil.rmtree(best)
-    message = told(together(started_meanwhile, 2, small_tree, copy, run, tmp_path / "out"))
+    message = told(on_ranks(started_meanwhile, 2, small_tree, copy, run, tmp_path / "out"))
     assert "has saved while its weights were read" in message
     assert not (tmp_path / "out").exists()
 
@@ -211,7 +211,7 @@ def test_ranks_look_again_while_a_training_saves(run: Path, copy: Path, at_once:
     shutil.rmtree(older)
     renames = [(home, older), (new, home)]
     changes = [renames] if at_once else [renames[:1], renames[1:]]
-    assert together(evaluated_meanwhile, 2, copy, changes, one_before) == [(pytest.approx(expected), [])] * 2
+    assert on_ranks(evaluated_meanwhile, 2, copy, changes, one_before) == [(pytest.approx(expected), [])] * 2
 
 
 def evaluated_then_saved(path: Path, new: Path) -> float:
@@ -234,7 +234,7 @@ def test_ranks_read_the_checkpoint_that_they_have_checked(run: Path, copy: Path)
     after = murp.load(run, checkpoint="last").evaluate("test").mrr
     assert before != after
     new = Path(shutil.copytree(run / "last.shards", copy / "new"))
-    assert together(evaluated_then_saved, 2, copy, new) == [pytest.approx(before)] * 2
+    assert on_ranks(evaluated_then_saved, 2, copy, new) == [pytest.approx(before)] * 2
     assert murp.load(copy, checkpoint="last").evaluate("test").mrr == after
 
 
@@ -242,11 +242,11 @@ def test_without_a_shard_ranks_use_the_checkpoint_before_as_one_process_does(
     small_tree: KnowledgeGraph, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
-    together(trained, 2, small_tree, [out, out])
+    on_ranks(trained, 2, small_tree, [out, out])
     (out / "last.shards" / "0001-of-0002.safetensors").unlink()
     with pytest.warns(UserWarning, match=r"Using the checkpoint before it, last\.previous\.shards, of epoch 1") as said:
         expected = murp.load(out).evaluate("test").mrr
-    found = together(evaluated_meanwhile, 2, out, [], False)
+    found = on_ranks(evaluated_meanwhile, 2, out, [], False)
     assert found == [(pytest.approx(expected), [str(said[0].message)]), (pytest.approx(expected), [])]
     assert (out / "last.shards").exists()  # asking changes nothing
 
@@ -258,7 +258,7 @@ def test_of_two_lost_saves_ranks_say_what_one_process_says(run: Path) -> None:
         RunError, match=r"best\.shards is another: evaluate and predict with `--checkpoint best`"
     ) as one:
         murp.load(run, checkpoint="last")
-    for found in (together(evaluated, 2, [run, run], ["last", "last"]), together(resumed, 2, [run, run])):
+    for found in (on_ranks(evaluated, 2, [run, run], ["last", "last"]), on_ranks(resumed, 2, [run, run])):
         assert told(found) == str(one.value)
 
 

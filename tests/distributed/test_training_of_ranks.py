@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from outcome import outcome
-from together import together
+from run_on_ranks import on_ranks
 
 import murp
 from murp import models
@@ -62,9 +62,9 @@ def test_resumed_on_any_number_of_ranks_it_is_the_run_of_one_process(
     small_tree: KnowledgeGraph, calm: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
-    together(hastened, 4, small_tree, out, {**SETTINGS, "epochs": 1})
+    on_ranks(hastened, 4, small_tree, out, {**SETTINGS, "epochs": 1})
     assert folder.read_config(out).slices == 4
-    assert together(continued, 3, out, 3) == [None] * 3
+    assert on_ranks(continued, 3, out, 3) == [None] * 3
     assert len(list((out / "last.shards").iterdir())) == 3
     info = murp.load(out).info()
     assert info.lines()["divided"].startswith(
@@ -83,7 +83,7 @@ def test_ranks_start_from_the_weights_of_another_run_as_one_process_does(
     """On a graph with some of its entities, in another order, and with others."""
     if many:
         source = tmp_path / "source"
-        assert together(trained, 3, small_tree, source, {**SETTINGS, "epochs": 4}) == [None] * 3
+        assert on_ranks(trained, 3, small_tree, source, {**SETTINGS, "epochs": 4}) == [None] * 3
         calm = source
     if mapped:
         monkeypatch.setattr(checkpoint, "LARGE", 0)
@@ -92,7 +92,7 @@ def test_ranks_start_from_the_weights_of_another_run_as_one_process_does(
     graph = KnowledgeGraph.from_triples([*facts, ("new", relations[0], entities[4])])
     settings = {**SETTINGS, "slices": 3, "epochs": 2, "init_from": str(calm)}
     trained(graph, tmp_path / "one", settings)
-    assert together(trained, 3, graph, tmp_path / "many", settings) == [None] * 3
+    assert on_ranks(trained, 3, graph, tmp_path / "many", settings) == [None] * 3
     assert outcome(tmp_path / "one") == outcome(tmp_path / "many")
     trained(graph, tmp_path / "fresh", {**settings, "init_from": ""})
     assert outcome(tmp_path / "fresh") != outcome(tmp_path / "one")
@@ -101,7 +101,7 @@ def test_ranks_start_from_the_weights_of_another_run_as_one_process_does(
 def test_validation_among_candidates_is_that_of_one_process(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     settings = {**SETTINGS, "slices": 3, "epochs": 3, "validate_candidates": 20}
     trained(small_tree, tmp_path / "one", settings)
-    assert together(trained, 3, small_tree, tmp_path / "many", settings) == [None] * 3
+    assert on_ranks(trained, 3, small_tree, tmp_path / "many", settings) == [None] * 3
     one, many = (folder.read_metrics(tmp_path / name) for name in ("one", "many"))
     assert [line["valid"] for line in one] == [line["valid"] for line in many]
     assert {line["valid"]["protocol"] for line in many} == {"sampled"}
@@ -114,10 +114,10 @@ def test_it_is_the_training_of_the_engine_torch_up_to_the_order_of_additions(
     trained(small_tree, tmp_path / "plain", {**SETTINGS, "epochs": 4})
     losses = [[record["loss"] for record in folder.read_metrics(run)] for run in (tmp_path / "plain", calm)]
     np.testing.assert_allclose(*losses, rtol=1e-5)
-    plain, cut_up = (checkpoint.load(run / folder.LAST)[0] for run in (tmp_path / "plain", calm))
-    assert set(plain) == set(cut_up)
+    plain, sharded = (checkpoint.load(run / folder.LAST)[0] for run in (tmp_path / "plain", calm))
+    assert set(plain) == set(sharded)
     for name, values in plain.items():
-        torch.testing.assert_close(cut_up[name], values, rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(sharded[name], values, rtol=1e-3, atol=1e-4)
 
 
 def test_gradients_of_all_slices_are_added_one_by_one_or_at_once(
@@ -133,7 +133,7 @@ def test_a_rank_that_dies_is_started_again_and_nothing_is_lost(
     small_tree: KnowledgeGraph, calm: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
-    together(dying, 2, small_tree, out, tmp_path / "died", restarts=1)
+    on_ranks(dying, 2, small_tree, out, tmp_path / "died", restarts=1)
     assert (tmp_path / "died").exists()
     assert outcome(out) == outcome(calm)
 
@@ -182,7 +182,7 @@ RANKED = [("mure", "standard"), ("distmult", "paper"), ("rotate", "standard"), (
 
 def test_ranks_are_those_of_one_process(small_tree: KnowledgeGraph) -> None:
     alone = [alone_ranked(small_tree, *one) for one in RANKED]
-    for found in together(all_ranked, 3, small_tree):
+    for found in on_ranks(all_ranked, 3, small_tree):
         for many, one in zip(found, alone, strict=True):
             np.testing.assert_array_equal(many, one)
 
@@ -238,7 +238,7 @@ def test_slices_and_shares_are_all_there_is() -> None:
 def test_bytes_on_the_wire_are_distinct_remote_rows_forth_and_back(small_tree: KnowledgeGraph) -> None:
     from scale_plan import bytes_sent  # here, since every rank imports this file
 
-    for sent, asked, served, relations, early, _ in together(counted, 2, small_tree, {}):
+    for sent, asked, served, relations, early, _ in on_ranks(counted, 2, small_tree, {}):
         expected = bytes_sent(asked, served, relations, 1, 4 * (64 + 2), 4 * 128)
         assert expected < sent < 1.1 * expected
         assert early > 0
@@ -246,7 +246,7 @@ def test_bytes_on_the_wire_are_distinct_remote_rows_forth_and_back(small_tree: K
 
 def test_local_negatives_do_not_travel(small_tree: KnowledgeGraph) -> None:
     """But for the one entity that the two parts of an odd number share."""
-    found = [together(counted, 2, small_tree, further) for further in ({}, {"corruption": "local", "entity_parts": 2})]
+    found = [on_ranks(counted, 2, small_tree, further) for further in ({}, {"corruption": "local", "entity_parts": 2})]
     for (_, asked, *_, named), (_, asked_locally, *_, named_locally) in zip(*found, strict=True):
         assert named == named_locally <= asked_locally
         assert asked_locally - named < (asked - named) / 4
@@ -259,7 +259,7 @@ def counted(graph: KnowledgeGraph, further: dict[str, Any]) -> tuple[int, int, i
     from murp.distributed import engine as module
     from murp.distributed import plan as planning
     from murp.engines import Task
-    from murp.training.divided import DividedSampler
+    from murp.training.distributed_sampler import DistributedSampler
 
     ranks = join()
     config = Config(model="mure", dim=64, negatives=4, batch_size=4, **further)
@@ -268,7 +268,7 @@ def counted(graph: KnowledgeGraph, further: dict[str, Any]) -> tuple[int, int, i
     initialise(model, share, 0, 1e-3)
     task = Task.of(config, model)
     task.negatives.prepare(torch.zeros(0, 3), graph.num_entities, model.num_relations)
-    sampler = DividedSampler(
+    sampler = DistributedSampler(
         graph, ranks, ranks.size, batch_size=4, negatives=4, seed=0, device=torch.device("cpu"), steps_a_chunk=8
     )
     engine = ShardedEngine(task, ranks, ranks.size)
@@ -298,7 +298,7 @@ def counted(graph: KnowledgeGraph, further: dict[str, Any]) -> tuple[int, int, i
 
 @pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="only Linux has this way of scheduling")
 def test_a_message_does_not_interrupt_the_threads_of_a_rank() -> None:
-    for allowed, policies in together(scheduled, 2):
+    for allowed, policies in on_ranks(scheduled, 2):
         assert len(policies) > 1  # gloo's threads beside this one
         assert not allowed or set(policies) == {os.SCHED_BATCH}
 
@@ -340,6 +340,6 @@ def test_who_has_more_slices_than_triples_is_told_what_helps(
 ) -> None:
     """Fewer ranks change nothing if the slices were given."""
     settings = {**SETTINGS, "batch_size": 1, "slices": slices}
-    first, _ = together(trained, 2, small_tree, tmp_path / "no", settings)
+    first, _ = on_ranks(trained, 2, small_tree, tmp_path / "no", settings)
     assert f"a batch of 1 triples cannot be cut into 2 slices; {advice}, or choose a larger --batch-size" in str(first)
     assert not (tmp_path / "no").exists()

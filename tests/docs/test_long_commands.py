@@ -26,7 +26,7 @@ import torch
 from browsing import BROWSER
 from page_code import ROOT, commands, fenced, page
 from ranks_of_pages import said_in
-from together import together
+from run_on_ranks import on_ranks
 from torch.distributed.run import parse_args as read_torchrun
 
 import explorer_screenshots
@@ -35,7 +35,7 @@ from examples import PATIENCE
 from forked import Forked
 from murp.cli import demo
 from murp.cli.main import main, parser
-from murp.explorer import film, growing
+from murp.explorer import animation, tree_demo
 from trees import tree
 
 DATASETS = ("WN18RR", "FB15k-237", "NELL-995-h100", "UMLS")
@@ -79,7 +79,7 @@ def test_the_field(folder: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:.* as published")
 def test_many_processes(folder: Path) -> None:
-    """The ranks are started by torchrun's launcher; see ``together.py``."""
+    """The ranks are started by torchrun's launcher; see ``run_on_ranks.py``."""
     lines = [line for code in fenced("docs/scale.md", "sh") for line in guides.commands(code) if "torchrun" in line]
     assert len(lines) == 3
     for line in lines:
@@ -89,7 +89,7 @@ def test_many_processes(folder: Path) -> None:
         assert parser(words).parse_args(words).out
         if launched.nnodes == "1:1":
             assert launched.standalone
-            told = together(said_in, 2, folder, words, restarts=launched.max_restarts)
+            told = on_ranks(said_in, 2, folder, words, restarts=launched.max_restarts)
             assert told == ([None, None] if launched.max_restarts else [0, 0])
             assert "trained murp" in (folder / "out0").read_text()
         else:
@@ -127,9 +127,9 @@ def test_large_graphs(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_gallery(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the order of the page, but for the pictures: one browser takes all of them at the end. All is small."""
     monkeypatch.setattr(demo, "ROOT", "furniture.n.01")
-    monkeypatch.setattr(growing, "DIMENSIONS", (2, 3))
-    monkeypatch.setattr(growing, "EPOCHS", 1)
-    monkeypatch.setattr(film, "FRAMES", 2)
+    monkeypatch.setattr(tree_demo, "DIMENSIONS", (2, 3))
+    monkeypatch.setattr(tree_demo, "EPOCHS", 1)
+    monkeypatch.setattr(animation, "FRAMES", 2)
     Path("docs").mkdir()
     pictures = explorer_screenshots.PICTURES
     small = {name: (view, 400, 300, *others) for name, (view, _, _, *others) in pictures.items()}

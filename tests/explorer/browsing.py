@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from exhibits import serving
+from explorer_runs import serving
 
 from murp.explorer.app import create_app
 from murp.explorer.collection import Collection

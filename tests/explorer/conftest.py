@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from exhibits import made_run, nasty_graph
+from explorer_runs import made_run, nasty_graph
 
 from murp.graph import KnowledgeGraph
 from murp.runs import Run
@@ -84,13 +84,13 @@ def two(browser: Any, runs: list[Run]) -> str:
 @pytest.fixture(scope="session")
 def laid_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `murp demo tree` makes, small: the furniture of WordNet, laid out, and embedded in 2 and 3 dimensions."""
-    from murp.explorer import growing
+    from murp.explorer import tree_demo
 
     path = tmp_path_factory.mktemp("demo") / "run"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(growing, "DIMENSIONS", (2, 3))
-        patch.setattr(growing, "EPOCHS", 1)
-        growing.grow(growing.branch_of(KnowledgeGraph.load("wordnet-mini"), "furniture.n.01"), path)
+        patch.setattr(tree_demo, "DIMENSIONS", (2, 3))
+        patch.setattr(tree_demo, "EPOCHS", 1)
+        tree_demo.grow(tree_demo.branch_of(KnowledgeGraph.load("wordnet-mini"), "furniture.n.01"), path)
     return path
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 from browsing import BROWSER, Page, expect, exploring, serving, settled, visit
-from exhibits import made_run
+from explorer_runs import made_run
 
+from murp.explorer.animation import write_animation
 from murp.explorer.app import create_live_app
-from murp.explorer.film import write_film
 from murp.explorer.live import Live
 from murp.explorer.snapshots import Recorder
 from murp.runs import Run
@@ -86,7 +86,7 @@ def test_axe_finds_nothing_serious(
             page.locator("#metrics table").wait_for()
             assert page.locator("#disks figure").count() == {"one": 1, "two": 2, "four": 4}[runs] + (name == "tree")
             found[f"{name}, {runs}"] = serious(page)
-    write_film(laid_out, tmp_path / "tree.html")
+    write_animation(laid_out, tmp_path / "tree.html")
     for name, address in {"training": trained, "tree that grows": (tmp_path / "tree.html").as_uri()}.items():
         visit(page, address)
         page.locator(".help summary").click()

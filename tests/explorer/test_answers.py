@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from exhibits import TestClient, client_of, made_run, nasty_graph
+from explorer_runs import TestClient, client_of, made_run, nasty_graph
 from hypothesis import given
 from hypothesis import strategies as st
 

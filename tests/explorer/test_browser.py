@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from browsing import BROWSER, Page, dots, expect, exploring, modules, place, settled, visit
-from exhibits import NASTY, made_run, nasty_graph
+from explorer_runs import NASTY, made_run, nasty_graph
 
 from murp.explorer.export import write_page
 from murp.graph import KnowledgeGraph

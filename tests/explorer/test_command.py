@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from exhibits import NASTY, made_run, nasty_graph, wait_for
+from explorer_runs import NASTY, made_run, nasty_graph, wait_for
 
 from forked import Forked
 from murp.cli.main import main

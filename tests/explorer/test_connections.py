@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from exhibits import TestClient, client_of, made_run, nasty_graph, serving, wait_for
+from explorer_runs import TestClient, client_of, made_run, nasty_graph, serving, wait_for
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from murp.explorer import schema
 from murp.graph import KnowledgeGraph
-from murp.web import door, protocol
+from murp.web import connections, protocol
 from murp.web.security import HEADERS
 
 LIMIT = 30  # seconds until a test gives up
@@ -40,7 +40,7 @@ def address(client: TestClient) -> Iterator[tuple[str, int]]:
 @pytest.fixture
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three places, and half a second for whoever asks nothing."""
-    monkeypatch.setattr(door, "CONNECTIONS", 3)
+    monkeypatch.setattr(connections, "CONNECTIONS", 3)
     monkeypatch.setattr(protocol, "PATIENCE", 0.5)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from exhibits import client_of, made_run, nasty_graph
+from explorer_runs import client_of, made_run, nasty_graph
 
 from murp.errors import DataError
 from murp.explorer.collection import Collection
@@ -40,7 +40,7 @@ def test_likely_facts_are_the_best_new_answers_of_the_entitys_relations(run: Run
                 found = run.predict(relation=name, k=3, new_only=True, **{given: f"n{entity}"})
                 expected += [(p.probability, name, side, p.id) for p in found]
     expected = sorted(expected, key=lambda one: -one[0])[:5]
-    found = likely_of(collection, collection.exhibits[0], entity)
+    found = likely_of(collection, collection.prepared[0], entity)
     assert [(one["relation"]["id"], one["side"], one["id"]) for one in found] == [one[1:] for one in expected]
     assert [one["probability"] for one in found] == pytest.approx([one[0] for one in expected])
     assert all(one["calibrated"] is None for one in found)
@@ -66,7 +66,7 @@ def test_known_facts_are_all_there_with_their_split(run: Run, collection: Collec
 def test_why_names_training_facts_nearest_first_and_not_the_answer_itself(run: Run, collection: Collection) -> None:
     train = {tuple(fact) for fact in run.graph.train.tolist()}
     h, r, t = run.graph.train[0].tolist()
-    found = supports(collection, collection.exhibits[0], h, r, t, 5)
+    found = supports(collection, collection.prepared[0], h, r, t, 5)
     distances = [one["distance"] for one in found]
     assert distances == sorted(distances)
     ends = [(int(one["head"]["id"][1:]), r, int(one["tail"]["id"][1:])) for one in found]

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from browsing import BROWSER, Page, dots, expect, exploring, place, settled, visit
-from exhibits import made_run, nasty_graph, serving
+from explorer_runs import made_run, nasty_graph, serving
 
 from murp.errors import ConfigError
+from murp.explorer.animation import write_animation
 from murp.explorer.app import create_live_app
 from murp.explorer.collection import Collection
-from murp.explorer.film import write_film
 from murp.explorer.live import Live
 from murp.graph import KnowledgeGraph
 from murp.runs import Run
@@ -39,7 +39,7 @@ def live(laid_out: Path) -> Iterator[str]:
 @pytest.mark.parametrize("page", [{}, PHONE], indirect=True, ids=["desktop", "phone"])
 def test_curvature_and_dimension_are_sliders(page: Page, live: str, laid_out: Path, tmp_path: Path) -> None:
     visit(page, live)
-    write_film(laid_out, tmp_path / "tree.html")
+    write_animation(laid_out, tmp_path / "tree.html")
     for address in (live, (tmp_path / "tree.html").as_uri()):  # the page that is sent has them too
         visit(page, address)
         assert "room" in page.locator("#explained").inner_text()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from browsing import BROWSER, Page, drag, expect, exploring, place, settled, visit
-from exhibits import made_run
+from explorer_runs import made_run
 
 from murp.explorer.export import write_page
 from murp.graph import KnowledgeGraph, Vocabulary

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from exhibits import NASTY, TestClient, client_of, made_run, nasty_graph
+from explorer_runs import NASTY, TestClient, client_of, made_run, nasty_graph
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from exhibits import TestClient, client_of, made_run, nasty_graph, serving
+from explorer_runs import TestClient, client_of, made_run, nasty_graph, serving
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

@@ -13,17 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 from browsing import BROWSER, Page, dots, settled
-from exhibits import serving
+from explorer_runs import serving
 
 from forked import Forked
 from murp.cli.main import main
 from murp.errors import MurpError
-from murp.explorer import film as film_module
-from murp.explorer import snapshots
+from murp.explorer import animation, snapshots
+from murp.explorer.animation import EVERY_MS, LAST_MS, beside, write_animation
 from murp.explorer.app import create_live_app
-from murp.explorer.film import EVERY_MS, LAST_MS, beside, write_film
 from murp.explorer.live import Live
-from murp.explorer.snapshots import Film, Recorder
+from murp.explorer.snapshots import Recorder, Snapshots
 from murp.explorer.watched import Watched
 from murp.training import resume, train
 from murp.training.progress import Silent
@@ -45,12 +44,12 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_snapshots_are_thinned_and_the_last_is_there(recorded: Path) -> None:
-    epochs = Film(recorded).epochs()
+    epochs = Snapshots(recorded).epochs()
     assert epochs[0] == 0
     assert epochs[-1] == 12
     assert len(epochs) <= 9
     assert all(epoch % 2 == 0 for epoch in epochs)
-    first, last = (np.linalg.norm(Film(recorded).frame(epoch), axis=1) for epoch in (0, 12))
+    first, last = (np.linalg.norm(Snapshots(recorded).frame(epoch), axis=1) for epoch in (0, 12))
     assert first.max() < last.max()  # it grows
 
 
@@ -68,9 +67,9 @@ def test_a_snapshot_that_costs_too_much_is_left_out(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(snapshots, "SHARE", 0.0)
     train(tree(), out=tmp_path / "run", epochs=6, progress=Recorder(Silent()), **SETTINGS)
-    assert Film(tmp_path / "run").epochs() == [0, 6]  # the first and the last, whatever they cost
+    assert Snapshots(tmp_path / "run").epochs() == [0, 6]  # the first and the last, whatever they cost
     resume(tmp_path / "run", epochs=8, progress=Recorder(Silent()))
-    assert Film(tmp_path / "run").epochs() == [0, 6, 8]
+    assert Snapshots(tmp_path / "run").epochs() == [0, 6, 8]
 
 
 def test_a_watched_training_answers_while_it_trains(tmp_path: Path) -> None:
@@ -122,26 +121,26 @@ def test_train_explore_as_a_user_types_it(tmp_path: Path, capsys: pytest.Capture
     assert f"port {training[2]} of 127.0.0.1 is in use" in taken
     assert "--port is the port of --explore" in alone
     assert not (tmp_path / "other").exists()
-    assert {0, 2} <= set(Film(tmp_path / "run").epochs())
+    assert {0, 2} <= set(Snapshots(tmp_path / "run").epochs())
 
 
 def test_films(recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from PIL import Image
 
-    write_film(recorded, tmp_path / "film.gif")
-    monkeypatch.setattr(film_module, "FRAMES", 3)
-    write_film(recorded, tmp_path / "short.gif")
+    write_animation(recorded, tmp_path / "film.gif")
+    monkeypatch.setattr(animation, "FRAMES", 3)
+    write_animation(recorded, tmp_path / "short.gif")
     with Image.open(tmp_path / "short.gif") as film:
         assert film.n_frames == 3  # type: ignore[attr-defined]
     with Image.open(tmp_path / "film.gif") as film:
-        assert film.n_frames == len(Film(recorded).epochs())  # type: ignore[attr-defined]
+        assert film.n_frames == len(Snapshots(recorded).epochs())  # type: ignore[attr-defined]
     with pytest.raises(MurpError, match="exists already"):
-        write_film(recorded, tmp_path / "film.gif")
+        write_animation(recorded, tmp_path / "film.gif")
     with pytest.raises(MurpError, match=r"a film is a \.gif, \.mp4 or \.html"):
-        write_film(recorded, tmp_path / "film.avi")
+        write_animation(recorded, tmp_path / "film.avi")
     monkeypatch.setattr("shutil.which", lambda _: None)
     with pytest.raises(MurpError, match="ffmpeg, which is not installed"):
-        write_film(recorded, tmp_path / "film.mp4")
+        write_animation(recorded, tmp_path / "film.mp4")
     assert not (tmp_path / "film.mp4").exists()
 
 
@@ -164,12 +163,12 @@ def test_an_mp4_is_made_by_ffmpeg(recorded: Path, tmp_path: Path, monkeypatch: p
     )
     asked.chmod(0o755)
     monkeypatch.setenv("PATH", f"{asked.parent}{os.pathsep}{os.environ['PATH']}")
-    write_film(recorded, tmp_path / "film.mp4")
+    write_animation(recorded, tmp_path / "film.mp4")
     pictures = (tmp_path / "film.mp4").read_text(encoding="utf-8").split()
-    assert pictures == [f"{i:05d}.png" for i in range(len(Film(recorded).epochs()) + LAST_MS // EVERY_MS)]
+    assert pictures == [f"{i:05d}.png" for i in range(len(Snapshots(recorded).epochs()) + LAST_MS // EVERY_MS)]
     asked.write_text("#!/bin/sh\necho no such codec >&2\nexit 3\n", encoding="utf-8")
     with pytest.raises(MurpError, match="ffmpeg could not make the film: no such codec"):
-        write_film(recorded, tmp_path / "again.mp4")
+        write_animation(recorded, tmp_path / "again.mp4")
     assert not (tmp_path / "again.mp4").exists()
 
 
@@ -188,7 +187,7 @@ def test_the_page_shows_the_newest_and_plays(page: Page, recorded: Path, tmp_pat
         page.get_by_text("epoch 12 of 12").wait_for()
         assert dots(page) == last
         assert page.locator("#validations tbody tr").count() == 3
-    write_film(recorded, tmp_path / "film.html")
+    write_animation(recorded, tmp_path / "film.html")
     assert not re.findall(r'(?:src|href)="(?!data:|#)', (tmp_path / "film.html").read_text(encoding="utf-8"))
     page.goto((tmp_path / "film.html").as_uri())
     settled(page)

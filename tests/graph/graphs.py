@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from murp.graph.formats.text import no_fact
 from murp.graph.knowledge_graph import KnowledgeGraph
-from murp.graph.tidy import BLANKS
+from murp.graph.names.tidy import BLANKS
 
 Row = tuple[str, str, str]
 

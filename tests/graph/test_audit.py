@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murp.graph import KnowledgeGraph, Vocabulary
-from murp.graph.audit import audit, audit_source
-from murp.graph.relation_pairs import relation_pairs
+from murp.graph.auditing.audit import audit, audit_source
+from murp.graph.auditing.relation_pairs import relation_pairs
 
 triples = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 4)), max_size=60)
 

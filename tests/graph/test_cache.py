@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from murp.errors import DataError
 from murp.graph import KnowledgeGraph, cache, sources
-from murp.graph.audit import audit_source
+from murp.graph.auditing.audit import audit_source
 
 TRAIN, VALID, TEST = "a r b; b r c; c q a; a q c", "a r c", "b q a"
 

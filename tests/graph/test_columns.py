@@ -18,9 +18,9 @@ import pytest
 from murp.cli.main import main
 from murp.errors import DataError
 from murp.graph import KnowledgeGraph
-from murp.graph.columns import Columns, role_positions
 from murp.graph.formats import read_facts
-from murp.graph.reading import read_triples
+from murp.graph.reading.columns import Columns, role_positions
+from murp.graph.reading.files import read_triples
 from murp.training.start import configure
 
 ENDS = [

@@ -18,10 +18,11 @@ import pytest
 
 from murp.cli.main import main
 from murp.errors import DataError
-from murp.graph import KnowledgeGraph, turtle
-from murp.graph.audit import audit_source
+from murp.graph import KnowledgeGraph
+from murp.graph.auditing.audit import audit_source
 from murp.graph.convert import convert
 from murp.graph.formats import FORMATS, read_facts
+from murp.graph.rdf import turtle
 from murp.runs import load as load_run
 
 FILES = Path(__file__).parent / "files"
@@ -173,7 +174,7 @@ def turtle_of(draw: random.Random, odd: float) -> str:
 @pytest.mark.parametrize("block", [40, 150, 1 << 21])
 def test_plain_turtle_and_pyoxigraph_say_the_same(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The quick way through Turtle against the library, which reads the same file as TriG."""
-    monkeypatch.setattr("murp.graph.statements._BLOCK", block)
+    monkeypatch.setattr("murp.graph.rdf.statements._BLOCK", block)
     draw = random.Random(block)
     refused = 0
     for turn in range(400):
@@ -369,7 +370,7 @@ def test_ids_do_not_depend_on_where_statements_are_divided(
     size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A prefix that only a part of an XML file has is never one of the file's, wherever a group of statements ends."""
-    monkeypatch.setattr("murp.graph.statements._QUADS", size)
+    monkeypatch.setattr("murp.graph.rdf.statements._QUADS", size)
     statement = "<rdf:Description rdf:about='http://e.org/{}'><{}:r rdf:resource='http://e.org/2'{}/></rdf:Description>"
     local = " xmlns:e='http://other.org/'"
     inside = [statement.format(n, "e", local if n == 3 else "") for n in range(6)]
@@ -406,7 +407,7 @@ def test_xml_that_unpacks_itself_is_refused(name: str, prolog: str, tmp_path: Pa
 
 
 def test_a_line_of_n_triples_is_counted_through_all_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("murp.graph.statements._BLOCK", 100)
+    monkeypatch.setattr("murp.graph.rdf.statements._BLOCK", 100)
     path = tmp_path / "x.nt"
     path.write_text("<a:a> <a:b> <a:c> .\n" * 50)
     assert len(read_facts(path).triples) == 50

@@ -25,10 +25,10 @@ from murp.cli.main import main
 from murp.errors import DataError
 from murp.graph import SPLITS, KnowledgeGraph, arrays, cache, sources
 from murp.graph import large as package
-from murp.graph.columns import EACH_BY_TITLE, Columns
-from murp.graph.large import coding, dividing, numbering, pieces, progress
+from murp.graph.large import coding, numbering, pieces, progress, splitting
+from murp.graph.reading.columns import EACH_BY_TITLE, Columns
+from murp.graph.reading.streams import open_output
 from murp.graph.storage import verify
-from murp.graph.streams import open_output
 
 Reader = Callable[..., KnowledgeGraph]
 
@@ -39,8 +39,8 @@ def _small_pieces(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for module, name, value in (
         (pieces, "PIECE", 97),
         (pieces, "BATCH", 5),
-        (dividing, "BLOCK", 7),
-        (dividing, "BUCKET", 6),
+        (splitting, "BLOCK", 7),
+        (splitting, "BUCKET", 6),
         (coding, "BLOCK", 7),
     ):
         monkeypatch.setattr(module, name, value)
@@ -181,12 +181,12 @@ def test_many_files_are_one(tmp_path: Path) -> None:
 def test_heads_are_bucketed_so_that_keys_fit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """With more than 2⁶³ possible facts a key is counted from the first head of its bucket."""
     heads = np.array([3, 0, 2, 5, 1], np.int64)
-    huge = dividing.OnDisk(tmp_path / "none", 11, 5, 2**61, heads)
-    bounds, bucket_of = dividing._bounds(huge)
+    huge = splitting.OnDisk(tmp_path / "none", 11, 5, 2**61, heads)
+    bounds, bucket_of = splitting._bounds(huge)
     assert bounds.tolist() == [0, 1, 2, 3, 4]
     assert bucket_of.tolist() == [0, 1, 2, 3, 4]
-    usual = dividing.OnDisk(tmp_path / "none", 11, 5, 2, heads)
-    assert dividing._bounds(usual)[0].tolist() == [0, 4]  # before head 4 stand 10 rows, 6 to a bucket
+    usual = splitting.OnDisk(tmp_path / "none", 11, 5, 2, heads)
+    assert splitting._bounds(usual)[0].tolist() == [0, 4]  # before head 4 stand 10 rows, 6 to a bucket
 
 
 class _Stopped(Exception):
@@ -307,21 +307,21 @@ def test_a_damaged_graph_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def order(tmp_path: Path) -> package.order.Order:
+def plan(tmp_path: Path) -> package.plan.ReadingPlan:
     path = written(tmp_path / "facts.tsv", facts(16))
-    found = sources.order_of(path)
+    found = sources.plan_of(path)
     assert found is not None
     return found
 
 
-def test_two_readings_of_the_same_do_not_meet(order: package.order.Order, tmp_path: Path) -> None:
+def test_two_readings_of_the_same_do_not_meet(plan: package.plan.ReadingPlan, tmp_path: Path) -> None:
     from murp.graph.large.work import Work
 
-    held = Work(tmp_path / "graph", order.key)
+    held = Work(tmp_path / "graph", plan.key)
     with pytest.raises(DataError, match="another process is reading the same data"):
-        coding.code(order, tmp_path / "graph")
+        coding.code(plan, tmp_path / "graph")
     held.close()
-    coding.code(order, tmp_path / "graph")
+    coding.code(plan, tmp_path / "graph")
 
 
 def test_a_late_process_waits_for_what_another_makes_and_removes_nothing(
@@ -383,16 +383,16 @@ def test_a_lock_on_a_network_file_system(tmp_path: Path, monkeypatch: pytest.Mon
     os.close(held)
 
 
-def test_a_full_disk_keeps_what_was_read(order: package.order.Order, tmp_path: Path) -> None:
+def test_a_full_disk_keeps_what_was_read(plan: package.plan.ReadingPlan, tmp_path: Path) -> None:
     def full(handle: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("murp.graph.large.work.os.fsync", full)
         with pytest.raises(DataError, match=r"work cannot be written: No space left.*what was read so far is kept"):
-            coding.code(order, tmp_path / "graph")
+            coding.code(plan, tmp_path / "graph")
     assert not (tmp_path / "graph").exists()
-    coding.code(order, tmp_path / "graph")
+    coding.code(plan, tmp_path / "graph")
     assert KnowledgeGraph.load(tmp_path / "graph").num_entities > 10
 
 
@@ -438,7 +438,7 @@ def test_a_disk_that_is_full_after_reading_keeps_what_was_read(
 
 
 def test_a_graph_that_cannot_be_flushed_keeps_what_was_read(
-    order: package.order.Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: package.plan.ReadingPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some file systems find out only then that they are full."""
 
@@ -452,7 +452,7 @@ def test_a_graph_that_cannot_be_flushed_keeps_what_was_read(
     with monkeypatch.context() as patch:
         patch.setattr(files, "flush_folder", full)
         with pytest.raises(DataError, match=r"/graph cannot be written: .*quota.*what was read so far is kept"):
-            coding.code(order, tmp_path / "graph")
+            coding.code(plan, tmp_path / "graph")
     assert (tmp_path / ".graph.work" / "state.json").exists()
 
 
@@ -523,7 +523,7 @@ def test_names_that_a_power_cut_damaged_are_read_again(
 
 
 def test_names_are_on_the_disk_before_the_state_says_so(
-    order: package.order.Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: package.plan.ReadingPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flushed: list[str] = []
     real = os.fsync
@@ -535,7 +535,7 @@ def test_names_are_on_the_disk_before_the_state_says_so(
     if not Path("/proc/self/fd").exists():
         pytest.skip("this system does not tell the name of an open file")
     monkeypatch.setattr(os, "fsync", noted)
-    coding.code(order, tmp_path / "graph")
+    coding.code(plan, tmp_path / "graph")
     state = next(i for i, name in enumerate(flushed) if name.startswith(".state.json"))
     names = {f"{kind}.{part}.npy" for kind in ("entity", "relation") for part in ("names", "ends", "first")}
     assert names | {"names1", "facts0.bin"} <= {*flushed[:state]}
@@ -609,10 +609,10 @@ def test_progress_of_packed_text_counts_packed_bytes(
 
 def test_what_is_asked_decides_the_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written(tmp_path / "facts.tsv", facts(17))
-    order = sources.order_of(tmp_path / "facts.tsv", seed=4, columns=Columns(header=False))
-    assert order is not None
-    assert (order.seed, order.divided, order.columns.header) == (4, True, False)
-    assert sources.order_of(tmp_path / "facts.tsv", columns=EACH_BY_TITLE) is not None
+    plan = sources.plan_of(tmp_path / "facts.tsv", seed=4, columns=Columns(header=False))
+    assert plan is not None
+    assert (plan.seed, plan.divided, plan.columns.header) == (4, True, False)
+    assert sources.plan_of(tmp_path / "facts.tsv", columns=EACH_BY_TITLE) is not None
     assert not package.is_large([tmp_path / "facts.tsv"])
     monkeypatch.setattr(package, "LARGE", 4 * (tmp_path / "facts.tsv").stat().st_size)
     assert package.is_large([tmp_path / "facts.tsv"] * 4)
@@ -625,17 +625,17 @@ def test_a_file_of_the_reading_that_was_cut_short_is_no_source_of_facts(tmp_path
     """What is missing must not become numbers by chance."""
     path = tmp_path / "facts.bin"
     np.arange(9, dtype=np.int32).tofile(path)
-    assert [rows.tolist() for rows in dividing.blocks(path, 3)] == [[[0, 1, 2], [3, 4, 5], [6, 7, 8]]]
+    assert [rows.tolist() for rows in splitting.blocks(path, 3)] == [[[0, 1, 2], [3, 4, 5], [6, 7, 8]]]
     with pytest.raises(DataError, match=r"facts\.bin was cut short"):
-        list(dividing.blocks(path, 4))
+        list(splitting.blocks(path, 4))
 
 
 def test_a_bucket_that_was_cut_short_is_no_source_of_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its length on the disk is not the number of facts that were written to it."""
     rows = np.array([[head, 0, tail] for head in range(5) for tail in range(5)], np.int32)
     rows.tofile(tmp_path / "facts.bin")
-    facts = dividing.OnDisk(tmp_path / "facts.bin", len(rows), 5, 1, np.bincount(rows[:, 0]))
-    assert len(dividing._sorted(facts, tmp_path, lambda _: None).keys) == len(rows)
+    facts = splitting.OnDisk(tmp_path / "facts.bin", len(rows), 5, 1, np.bincount(rows[:, 0]))
+    assert len(splitting._sorted(facts, tmp_path, lambda _: None).keys) == len(rows)
     opened = Path.open
 
     def cut(path: Path, mode: str = "r") -> IO[Any]:
@@ -645,4 +645,4 @@ def test_a_bucket_that_was_cut_short_is_no_source_of_facts(tmp_path: Path, monke
 
     monkeypatch.setattr(Path, "open", cut)
     with pytest.raises(DataError, match=r"bucket0\.bin was cut short"):
-        dividing._sorted(facts, tmp_path, lambda _: None)
+        splitting._sorted(facts, tmp_path, lambda _: None)

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murp.errors import DataError
-from murp.graph import delimited
-from murp.graph.reading import find_file, read_names, read_triples
+from murp.graph.reading import delimited
+from murp.graph.reading.files import find_file, read_names, read_triples
 
 
 def zstd(content: bytes) -> bytes:

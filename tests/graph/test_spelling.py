@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murp.graph import KnowledgeGraph
-from murp.graph.spelling import BUCKETS, Spelling
+from murp.graph.names.spelling import BUCKETS, Spelling
 
 # Characters of one bucket, and others.
 LETTERS = st.text("abc.0ü木" + chr(ord("a") + BUCKETS), max_size=6)

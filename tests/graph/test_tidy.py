@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from murp.errors import DataError
 from murp.graph import KnowledgeGraph, Vocabulary
-from murp.graph import tidy as tidying
-from murp.graph.audit import audit_source
-from murp.graph.tidy import tidy, tidy_array
+from murp.graph.auditing.audit import audit_source
+from murp.graph.names import tidy as tidying
+from murp.graph.names.tidy import tidy, tidy_array
 
 CAFE, CAFE_APART = "caf\u00e9", "cafe\u0301"
 MESSY = [

@@ -47,5 +47,5 @@ def test_a_digest_tells_ids_and_their_order_apart_however_they_are_stored(monkey
     whole = pa.array(["x", "\u6728", "b", "", "cd"], pa.large_string())
     for part in (whole.slice(1, 3), pa.chunked_array([["\u6728"], ["b", ""]], pa.large_string())):
         for at_once in (2**20, 2):
-            monkeypatch.setattr("murp.graph.vocabulary.HASHED", at_once)
+            monkeypatch.setattr("murp.graph.names.vocabulary.HASHED", at_once)
             assert Vocabulary("entity", part).digest() == Vocabulary("entity", ["\u6728", "b", ""]).digest()

@@ -13,7 +13,7 @@ from torch.autograd import gradcheck
 from murp import threads
 from murp.geometry import poincare
 from murp.kernels import tangent_distances
-from murp.models import tangent_distance
+from murp.models.shared import tangent_distance
 
 kinds = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 

@@ -340,10 +340,10 @@ def test_an_export_says_what_the_score_is() -> None:
 
 def test_a_run_folder_without_a_name_of_its_own_has_no_colon(folder: Path) -> None:
     """A colon separates folders in PATH and hosts in scp, and Windows takes none."""
-    from murp.runs.places import free_place
+    from murp.runs.default_folder import unused_folder
 
     config = Config(model="own_models_of_a_test:Mine", data="wordnet-mini", dim=4)
-    assert free_place(config) == Path("runs/wordnet-mini-own_models_of_a_test.Mine-d4-seed0")
+    assert unused_folder(config) == Path("runs/wordnet-mini-own_models_of_a_test.Mine-d4-seed0")
 
 
 def test_points_need_a_table_of_the_usual_name(folder: Path, small_tree: KnowledgeGraph) -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from shelf import Shelf
+from stored_results import StoredResults
 
 from murp.paper.ablations import table2
 from murp.paper.document import Block, Table, Text, markdown, page
@@ -16,47 +16,47 @@ from murp.paper.relations import hierarchy, scores_compared
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Shelf:
-    return Shelf(tmp_path / "paper")
+def results(tmp_path: Path) -> StoredResults:
+    return StoredResults(tmp_path / "paper")
 
 
 def texts(blocks: list[Block]) -> str:
     return "\n".join(block.text for block in blocks if isinstance(block, Text))
 
 
-def listed(shelf: Shelf) -> list[list[str]]:
+def listed(results: StoredResults) -> list[list[str]]:
     """The rows of the table of diverged runs."""
-    [table] = [block for block in diverged(shelf.evidence) if isinstance(block, Table)]
+    [table] = [block for block in diverged(results.evidence) if isinstance(block, Table)]
     return [list(row) for row in table.rows]
 
 
-def test_seeds_commands_and_diverged_runs_are_those_of_the_stored_items(shelf: Shelf) -> None:
-    three = [shelf.cell([0.4, None, 0.4], model=model, dim=5) for model in ("mure", "murp")]
-    two = [shelf.cell([0.4, 0.4], kind="biases", part="norm", model=model) for model in ("mure", "murp")]
-    shelf.item("figure3a", settings={}, cells=three)
-    shelf.item("table2", settings={}, cells=two)
-    shelf.item("figure4", settings={}, cells=[{"model": "mure", "runs": two[0]["runs"][:1]}])
-    shelf.item("hierarchy", settings={}, graphs={})
-    said = texts(method(shelf.evidence))
+def test_seeds_commands_and_diverged_runs_are_those_of_the_stored_items(results: StoredResults) -> None:
+    three = [results.cell([0.4, None, 0.4], model=model, dim=5) for model in ("mure", "murp")]
+    two = [results.cell([0.4, 0.4], kind="biases", part="norm", model=model) for model in ("mure", "murp")]
+    results.item("figure3a", settings={}, cells=three)
+    results.item("table2", settings={}, cells=two)
+    results.item("figure4", settings={}, cells=[{"model": "mure", "runs": two[0]["runs"][:1]}])
+    results.item("hierarchy", settings={}, graphs={})
+    said = texts(method(results.evidence))
     assert said.startswith("8 runs on a GPU, 500 epochs")
     assert "figure3a: seeds 0, 1, 2; table2: seeds 0, 1; figure4: seed 0." in said
     for items, seeds in (("figure3a hierarchy", 3), ("table2", 2), ("figure4", 1)):
         assert f"`murp paper run {items} --seeds {seeds}`" in said
     assert "2 further runs stopped because a parameter became NaN or infinite" in said
-    assert [three[0]["runs"][1], "3"] in listed(shelf)
+    assert [three[0]["runs"][1], "3"] in listed(results)
 
 
-def test_the_epoch_of_a_diverged_run_is_a_field_and_in_old_results_a_text(shelf: Shelf) -> None:
-    names = shelf.cell([0.4, None, None])["runs"]
-    file = shelf.out / "runs" / f"{names[1]}.json"
+def test_the_epoch_of_a_diverged_run_is_a_field_and_in_old_results_a_text(results: StoredResults) -> None:
+    names = results.cell([0.4, None, None])["runs"]
+    file = results.out / "runs" / f"{names[1]}.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "failed": "in epoch 7", "failed_epoch": 8}))
-    assert listed(shelf) == [[names[1], "8"], [names[2], "3"]]
+    assert listed(results) == [[names[1], "8"], [names[2], "3"]]
 
 
-def test_a_row_with_a_diverged_seed_says_so(shelf: Shelf, tmp_path: Path) -> None:
-    cells = [shelf.cell([0.08, None, 0.09], model="mure", dim=5), shelf.cell([0.1, 0.1, 0.1], model="murp", dim=5)]
-    shelf.item("figure3a", settings={"data": "WN18RR", "dims": [5], "lr": 50}, cells=cells)
-    [table] = [block for block in figure3a(shelf.evidence, tmp_path / "figures") if isinstance(block, Table)]
+def test_a_row_with_a_diverged_seed_says_so(results: StoredResults, tmp_path: Path) -> None:
+    cells = [results.cell([0.08, None, 0.09], model="mure", dim=5), results.cell([0.1, 0.1, 0.1], model="murp", dim=5)]
+    results.item("figure3a", settings={"data": "WN18RR", "dims": [5], "lr": 50}, cells=cells)
+    [table] = [block for block in figure3a(results.evidence, tmp_path / "figures") if isinstance(block, Table)]
     assert table.rows == [
         ["5", ".085 ± .007", ".100 ± .000", "+.015 ± .007", "MuRE 2 of 3, 1 diverged; MuRP 3"],
     ]
@@ -65,58 +65,58 @@ def test_a_row_with_a_diverged_seed_says_so(shelf: Shelf, tmp_path: Path) -> Non
 class TestFarAblations:
     """An account belongs to its own cell, and lists what was run."""
 
-    def stored(self, shelf: Shelf, part: str, kind: str, mrr: float) -> str:
+    def stored(self, results: StoredResults, part: str, kind: str, mrr: float) -> str:
         near = {"published": [0.459, 0.477], "both": [0.459, 0.477]}
         cells = []
         for place, own in (("transformations", "published"), ("biases", "both"), (kind, part)):
             for i, model in enumerate(("mure", "murp")):
                 score = near[own][i] if own in near else mrr if model == "mure" else 0.367
                 lr = 20.0 if (own, model) == (part, "mure") else 50.0
-                cells.append(shelf.cell([score, score], kind=place, part=own, model=model, lr=lr) | {"lr": lr})
-        shelf.cell([None, None], kind=kind, part=part, model="mure", lr=50.0)  # tried first; no item names it
+                cells.append(results.cell([score, score], kind=place, part=own, model=model, lr=lr) | {"lr": lr})
+        results.cell([None, None], kind=kind, part=part, model="mure", lr=50.0)  # tried first; no item names it
         parts = {"transformations": ["published"], "biases": ["both"]}
         parts[kind].append(part)
-        shelf.item("table2", settings={"lr": [50, 20, 10, 5], **parts}, cells=cells)
-        return texts(table2(shelf.evidence))
+        results.item("table2", settings={"lr": [50, 20, 10, 5], **parts}, cells=cells)
+        return texts(table2(results.evidence))
 
-    def test_rates_are_those_of_stored_runs_and_no_reason_is_borrowed(self, shelf: Shelf) -> None:
-        said = self.stored(shelf, "stretch-both", "transformations", 0.309)
+    def test_rates_are_those_of_stored_runs_and_no_reason_is_borrowed(self, results: StoredResults) -> None:
+        said = self.stored(results, "stretch-both", "transformations", 0.309)
         assert "**MuRE stretch-both**: -.032 at 20." in said
         assert "50 (0 of 2 seeds reached the end), 20 (2 of 2 seeds reached the end, MRR .309 ± .000)." in said
         assert "Neither more epochs nor other initial values were tried" in said
         assert "complete the square" not in said
 
-    def test_a_reason_that_is_known(self, shelf: Shelf) -> None:
-        assert "complete the square" in self.stored(shelf, "transformed-norm", "biases", 0.29)
+    def test_a_reason_that_is_known(self, results: StoredResults) -> None:
+        assert "complete the square" in self.stored(results, "transformed-norm", "biases", 0.29)
 
-    def test_what_other_optimizers_reach_is_told_where_it_is_stored(self, shelf: Shelf) -> None:
+    def test_what_other_optimizers_reach_is_told_where_it_is_stored(self, results: StoredResults) -> None:
         where = {"kind": "biases", "part": "transformed-norm", "model": "mure"}
         tried = [{"lr": 0.01, "initial_scale": 0.1, "valid_mrr": 0.43, "epoch": 90}]
         adam = {"tried": tried, "best": {"lr": 0.01, "initial_scale": 0.1}, "runs": [{"paper": 0.42}, {"paper": 0.44}]}
         sgd = {"tried": [{"lr": 10.0, "initial_scale": 0.1, "valid_mrr": None, "epoch": None}], "runs": []}
         figures = {"cell": where, "optimizers": {"adam": adam, "sgd": sgd}}
-        self.stored(shelf, "transformed-norm", "biases", 0.29)
-        assert "With other optimizers" not in texts(table2(shelf.evidence))
+        self.stored(results, "transformed-norm", "biases", 0.29)
+        assert "With other optimizers" not in texts(table2(results.evidence))
         adaptive = {"settings": {"epochs": 500, "batch_size": 1024}, "figures": figures, "commit": "a" * 40}
-        (shelf.out / "adaptive.json").write_text(json.dumps(adaptive))  # as a benchmark stores it
-        blocks = table2(shelf.evidence)
+        (results.out / "adaptive.json").write_text(json.dumps(adaptive))  # as a benchmark stores it
+        blocks = table2(results.evidence)
         table = next(block for block in blocks if isinstance(block, Table) and block.header[:1] == ["optimizer"])
         assert table.rows[0] == ["adam", "0.01", "0.1", ".430", ".430 ± .014"]
         assert table.rows[1][:2] == ["sgd", "diverged at every rate"]
         assert "With other optimizers, 500 epochs in batches of 1,024" in texts(blocks)
         assert "The best of them is -.013 to the paper's." in texts(blocks)
 
-    def test_what_was_tried_stands_below(self, shelf: Shelf) -> None:
+    def test_what_was_tried_stands_below(self, results: StoredResults) -> None:
         where = {"kind": "biases", "part": "transformed-norm", "model": "mure"}
         scores = {(20.0, 0.001): None, (10.0, 0.001): 0.3, (20.0, 0.1): 0.36, (10.0, 0.1): 0.38}
         tried = {}
         for (lr, scale), score in scores.items():
-            [tried[lr, scale]] = shelf.cell([score], **where, lr=lr, initial_scale=scale, epochs=2000)["runs"]
-        best = shelf.cell([0.38, 0.36], **where, lr=10.0, initial_scale=0.1, epochs=2000)
+            [tried[lr, scale]] = results.cell([score], **where, lr=lr, initial_scale=scale, epochs=2000)["runs"]
+        best = results.cell([0.38, 0.36], **where, lr=10.0, initial_scale=0.1, epochs=2000)
         item = {"settings": {}, "cells": [{**where, "tried": [*tried.values()], "runs": best["runs"]}]}
-        shelf.item("trials", **item)
-        self.stored(shelf, "transformed-norm", "biases", 0.29)
-        blocks = table2(shelf.evidence)
+        results.item("trials", **item)
+        self.stored(results, "transformed-norm", "biases", 0.29)
+        blocks = table2(results.evidence)
         table = next(
             block for block in blocks if isinstance(block, Table) and block.header[1:] == ["rate 20", "rate 10"]
         )
@@ -129,25 +129,25 @@ class TestFarAblations:
         assert "-.073 ± .014 to the paper's .443. Rate, length and initial values do not explain that." in said
         assert "rate 10 from initial scale 0.1, on test under protocol `paper`: .370 ± .014 (seeds: 2)" in said
 
-    def test_a_cell_that_lost_seeds_is_accounted_for(self, shelf: Shelf) -> None:
-        self.stored(shelf, "stretch-both", "transformations", 0.341)
-        item = shelf.evidence.item("table2")
+    def test_a_cell_that_lost_seeds_is_accounted_for(self, results: StoredResults) -> None:
+        self.stored(results, "stretch-both", "transformations", 0.341)
+        item = results.evidence.item("table2")
         assert item is not None
         where = {"kind": "transformations", "part": "stretch-both", "model": "mure"}
-        item["cells"][4] = shelf.cell([None, 0.341], **where, lr=20.0)
-        shelf.item("table2", settings=item["settings"], cells=item["cells"])
-        assert "**MuRE stretch-both**: .000 at 20. Rates tried: 50 (0 of 2" in texts(table2(shelf.evidence))
+        item["cells"][4] = results.cell([None, 0.341], **where, lr=20.0)
+        results.item("table2", settings=item["settings"], cells=item["cells"])
+        assert "**MuRE stretch-both**: .000 at 20. Rates tried: 50 (0 of 2" in texts(table2(results.evidence))
 
-    def test_nothing_is_far(self, shelf: Shelf) -> None:
-        said = self.stored(shelf, "stretch-both", "transformations", 0.341)
+    def test_nothing_is_far(self, results: StoredResults) -> None:
+        said = self.stored(results, "stretch-both", "transformations", 0.341)
         assert "every MRR is within .020" in said
         assert "2 seeds a cell" in said
 
 
-def test_scores_of_the_graph_that_the_paper_calls_hierarchical(shelf: Shelf) -> None:
+def test_scores_of_the_graph_that_the_paper_calls_hierarchical(results: StoredResults) -> None:
     relations = [{"krackhardt": score, "longest_path": path} for score, path in ((1.0, 3), (0.3, 16), (0.999996, 4))]
-    shelf.item("hierarchy", graphs={"NELL-995-h100": relations, "other": relations})
-    blocks = hierarchy(shelf.evidence)
+    results.item("hierarchy", graphs={"NELL-995-h100": relations, "other": relations})
+    blocks = hierarchy(results.evidence)
     [table] = [block for block in blocks if isinstance(block, Table)]
     assert table.rows[0] == ["NELL-995-h100", "3", "1", ".77", ".30", "3", "16"]
     assert "1 of them have it, the mean is .77 and the least .30" in texts(blocks)

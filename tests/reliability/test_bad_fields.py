@@ -19,7 +19,8 @@ from murp.config import Config
 from murp.errors import ConfigError, DataError, MurpError, RunError
 from murp.exchange import import_run
 from murp.files import fields, parse_json
-from murp.graph import KnowledgeGraph, streams
+from murp.graph import KnowledgeGraph
+from murp.graph.reading import streams
 from murp.graph.storage import MANIFEST
 from murp.prediction.calibration import Calibration
 from murp.prediction.queries import read_queries

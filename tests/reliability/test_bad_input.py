@@ -19,8 +19,9 @@ from fuzz_oracle import made_run, small_graph
 from examples import PATIENCE
 from murp.errors import DataError, MurpError, RunError
 from murp.exchange import export, import_run
-from murp.graph import KnowledgeGraph, parquet, streams
-from murp.graph.reading import find_file, read_names, read_triples
+from murp.graph import KnowledgeGraph
+from murp.graph.reading import parquet, streams
+from murp.graph.reading.files import find_file, read_names, read_triples
 from murp.graph.storage import MANIFEST, sha256
 from murp.paper.experiments import stored_run
 from murp.runs import load
@@ -81,7 +82,7 @@ import resource
 import sys
 from pathlib import Path
 from murp.errors import DataError
-from murp.graph.reading import read_names, read_triples
+from murp.graph.reading.files import read_names, read_triples
 from murp.prediction.queries import read_rows
 # What is imported takes from one to several GiB of addresses; only so much more than that.
 size = 1024 * int(re.search(r"VmSize:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])

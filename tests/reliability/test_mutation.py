@@ -135,7 +135,7 @@ def test_figures_of_a_module_that_has_changed_since_are_dropped(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("module", "alone"),
     [
-        ("murp.kernels.waiting", True),
+        ("murp.kernels.barrier", True),
         ("murp.evaluation.numba_ranks", True),
         ("murp.compiling", True),
         ("murp.models.blocks", False),

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from cut_up import cut_up
 from murp.errors import RunError
 from murp.runs import checkpoint, mapping, shards
+from sharded_checkpoints import write_shards
 
 STATE = {"epoch": 3}
 
@@ -50,7 +50,7 @@ def test_what_is_mapped_is_what_is_read(
     home, whole = tmp_path_factory.mktemp("shards"), tables(rows, width)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mapping, "WORTH", 1 if aligned else 2**60)
-        cut_up(whole, STATE, home, files, set(whole) - {"translation"})
+        write_shards(whole, STATE, home, files, set(whole) - {"translation"})
     with shards.Opened(home) as opened:
         read = opened.tables()
     for found in (mapped(home), read):
@@ -64,7 +64,7 @@ def test_what_is_mapped_is_what_is_read(
 def test_all_whole_pages_are_those_of_the_files(tmp_path: Path, files: int) -> None:
     """Only where a file's rows begin and end a page may have been read."""
     whole = {"entity": torch.randn(70_001, 41), "bias": torch.randn(70_001, 17)}
-    cut_up(whole, STATE, tmp_path, files, set(whole))
+    write_shards(whole, STATE, tmp_path, files, set(whole))
     found = mapped(tmp_path)
     for name, values in found.items():
         assert values.nbytes // files > mapping.WORTH
@@ -89,7 +89,7 @@ def test_what_is_mapped_stays_as_it_was(tmp_path: Path) -> None:
     home, new = tmp_path / "last.shards", tmp_path / "new"
     for place, values in ((home, whole), (new, other)):
         place.mkdir()
-        cut_up(values, STATE, place, 3, set(values))
+        write_shards(values, STATE, place, 3, set(values))
     found = mapped(home)["entity"]
     found[30_000] = 0.0
     assert torch.equal(checkpoint.read(home)[0]["entity"], whole["entity"])
@@ -105,7 +105,7 @@ def test_files_of_two_saves_are_never_mixed(tmp_path: Path) -> None:
     home, new = tmp_path / "last.shards", tmp_path / "new"
     for place, values in ((home, whole), (new, other)):
         place.mkdir()
-        cut_up(values, STATE, place, 3, set(values))
+        write_shards(values, STATE, place, 3, set(values))
     with shards.Opened(home) as opened:
         home.replace(tmp_path / "last.previous.shards")
         new.replace(home)

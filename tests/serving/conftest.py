@@ -15,7 +15,7 @@ from murp.serving.server import Service
 from trees import tree
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "explorer"))  # runs with random weights
-from exhibits import made_run, nasty_graph
+from explorer_runs import made_run, nasty_graph
 
 
 @pytest.fixture(scope="module")

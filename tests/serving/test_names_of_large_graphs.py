@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from murp.graph import Vocabulary
-from murp.serving import asking
+from murp.serving import parsing
 from murp.serving.limits import Limits
 from murp.web import names
 from murp.web.names import Index, LargeIndex, index_of
@@ -70,19 +70,19 @@ def test_a_request_is_read_and_refused_as_with_a_small_index(vocabulary: Vocabul
     triples = [[text, "r", candidates[0]] for text in pairs]
     read = []
     for index in (small, large):
-        questions = outcome(asking.questions(asked, loaded(index), Limits()))
+        questions = outcome(parsing.questions(asked, loaded(index), Limits()))
         if isinstance(questions, list):
             questions = [
                 (one.given, one.row, None if one.candidates is None else [*one.candidates]) for one in questions
             ]
-        rows = outcome(asking.triples(triples, loaded(index), Limits()))
+        rows = outcome(parsing.triples(triples, loaded(index), Limits()))
         read.append((questions, rows.tolist() if isinstance(rows, np.ndarray) else rows))
     assert read[0] == read[1]
 
 
 def test_a_name_that_many_share_is_refused_with_the_first_of_them() -> None:
     vocabulary = Vocabulary("entity", [f"n{i}" for i in range(500)], ["it"] * 500)
-    refused = [outcome(names.find(made(vocabulary), "it", asking.ADVICE)) for made in (Index, LargeIndex)]
+    refused = [outcome(names.find(made(vocabulary), "it", parsing.ADVICE)) for made in (Index, LargeIndex)]
     assert refused[0] == refused[1]
     assert b"500 ids share it (n0, n1" in refused[1][1]
     assert refused[1][1].count(b"it [n") == names.SHOWN
@@ -98,11 +98,11 @@ def test_no_request_looks_through_all_names(monkeypatch: pytest.MonkeyPatch) -> 
     run = loaded(LargeIndex(vocabulary))
     every = [f"n{i}" for i in range(900)]
     asked = {"questions": [{"tail": text, "relation": "r"} for text in every], "candidates": every}
-    assert len(asyncio.run(asking.questions(asked, run, Limits()))) == 900
-    assert len(asyncio.run(asking.triples([[text, "r", text] for text in every], run, Limits()))) == 900
+    assert len(asyncio.run(parsing.questions(asked, run, Limits()))) == 900
+    assert len(asyncio.run(parsing.triples([[text, "r", text] for text in every], run, Limits()))) == 900
     assert scans == []
     unknown = {"questions": [{"tail": "nobody", "relation": "r"}] * 900, "candidates": every}
-    assert outcome(asking.questions(unknown, run, Limits()))[0] == 404
+    assert outcome(parsing.questions(unknown, run, Limits()))[0] == 404
     assert 0 < len(scans) < 9, "the first that is unknown ends it; for that one all names are compared"
 
 
@@ -116,7 +116,7 @@ def test_what_looks_through_all_names_leaves_the_server_free(text: str, monkeypa
             Vocabulary, name, lambda *of, search=search: where.append(threading.current_thread().name) or search(*of)
         )
     run = LargeIndex(Vocabulary("entity", ["a", "b"], ["it", "it"]))
-    assert outcome(names.find(run, text, asking.ADVICE))[0] == 404
+    assert outcome(names.find(run, text, parsing.ADVICE))[0] == 404
     assert len(where) == 1
     assert where[0].startswith("murp-searches")
 
@@ -124,19 +124,19 @@ def test_what_looks_through_all_names_leaves_the_server_free(text: str, monkeypa
 def test_candidates_are_kept_once_each_in_ascending_order() -> None:
     run = loaded(LargeIndex(Vocabulary("entity", ["a", "b", "c"], [None, "two", "three"])))
     question = {"head": "a", "relation": "r", "candidates": ["three", "a", "c", "b", "two", "a"]}
-    (asked,) = asyncio.run(asking.questions([question], run, Limits()))
+    (asked,) = asyncio.run(parsing.questions([question], run, Limits()))
     assert asked.candidates is not None
     assert asked.candidates.tolist() == [0, 1, 2]
 
 
 def test_others_have_a_turn_while_names_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """After so many names, wherever in a request they are."""
-    monkeypatch.setattr(asking, "TURN", 10)
+    monkeypatch.setattr(parsing, "TURN", 10)
     run = loaded(LargeIndex(Vocabulary("entity", [f"n{i}" for i in range(20)])))
     few = [{"head": "n1", "relation": "r", "candidates": ["n1", "n2", "n3"]}] * 20
-    assert turns(asking.questions(few, run, Limits())) == 20 * 5 // 10
-    assert turns(asking.questions({"questions": [], "candidates": ["n3"] * 100}, run, Limits())) == 10
-    assert turns(asking.triples([["n1", "r", "n2"]] * 50, run, Limits())) == 50 * 3 // 10
+    assert turns(parsing.questions(few, run, Limits())) == 20 * 5 // 10
+    assert turns(parsing.questions({"questions": [], "candidates": ["n3"] * 100}, run, Limits())) == 10
+    assert turns(parsing.triples([["n1", "r", "n2"]] * 50, run, Limits())) == 50 * 3 // 10
 
 
 def turns(work: Coroutine[Any, Any, Any]) -> int:

@@ -14,7 +14,7 @@ import murp
 from examples import PATIENCE
 from murp.client import RefusedError
 from murp.runs import Run
-from murp.serving import answering, asking
+from murp.serving import answering, parsing
 from murp.serving.server import Service
 from murp.web.security import HEADERS
 
@@ -211,7 +211,7 @@ def test_one_question_among_very_many_entities_waits_in_the_thread_too(
 
 
 def test_looking_names_up_is_part_of_the_time_of_a_request(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "TURN", 2)
+    monkeypatch.setattr(parsing, "TURN", 2)
     with murp.serve(run.path, timeout=1e-9) as served:
         client = client_of(served)
         with pytest.raises(RefusedError, match="would take longer than 1e-09 s"):
@@ -223,15 +223,15 @@ def test_looking_names_up_is_part_of_the_time_of_a_request(run: Run, monkeypatch
 def test_every_field_of_a_question_is_documented() -> None:
     from murp.serving import schema
 
-    assert set(schema.Question.model_fields) == asking.FIELDS
-    assert set(schema.Questions.model_fields) == asking.SHARED | {"questions"}
-    assert set(murp.shapes.Question.__annotations__) == asking.FIELDS  # type: ignore[attr-defined]
+    assert set(schema.Question.model_fields) == parsing.FIELDS
+    assert set(schema.Questions.model_fields) == parsing.SHARED | {"questions"}
+    assert set(murp.shapes.Question.__annotations__) == parsing.FIELDS  # type: ignore[attr-defined]
 
 
 def test_the_client_asks_with_the_parameters_of_a_run() -> None:
     """And with the same defaults, but for ``types``, where the server has one."""
     asked, predicted = (inspect.signature(one).parameters for one in (murp.Client.ask, Run.predict))
-    assert set(asked) == {"self", *asking.FIELDS}
+    assert set(asked) == {"self", *parsing.FIELDS}
     assert set(predicted) - set(asked) == {"approximate"}
     for name in set(asked) & set(predicted) - {"types"}:
         assert asked[name].default == predicted[name].default

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
-from exhibits import made_run, nasty_graph, wait_for
+from explorer_runs import made_run, nasty_graph, wait_for
 
 import murp
 from examples import PATIENCE

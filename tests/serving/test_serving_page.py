@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from exhibits import made_run, wait_for
+from explorer_runs import made_run, wait_for
 
 import murp
 from examples import PATIENCE

@@ -15,7 +15,7 @@ import dockerfile
 from murp.testing import tree
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "explorer"))  # runs with random weights
-from exhibits import made_run
+from explorer_runs import made_run
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from murp.analysis.graph_report import DIMENSION, GraphReport, graph_report
 from murp.analysis.hierarchy_split import Subset, made_by
 from murp.graph import KnowledgeGraph
-from murp.graph.audit import Audit, audit_source
-from murp.graph.audit import audit as audit_graph
+from murp.graph.auditing.audit import Audit, audit_source
+from murp.graph.auditing.audit import audit as audit_graph
 from murp.graph.convert import convert as write_graph
 from murp.graph.datasets import dataset, datasets
 from murp.graph.sources import code_source

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from murp.evaluation import Protocol
 from murp.export_formats import Format
 from murp.graph import Split
-from murp.graph.growing import New
+from murp.graph.adding_facts import New
 from murp.picture_kinds import Colour, Kind, Projection
 from murp.runs import Run as Folder
 from murp.runs.info import Info, info
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from murp.analysis.higher import Comparison
     from murp.exchange.coordinates import Coordinates
     from murp.exchange.embeddings import Embeddings
-    from murp.explorer.frame import Explorer
+    from murp.explorer.notebook import Explorer
     from murp.hierarchy import Reconstruction
 
 
@@ -165,7 +165,7 @@ class Run(Folder):
         then id and values to colour points by. ``port`` 0 takes any free port. It ends with ``close()``, or with the
         process. :meth:`page` writes a page that needs no server.
         """
-        from murp.explorer.frame import Explorer
+        from murp.explorer.notebook import Explorer
 
         return Explorer([self, *others], columns=columns, host=host, port=port, height=height)
 
@@ -174,9 +174,9 @@ class Run(Folder):
 
         In Python, record a training with ``progress=murp.explorer.watched.Watched(…)``.
         """
-        from murp.explorer.film import write_film
+        from murp.explorer.animation import write_animation
 
-        write_film(self.path, Path(out))
+        write_animation(self.path, Path(out))
         return Path(out)
 
     def page(self, out: str | os.PathLike[str]) -> Path:

@@ -14,7 +14,7 @@ from murp.config import Config
 from murp.errors import ConfigError
 from murp.graph import KnowledgeGraph
 from murp.recipes import completed
-from murp.runs.places import HOME, data_name
+from murp.runs.default_folder import HOME, data_name
 from murp.settings import whole_number
 from murp.training.start import configure, decided
 from murp.tuning import report, results

@@ -25,7 +25,7 @@ from murp.api.training import train
 from murp.errors import ConfigError, DataError, MurpError
 from murp.exchange.coordinates import Coordinates, has_all_coordinates
 from murp.graph import KnowledgeGraph
-from murp.graph.lookup import Numbers
+from murp.graph.names.lookup import Numbers
 from murp.graph.splitting import split
 from murp.prediction.classification import Thresholds, choose_thresholds, judge
 from murp.prediction.probability import sigmoid

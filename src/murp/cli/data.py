@@ -79,8 +79,8 @@ def run_info(options: argparse.Namespace) -> None:
 
 def run_audit(options: argparse.Namespace) -> None:
     """What is wrong with a dataset, with counts and examples."""
-    from murp.graph.audit import audit_source
-    from murp.graph.columns import Columns
+    from murp.graph.auditing.audit import audit_source
+    from murp.graph.reading.columns import Columns
 
     columns = Columns.parse(options.columns, header=not options.no_header)
     found = audit_source(options.source, data_dir=data_dir(options), seed=options.split_seed, columns=columns)
@@ -90,8 +90,8 @@ def run_audit(options: argparse.Namespace) -> None:
 def run_convert(options: argparse.Namespace) -> None:
     """Read in any format, write in one."""
     from murp.graph import SPLITS
-    from murp.graph.columns import Columns
     from murp.graph.convert import convert
+    from murp.graph.reading.columns import Columns
     from murp.graph.sources import code_source
 
     if options.format.lower() == "graph":

@@ -67,7 +67,7 @@ def _make(options: argparse.Namespace, path: Path, model: str, port: int) -> int
 
     graph = KnowledgeGraph.load("wordnet-mini")
     if options.what == "tree":
-        from murp.explorer.growing import branch_of, grow
+        from murp.explorer.tree_demo import branch_of, grow
 
         grow(branch_of(graph, ROOT), path)
         return port

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from murp import display
-from murp.cli.described import described
+from murp.cli.requested_runs import requested_runs
 from murp.cli.settings import with_default
 from murp.cli.text import Commands, add_reading, fast_imports, figure, load_source, whole
 from murp.commands import command
@@ -70,7 +70,7 @@ def add_embed(commands: Commands) -> None:
 
 def settings(command: argparse.ArgumentParser, words: Sequence[str]) -> None:
     """An option for each of ``SETTINGS``, with its default in the run that ``words`` describe; a layout has none."""
-    found = described([f"--model={TRAINED[0]}", *words])
+    found = requested_runs([f"--model={TRAINED[0]}", *words])
     defaults = found.defaults() if found.named["model"][0] in TRAINED else {}
     for name, (kind, help) in SETTINGS.items():
         metavar = {int: "N", float: "X", str: "TEXT"}[kind]

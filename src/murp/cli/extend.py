@@ -43,7 +43,7 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> None:
     """Extend and say what was made."""
     with fast_imports():
-        from murp.graph.vocabulary import counted
+        from murp.graph.names.vocabulary import counted
 
     if options.quiet:
         display.be_quiet()

@@ -104,11 +104,11 @@ def run_explore(options: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     paths = [options.path, *options.others]
     if options.film is not None:
-        from murp.explorer.film import write_film
+        from murp.explorer.animation import write_animation
 
         if len(paths) > 1 or options.export is not None:
             raise MurpError("--film writes the film of one run: give one run folder, and no --export.")
-        write_film(Path(options.path), Path(options.film))
+        write_animation(Path(options.path), Path(options.film))
         print(f"film: {options.film}")
         return
     if options.export is not None:

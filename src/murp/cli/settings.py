@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 from murp import registry
-from murp.cli.described import described
 from murp.cli.parser import Parser
+from murp.cli.requested_runs import requested_runs
 from murp.config import Config
 from murp.errors import ConfigError
 from murp.settings import Setting, current
@@ -27,7 +27,7 @@ def add_settings(command: argparse.ArgumentParser, words: Sequence[str], *, seve
     """
     title = "settings, each with one value or several" if several else "settings"
     taken = set(Config.settings)
-    found = described(words)
+    found = requested_runs(words)
     parts, defaults = found.parts(), found.defaults()
     _add(command.add_argument_group(title), Config.settings, defaults, several)
     for kind, names in parts.items():

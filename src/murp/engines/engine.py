@@ -64,10 +64,10 @@ class Chunk:
         device = self.positives.device
         steps, batch = self.steps, self.batch
         if part != WHOLE and device.type == "cpu":
-            from murp.kernels import numba_twister  # what engines that draw all need not wait for
+            from murp.kernels import numba_mersenne_twister  # what engines that draw all need not wait for
 
-            if choices < numba_twister.MOST and numba_twister.agrees():
-                return numba_twister.randint(choices, (steps, batch, self.negatives), part, self.seed)
+            if choices < numba_mersenne_twister.MOST and numba_mersenne_twister.agrees():
+                return numba_mersenne_twister.randint(choices, (steps, batch, self.negatives), part, self.seed)
         generator = torch.Generator(device).manual_seed(self.seed)
         shape = (steps, batch, self.negatives)
         return torch.randint(choices, shape, generator=generator, device=device)[:, part]

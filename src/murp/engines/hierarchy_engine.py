@@ -19,9 +19,9 @@ from murp.engines.numba_hierarchy import steps
 from murp.engines.numba_math import ROUND_TO
 from murp.engines.task import Task
 from murp.geometry import hyperboloid, poincare
+from murp.kernels.barrier import COUNTERS, THREADS
 from murp.kernels.elementary import FORMATS
 from murp.kernels.intrinsics import LANES
-from murp.kernels.waiting import COUNTERS, THREADS
 from murp.models.hierarchy import Distance, Poincare
 from murp.negatives.unrelated import Relatives, Unrelated
 from murp.objectives.rank import Rank

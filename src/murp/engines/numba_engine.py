@@ -16,8 +16,8 @@ from murp.engines.numba_math import ROUND_TO
 from murp.engines.numba_slices import slice_gradients
 from murp.engines.numba_steps import steps
 from murp.geometry.poincare import limit_radius, set_back_radius
+from murp.kernels.barrier import COUNTERS, THREADS
 from murp.kernels.elementary import FORMATS
-from murp.kernels.waiting import COUNTERS, THREADS
 from murp.models import Model, MultiRelational
 from murp.models.model import Rows
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from murp.compiling import announce, kernel
 from murp.engines.numba_math import ball_step, link
+from murp.kernels.barrier import FIRST, SECOND, SHARED, arrive, begin, release
 from murp.kernels.elementary import exp_minus, log1p
 from murp.kernels.intrinsics import (
     add_difference,
@@ -34,7 +35,6 @@ from murp.kernels.intrinsics import (
     take,
     write,
 )
-from murp.kernels.waiting import FIRST, SECOND, SHARED, arrive, begin, release
 
 announce(__name__, "the training step")
 

@@ -3,7 +3,7 @@
 A step has three parts. *Positives*: each positive triple scores its candidates and writes down the coefficients of all
 its gradients. *Chains*: every occurrence of an entity is linked to the one before it. *Rows*: each touched row sums its
 chain and moves. Threads share positives and rows; the last to arrive makes the chains and moves the relations
-(:mod:`murp.kernels.waiting`). The order of every sum is fixed by the batch, so the result does not depend on the number
+(:mod:`murp.kernels.barrier`). The order of every sum is fixed by the batch, so the result does not depend on the number
 of threads.
 """
 
@@ -15,8 +15,8 @@ from murp.compiling import announce, kernel
 from murp.engines.numba_math import link, prefetch_positive
 from murp.engines.numba_mure import mure_positive, mure_relations, mure_rows
 from murp.engines.numba_murp import murp_positive, murp_relations, murp_rows
+from murp.kernels.barrier import FIRST, SECOND, SHARED, arrive, begin, release
 from murp.kernels.intrinsics import read, take, write
-from murp.kernels.waiting import FIRST, SECOND, SHARED, arrive, begin, release
 
 announce(__name__, "the training step")
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from murp.evaluation.ranks import queries_of
 from murp.graph import Indices, KnowledgeGraph, KnownFacts, Triples, Vocabulary
-from murp.graph.vocabulary import text_buffers
+from murp.graph.names.vocabulary import text_buffers
 
 Drawn = NDArray[np.int32]
 Part = tuple[Indices, Drawn]

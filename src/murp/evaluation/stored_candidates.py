@@ -20,7 +20,7 @@ from murp.evaluation.candidate_files import COLUMNS, SAMPLE, SIDES, TEXT
 from murp.evaluation.candidates import Drawn, Part, Questions, keys_of
 from murp.evaluation.ranks import Sample
 from murp.graph import Indices
-from murp.graph.lookup import Numbers
+from murp.graph.names.lookup import Numbers
 
 Marks = NDArray[np.bool_]
 UNREADABLE = (OSError, pa.ArrowException)

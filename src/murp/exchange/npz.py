@@ -12,7 +12,7 @@ import torch
 from murp.exchange.contents import Contents, checked, telling_damage
 from murp.files import parse_json, replacing
 from murp.graph import Vocabulary
-from murp.graph.streams import most_unpacked, too_much_unpacked
+from murp.graph.reading.streams import most_unpacked, too_much_unpacked
 from murp.runs import Run
 
 

@@ -23,7 +23,7 @@ from murp.exchange.contents import Contents, checked, telling_damage
 from murp.export_formats import FORMATS
 from murp.files import new_folder, parse_json
 from murp.graph import Vocabulary
-from murp.graph.parquet import read_table
+from murp.graph.reading.parquet import read_table
 from murp.runs import Run
 
 ENTITIES, RELATIONS, SHARED = FORMATS["parquet"].holds, "relations.parquet", "shared.parquet"

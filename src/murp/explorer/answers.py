@@ -13,9 +13,9 @@ import torch
 import murp
 from murp.evaluation import Report
 from murp.explorer import columns
-from murp.explorer.collection import MOST_NAMED, Collection, Exhibit
+from murp.explorer.collection import MOST_NAMED, Collection, PreparedRun
+from murp.explorer.disk_scaling import DiskScaling
 from murp.explorer.facts import known_facts_of, likely_of, supports
-from murp.explorer.filling import Fill
 from murp.explorer.snapshots import epochs_of
 from murp.explorer.suggestions import suggested
 from murp.prediction.nearest import nearest_to
@@ -49,15 +49,15 @@ def about(collection: Collection) -> Answer:
         else collection.relations.ids[collection.hierarchy.relation],
         "suggestions": suggested(collection),
         "columns": [{"name": name} for name in columns.names(collection)],
-        "training": bool(epochs_of(collection.exhibits[0].run.path)),
-        "runs": [_run(exhibit) for exhibit in collection.exhibits],
+        "training": bool(epochs_of(collection.prepared[0].run.path)),
+        "runs": [_run(prepared) for prepared in collection.prepared],
     }
 
 
-def _run(exhibit: Exhibit) -> Answer:
-    config, state, geometry = exhibit.run.config, exhibit.run.state, exhibit.model.geometry
+def _run(prepared: PreparedRun) -> Answer:
+    config, state, geometry = prepared.run.config, prepared.run.state, prepared.model.geometry
     return {
-        "name": exhibit.run.path.resolve().name,
+        "name": prepared.run.path.resolve().name,
         "model": config.model,
         "dim": config.dim,
         "geometry": geometry.name,
@@ -86,43 +86,43 @@ def search(collection: Collection, text: str, k: int) -> Answer:
 
 def entity(collection: Collection, run: int, index: int, k: int) -> Answer:
     """What is known of one entity, and its neighbours."""
-    exhibit = collection.exhibits[run - 1]
+    prepared = collection.prepared[run - 1]
     return {
         "run": run,
         **collection.entities.reference(index),
         "gloss": collection.graph.entities.gloss(index),
         "facts": int(collection.entities.weights[index]),
-        "norm": exhibit.norms[index],
-        "biases": {role: values[index] for role, values in exhibit.biases.items()},
-        "neighbours": _nearest(collection, exhibit, index, k),
-        "path": [collection.entities.reference(i) for i in exhibit.tree.path(index)],
+        "norm": prepared.norms[index],
+        "biases": {role: values[index] for role, values in prepared.biases.items()},
+        "neighbours": _nearest(collection, prepared, index, k),
+        "path": [collection.entities.reference(i) for i in prepared.tree.path(index)],
         "known_facts": known_facts_of(collection, index),
-        "likely": likely_of(collection, exhibit, index),
+        "likely": likely_of(collection, prepared, index),
     }
 
 
 def why(collection: Collection, run: int, given: int, relation: int, answer: int, k: int, *, heads: bool) -> Answer:
     """The known facts nearest to an answer."""
-    exhibit = collection.exhibits[run - 1]
+    prepared = collection.prepared[run - 1]
     row = relation + len(collection.relations) if heads else relation
     return {
         "run": run,
         "relation": collection.relations.reference(relation),
-        "facts": supports(collection, exhibit, given, row, answer, k),
+        "facts": supports(collection, prepared, given, row, answer, k),
     }
 
 
 def neighbours(collection: Collection, run: int, index: int, k: int) -> Answer:
     """The entities at the smallest distance."""
-    exhibit = collection.exhibits[run - 1]
-    found = _nearest(collection, exhibit, index, k)
+    prepared = collection.prepared[run - 1]
+    found = _nearest(collection, prepared, index, k)
     return {"run": run, "entity": collection.entities.reference(index), "neighbours": found}
 
 
-def _nearest(collection: Collection, exhibit: Exhibit, index: int, k: int) -> list[Answer]:
+def _nearest(collection: Collection, prepared: PreparedRun, index: int, k: int) -> list[Answer]:
     return [
         {"rank": rank, **collection.entities.reference(i), "distance": distance}
-        for rank, (i, distance) in enumerate(nearest_to(exhibit.model, index, k), start=1)
+        for rank, (i, distance) in enumerate(nearest_to(prepared.model, index, k), start=1)
     ]
 
 
@@ -133,26 +133,26 @@ def predict(collection: Collection, run: int, given: int, relation: int, k: int,
     """
     names = collection.entities
     row = relation + len(collection.relations) if heads else relation
-    exhibit = collection.exhibits[run - 1]
-    best = exhibit.answers.to_one(given, row, k)
+    prepared = collection.prepared[run - 1]
+    best = prepared.answers.to_one(given, row, k)
     query = {"relation": collection.relations.reference(relation), "tail" if heads else "head": names.reference(given)}
-    predictions = listed(best, names, exhibit.calibration)
+    predictions = listed(best, names, prepared.calibration)
     return {"run": run, "query": query, "predictions": predictions}
 
 
 def project(collection: Collection, run: int, centre: int | None, k: int, *, points: bool) -> Answer:
     """The picture around an entity, or around the origin: the ``k`` nearest by name, all points where asked."""
-    exhibit = collection.exhibits[run - 1]
-    entities = exhibit.model.parameters["entity"]
-    picture = exhibit.home if centre is None else exhibit.points.around(entities[centre])
-    positions, fill = exhibit.fill(picture, from_origin=centre is None)
+    prepared = collection.prepared[run - 1]
+    entities = prepared.model.parameters["entity"]
+    picture = prepared.home if centre is None else prepared.points.around(entities[centre])
+    positions, scaling = prepared.scaling(picture, from_origin=centre is None)
     nearest = torch.topk(torch.from_numpy(picture.distances), min(k, len(picture.distances)), largest=False).indices
     answer = {
         "run": run,
         "centre": None if centre is None else collection.entities.reference(centre),
-        "projection": projection_in_words(exhibit, fill, has_centre=centre is not None),
-        "scale": fill.scale,
-        "cut": fill.cut,
+        "projection": projection_in_words(prepared, scaling, has_centre=centre is not None),
+        "scale": scaling.scale,
+        "cut": scaling.cut,
         "nearest": [
             {
                 **collection.entities.reference(int(collection.shown[p])),
@@ -165,20 +165,20 @@ def project(collection: Collection, run: int, centre: int | None, k: int, *, poi
     }
     if points:
         answer["points"] = packed(positions, "float32")
-        answer["levels"] = exhibit.levels
+        answer["levels"] = prepared.levels
     return answer
 
 
-def projection_in_words(exhibit: Exhibit, fill: Fill, *, has_centre: bool) -> str:
+def projection_in_words(prepared: PreparedRun, scaling: DiskScaling, *, has_centre: bool) -> str:
     """What a reader of the picture must know."""
     middle = "the chosen entity" if has_centre else "the origin"
-    space = "Euclidean" if exhibit.model.geometry.is_flat else "hyperbolic"
-    if exhibit.model.dim <= 2:
+    space = "Euclidean" if prepared.model.geometry.is_flat else "hyperbolic"
+    if prepared.model.dim <= 2:
         return f"The model's own points, {middle} in the middle."
-    stretched = f", {fill.scale:.2g} times as long" if fill.scale > 1.005 else ""
-    cut = f"; no entity is nearer than {fill.cut:.2g}, and that much is cut out of the middle" if fill.cut else ""
+    stretched = f", {scaling.scale:.2g} times as long" if scaling.scale > 1.005 else ""
+    cut = f"; no entity is nearer than {scaling.cut:.2g}, and that much is cut out of the middle" if scaling.cut else ""
     return (
-        f"{exhibit.model.dim} dimensions shown in two: the distance from the middle is the {space} distance from "
+        f"{prepared.model.dim} dimensions shown in two: the distance from the middle is the {space} distance from "
         f"{middle}{stretched}{cut}. The angle is projected."
     )
 
@@ -188,13 +188,13 @@ def grown(collection: Collection, run: int) -> Answer:
 
     Depth goes by the norm, the angle by the tree; ``parents`` are places among the points, the entity's own at the top.
     """
-    exhibit, shown = collection.exhibits[run - 1], collection.shown
+    prepared, shown = collection.prepared[run - 1], collection.shown
     place = np.full(len(collection.entities), -1)
     place[shown] = np.arange(len(shown))
-    parent = np.where(exhibit.tree.parent < 0, -1, place[exhibit.tree.parent])[shown]
+    parent = np.where(prepared.tree.parent < 0, -1, place[prepared.tree.parent])[shown]
     alone = parent < 0
-    angles = exhibit.tree.angles()[shown]
-    norms = np.array(exhibit.norms)[shown]
+    angles = prepared.tree.angles()[shown]
+    norms = np.array(prepared.norms)[shown]
     low, high = np.quantile(norms, [0.002, 0.995]) if len(norms) else (0.0, 1.0)
     radius = 0.06 + 0.9 * np.clip((norms - low) / max(high - low, 1e-12), 0, 1)
     outside = np.isnan(angles)
@@ -209,19 +209,19 @@ def grown(collection: Collection, run: int) -> Answer:
         "parents": packed(np.where(alone, np.arange(len(shown)), parent), "uint32"),
         "inside": packed(~outside, "uint8"),
         "depth": packed(np.clip(collection.hierarchy.rank[shown], 0, 255), "uint8"),
-        "below": packed(exhibit.tree.below[shown], "uint32"),
+        "below": packed(prepared.tree.below[shown], "uint32"),
     }
 
 
 def asked(collection: Collection, run: int, given: int, relation: int, how: Projection, *, heads: bool) -> Answer:
     """The paper's figure 5: the given entity and its answers before and after the relation moves them, in colours."""
-    exhibit = collection.exhibits[run - 1]
+    prepared = collection.prepared[run - 1]
     row = relation + len(collection.relations) if heads else relation
-    seen = question(exhibit.model, exhibit.points, given, row, how)
+    seen = question(prepared.model, prepared.points, given, row, how)
     known = np.zeros(len(collection.entities), dtype=bool)
     known[collection.known.objects_of([given], [row])[1]] = True
-    kinds = 2 * known + (exhibit.answers.scores(given, row) >= 0)
-    if not exhibit.answers.may_answer_itself(row):
+    kinds = 2 * known + (prepared.answers.scores(given, row) >= 0)
+    if not prepared.answers.may_answer_itself(row):
         kinds[given] = 0
     return {
         "run": run,

@@ -17,8 +17,8 @@ from starlette.types import ASGIApp
 from murp.explorer import answers, columns, markup, schema
 from murp.explorer.collection import MOST_RUNS, Collection
 from murp.explorer.differences import differences
+from murp.explorer.fast_path import PredictFastPath
 from murp.explorer.live import Live
-from murp.explorer.shortcut import PredictShortcut
 from murp.web.application import application, as_json, gives
 from murp.web.encoding import to_json
 from murp.web.names import Index
@@ -60,12 +60,12 @@ def create_app(collection: Collection, bound: str = "127.0.0.1", *, framed: bool
     _add_questions(app, collection)  # first, since routes are tried in order and these are asked most
     _add_lookups(app, collection)
     _add_pictures(app, collection)
-    if (trained := collection.exhibits[0].run.path).joinpath("config.toml").is_file():
+    if (trained := collection.prepared[0].run.path).joinpath("config.toml").is_file():
         _add_live(app, Live(trained))
     _add_page(app)
-    with_shortcut = PredictShortcut(with_head(app), collection, longest=LONGEST, most=MOST)
+    with_fast_path = PredictFastPath(with_head(app), collection, longest=LONGEST, most=MOST)
     return Guard(
-        with_shortcut, bound, framed=framed
+        with_fast_path, bound, framed=framed
     )  # outermost, so that nothing said in here goes without its headers
 
 
@@ -193,7 +193,7 @@ async def find(names: Index, text: str) -> int:
 
 
 def _check_run(collection: Collection, run: int) -> None:
-    if run > len(collection.exhibits):
+    if run > len(collection.prepared):
         raise Refused(404, f"there is no run {run}.", "Start the explorer with more: murp explore RUN RUN2 …")
 
 
@@ -216,26 +216,26 @@ def _add_live(app: FastAPI, live: Live) -> None:
 
     @app.get("/api/training/points", **_answers(schema.TrainedPoints), summary="which entities its pictures show")
     async def still() -> Response:
-        _check_film(live)
+        _check_snapshots(live)
         return as_json(live.still())
 
     @app.get("/api/training/picture", **_answers(schema.TrainedPicture), summary="where they were after an epoch")
     async def picture(epoch: Annotated[int, Query(ge=0, le=10**9, description="one of those listed")]) -> Response:
-        _check_film(live)
-        if epoch not in live.film.epochs():
+        _check_snapshots(live)
+        if epoch not in live.snapshots.epochs():
             raise Refused(404, f"there is no picture of epoch {epoch}.", "/api/training lists those there are.")
         return as_json(live.frame(epoch))
 
     @app.get("/api/training/embedding", **_answers(schema.TrainedEmbedding), summary="a layout's tree, embedded")
     async def embedding(dim: Annotated[int, Query(ge=1, le=10**6, description="one of those listed")]) -> Response:
-        sliders = live.film.sliders() or {"dimensions": []}
+        sliders = live.snapshots.sliders() or {"dimensions": []}
         if dim not in [one["dim"] for one in sliders["dimensions"]]:
             raise Refused(404, f"there is no embedding in {dim} dimensions.", "/api/training lists those there are.")
         return as_json(live.embedding(dim))
 
 
-def _check_film(live: Live) -> None:
-    if not live.film.epochs():
+def _check_snapshots(live: Live) -> None:
+    if not live.snapshots.epochs():
         raise Refused(404, "nobody recorded this training.", "Train with --explore to have pictures of it.")
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from murp.errors import ConfigError, NotFiniteError, RunError
 from murp.evaluation import Report
-from murp.explorer.filling import Fill, filled, find_fill
+from murp.explorer.disk_scaling import DiskScaling, find_scaling, scaled
 from murp.explorer.tree import Hierarchy, Tree, importance
 from murp.graph import SPLITS, KnowledgeGraph, KnownFacts, Split
 from murp.prediction import Answers
@@ -32,7 +32,7 @@ LEVELS = 8
 RELATIONS_KEPT = 64
 
 
-class Exhibit:
+class PreparedRun:
     """One run, what it answers, norms and biases; ``points`` are those drawn, ``home``: seen from the origin."""
 
     def __init__(self, run: Run, known: KnownFacts, hierarchy: Hierarchy) -> None:
@@ -64,12 +64,12 @@ class Exhibit:
         bounds = np.quantile(drawn, np.arange(1, LEVELS) / LEVELS)
         self.levels = packed(np.searchsorted(bounds, drawn, side="right"), "uint8")
 
-    def fill(self, picture: Picture, *, from_origin: bool) -> tuple[NDArray[np.float64], Fill]:
+    def scaling(self, picture: Picture, *, from_origin: bool) -> tuple[NDArray[np.float64], DiskScaling]:
         """A picture's positions that take up the disk; a model of two dimensions is drawn as it is."""
         if self.model.dim <= 2:
-            return picture.positions, Fill()
-        fill = find_fill(self.model.geometry, picture.distances, from_origin=from_origin)
-        return filled(self.model.geometry, picture.positions, picture.distances, fill), fill
+            return picture.positions, DiskScaling()
+        scaling = find_scaling(self.model.geometry, picture.distances, from_origin=from_origin)
+        return scaled(self.model.geometry, picture.positions, picture.distances, scaling), scaling
 
 
 class Collection:
@@ -90,12 +90,12 @@ class Collection:
         self.known = KnownFacts.of(graph)
         self.hierarchy = Hierarchy.of(graph)
         self.suggestions: list[dict[str, Any]] | None = None  # questions to begin with, once they are looked for
-        self.exhibits = [Exhibit(run, self.known, self.hierarchy) for run in runs]
-        self.importance = importance(degree, self.exhibits[0].tree)
+        self.prepared = [PreparedRun(run, self.known, self.hierarchy) for run in runs]
+        self.importance = importance(degree, self.prepared[0].tree)
         # The most important first: the page draws and names as many from the front as it has time and room for.
         self.shown = np.argsort(-self.importance, kind="stable")[:MOST_POINTS]
-        for exhibit in self.exhibits:
-            exhibit.draw(self.shown)
+        for prepared in self.prepared:
+            prepared.draw(self.shown)
         self.edges = lru_cache(maxsize=RELATIONS_KEPT)(self._edges)
         self._reports: list[Future[Report]] = []
         self._evaluated_by = 0  # a process; a forked child has none of its parent's threads
@@ -105,7 +105,7 @@ class Collection:
         if self._evaluated_by == os.getpid():
             return
         self._evaluated_by = os.getpid()
-        self._reports = [Future() for _ in self.exhibits]
+        self._reports = [Future() for _ in self.prepared]
         for report in self._reports:
             report.set_running_or_notify_cancel()  # nobody who stops waiting cancels it for the others
         # A daemon: the explorer need not wait for metrics that nobody will read.
@@ -113,9 +113,9 @@ class Collection:
 
     def _evaluate(self) -> None:
         split: Split = next((s for s in reversed(SPLITS) if len(self.graph.split(s))), "test")
-        for exhibit, report in zip(self.exhibits, self._reports, strict=True):
+        for prepared, report in zip(self.prepared, self._reports, strict=True):
             try:
-                report.set_result(exhibit.run.evaluate(split))
+                report.set_result(prepared.run.evaluate(split))
             except Exception as error:  # who asks for the metrics is told
                 report.set_exception(error)
 

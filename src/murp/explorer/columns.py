@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murp.errors import DataError
-from murp.explorer.collection import Collection, Exhibit
+from murp.explorer.collection import Collection, PreparedRun
 from murp.graph import KnowledgeGraph
 from murp.web.encoding import packed
 from murp.web.names import Names
@@ -37,27 +37,27 @@ def names(collection: Collection) -> list[str]:
 
 def column(collection: Collection, run: int, name: str) -> dict[str, Any]:
     """A class 0 … 7 for every drawn entity, and what each class means."""
-    exhibit = collection.exhibits[run - 1]
+    prepared = collection.prepared[run - 1]
     if name in collection.columns:
         texts = collection.columns[name]
         found = _as_numbers(texts)
         part = _steps(collection, found) if found is not None else _groups(collection, *_grouped(texts))
     elif name in _CATEGORIES:
-        part = _groups(collection, *_CATEGORIES[name](collection, exhibit))
+        part = _groups(collection, *_CATEGORIES[name](collection, prepared))
     else:
-        part = _steps(collection, _numbers(collection, exhibit, name))
+        part = _steps(collection, _numbers(collection, prepared, name))
     classes, labels = part
     is_category = name in _CATEGORIES or (name in collection.columns and _as_numbers(collection.columns[name]) is None)
     return {"run": run, "name": name, "classes": packed(classes, "uint8"), "labels": labels, "is_category": is_category}
 
 
-def _numbers(collection: Collection, exhibit: Exhibit, name: str) -> Numbers:
+def _numbers(collection: Collection, prepared: PreparedRun, name: str) -> Numbers:
     if name == "norm":
-        return np.array(exhibit.norms)
+        return np.array(prepared.norms)
     if name == "degree":
         return collection.entities.weights.astype(np.float64)
     if name == "below":
-        return exhibit.tree.below.astype(np.float64)
+        return prepared.tree.below.astype(np.float64)
     rank = collection.hierarchy.rank.astype(np.float64)
     return np.where(rank < 0, np.nan, rank)
 
@@ -100,7 +100,7 @@ def _groups(
     return classes, [*labels, *(["others"] if (classes == len(largest)).any() else [])]
 
 
-def _main_relations(collection: Collection, _: Exhibit) -> Groups:
+def _main_relations(collection: Collection, _: PreparedRun) -> Groups:
     """The relation that an entity has most facts of."""
     facts = collection.graph.facts().astype(np.int64)
     pairs = np.concatenate([facts[:, [0, 1]], facts[:, [2, 1]]])
@@ -111,9 +111,9 @@ def _main_relations(collection: Collection, _: Exhibit) -> Groups:
     return main, lambda relation: collection.relations.names[relation]
 
 
-def _branches(collection: Collection, exhibit: Exhibit) -> Groups:
+def _branches(collection: Collection, prepared: PreparedRun) -> Groups:
     """The largest branches of the tree: where one holds more than half of all, the branches below it."""
-    tree, rank = exhibit.tree, collection.hierarchy.rank
+    tree, rank = prepared.tree, collection.hierarchy.rank
     tops = [int(i) for i in np.flatnonzero((tree.parent < 0) & (rank >= 0))]
     children: dict[int, list[int]] = {}
     for child, parent in enumerate(tree.parent.tolist()):
@@ -132,7 +132,7 @@ def _branches(collection: Collection, exhibit: Exhibit) -> Groups:
     return branch, lambda entity: collection.entities.names[entity]
 
 
-def _communities(collection: Collection, _: Exhibit) -> Groups:
+def _communities(collection: Collection, _: PreparedRun) -> Groups:
     """Entities that many facts join, by label propagation; a community is called by its most important member."""
     label = communities(collection.graph)
     order = np.argsort(collection.importance, kind="stable")
@@ -151,7 +151,7 @@ def typing_relations(graph: KnowledgeGraph) -> list[int]:
     return [r for r in range(len(relations)) if {word(relations.id(r)), word(relations.name(r))} & TYPING]
 
 
-def _types(collection: Collection, _: Exhibit) -> Groups:
+def _types(collection: Collection, _: PreparedRun) -> Groups:
     """What an entity is an instance of; of several types the one with most instances."""
     facts = collection.graph.facts()
     facts = facts[np.isin(facts[:, 1], typing_relations(collection.graph))].astype(np.int64)

@@ -21,8 +21,8 @@ def differences(collection: Collection) -> dict[str, Any]:
     facts = graph.split(split)
     facts = facts[np.linspace(0, len(facts) - 1, min(ASKED, len(facts))).astype(np.int64)] if len(facts) else facts
     found = [
-        rank(exhibit.model, facts, collection.known, num_relations=graph.num_relations)
-        for exhibit in collection.exhibits
+        rank(prepared.model, facts, collection.known, num_relations=graph.num_relations)
+        for prepared in collection.prepared
     ]
     tails, heads = (np.stack([getattr(ranks, side) for ranks in found]) for side in ("tail", "head"))
     ranks = np.concatenate([tails, heads], axis=1)

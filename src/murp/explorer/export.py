@@ -16,7 +16,7 @@ import numpy as np
 
 from murp.errors import MurpError
 from murp.explorer import answers, columns
-from murp.explorer.collection import MOST_NAMED, Collection, Exhibit
+from murp.explorer.collection import MOST_NAMED, Collection, PreparedRun
 from murp.explorer.facts import likely, probabilities
 from murp.explorer.markup import read
 from murp.files import replacing
@@ -71,37 +71,37 @@ def one_file(markup: str, module: str, values: dict[str, Any]) -> str:
 
 def contents(collection: Collection) -> dict[str, Any]:
     """What the exported page knows: names, glosses, norms, biases, one picture and the facts, known and likely."""
-    exhibit, shown = collection.exhibits[0], collection.shown[:MOST_NAMED]
+    prepared, shown = collection.prepared[0], collection.shown[:MOST_NAMED]
     glosses = [collection.graph.entities.gloss(int(i)) for i in shown]
     return {
         "about": answers.about(collection),
         "entities": {**answers.drawn(collection), "glosses": glosses},
-        "likely": _likely(collection, exhibit),
+        "likely": _likely(collection, prepared),
         "columns": {name: columns.column(collection, 1, name) for name in columns.names(collection)},
         "tree": answers.grown(collection, 1),
         "project": answers.project(collection, 1, None, 20, points=True),
-        "norms": packed(np.array(exhibit.norms)[shown], "float32"),
-        "biases": {role: packed(np.array(values)[shown], "float32") for role, values in exhibit.biases.items()},
+        "norms": packed(np.array(prepared.norms)[shown], "float32"),
+        "biases": {role: packed(np.array(values)[shown], "float32") for role, values in prepared.biases.items()},
         "edges": {id: collection.edges(r)["edges"] for r, id in enumerate(collection.relations.ids)},
         "splits": {id: collection.edges(r)["splits"] for r, id in enumerate(collection.relations.ids)},
     }
 
 
-def _likely(collection: Collection, exhibit: Exhibit) -> dict[str, Any]:
+def _likely(collection: Collection, prepared: PreparedRun) -> dict[str, Any]:
     """The likely new facts of the drawn entities (P, k): row, place of the other end and probability; the row is 2R
     if there is none. Of a large graph the most important entities have them."""
     shown = collection.shown[:MOST_LIKELY]
-    found = likely(exhibit, shown)
+    found = likely(prepared, shown)
     place = np.full(len(collection.entities), -1)
     place[collection.shown] = np.arange(len(collection.shown))
     others = np.where(found.objects < 0, -1, place[found.objects])
     rows = np.where(others < 0, 2 * len(collection.relations), found.rows)
-    own, calibrated = probabilities(exhibit, found)
+    own, calibrated = probabilities(prepared, found)
     return {
         "rows": packed(rows, "uint32"),
         "others": packed(np.maximum(others, 0), "uint32"),
         "probabilities": packed(own if calibrated is None else calibrated, "float32"),
-        "calibrated": exhibit.calibration is not None,
+        "calibrated": prepared.calibration is not None,
     }
 
 

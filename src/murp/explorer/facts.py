@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from murp.explorer.collection import Collection, Exhibit
+from murp.explorer.collection import Collection, PreparedRun
 from murp.graph import Indices, split_names
 
 KNOWN_FACTS = 12  # shown of one relation; an entity may have thousands
@@ -30,18 +30,18 @@ class LikelyFacts:
     places: Indices
 
 
-def likely(exhibit: Exhibit, entities: Indices, k: int = LIKELY) -> LikelyFacts:
+def likely(prepared: PreparedRun, entities: Indices, k: int = LIKELY) -> LikelyFacts:
     """The ``k`` likeliest facts of each entity (n) that no split states.
 
     Only relations that the entity already has in the graph, in the same direction, are used: other relations may make
     no sense for it.
     """
-    known = exhibit.answers.known
-    relations = 2 * exhibit.run.graph.num_relations
+    known = prepared.answers.known
+    relations = 2 * prepared.run.graph.num_relations
     subjects, rows = np.divmod(known.keys, relations)
     chosen = np.isin(subjects, entities)
     subjects, rows = subjects[chosen], rows[chosen]
-    best = exhibit.answers.best(subjects, rows, EACH, new_only=True)
+    best = prepared.answers.best(subjects, rows, EACH, new_only=True)
     width = best.entities.shape[1]
     places = np.broadcast_to(np.arange(1, width + 1), best.entities.shape)
     flat = [
@@ -65,18 +65,18 @@ def likely(exhibit: Exhibit, entities: Indices, k: int = LIKELY) -> LikelyFacts:
     return made
 
 
-def probabilities(exhibit: Exhibit, facts: LikelyFacts) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+def probabilities(prepared: PreparedRun, facts: LikelyFacts) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     """Of likely facts, (n, k): the model's own, and the calibrated ones where the run is calibrated."""
     own: NDArray[np.float64] = torch.sigmoid(torch.from_numpy(facts.scores)).numpy()
-    if exhibit.calibration is None:
+    if prepared.calibration is None:
         return own, None
-    return own, np.asarray(exhibit.calibration.probability(facts.scores, np.maximum(facts.places, 1)))
+    return own, np.asarray(prepared.calibration.probability(facts.scores, np.maximum(facts.places, 1)))
 
 
-def likely_of(collection: Collection, exhibit: Exhibit, entity: int) -> list[dict[str, Any]]:
+def likely_of(collection: Collection, prepared: PreparedRun, entity: int) -> list[dict[str, Any]]:
     """The likely facts of one entity as an answer tells them."""
-    found = likely(exhibit, np.array([entity]))
-    own, calibrated = probabilities(exhibit, found)
+    found = likely(prepared, np.array([entity]))
+    own, calibrated = probabilities(prepared, found)
     return [
         {
             **_asked(collection, int(found.rows[0, i])),
@@ -113,7 +113,7 @@ def _asked(collection: Collection, row: int) -> dict[str, Any]:
 
 
 def supports(
-    collection: Collection, exhibit: Exhibit, given: int, row: int, answer: int, k: int
+    collection: Collection, prepared: PreparedRun, given: int, row: int, answer: int, k: int
 ) -> list[dict[str, Any]]:
     """Why an answer: the known facts of the same relation whose entities are nearest to its entities.
 
@@ -125,7 +125,7 @@ def supports(
     subjects, objects = (facts[:, 2], facts[:, 0]) if heads else (facts[:, 0], facts[:, 2])
     from murp.prediction.nearest import distances_from
 
-    near_given, near_answer = (distances_from(exhibit.model, entity).cpu().numpy() for entity in (given, answer))
+    near_given, near_answer = (distances_from(prepared.model, entity).cpu().numpy() for entity in (given, answer))
     apart = near_given[subjects] + near_answer[objects]
     order = np.argsort(apart, kind="stable")
     order = order[~((subjects[order] == given) & (objects[order] == answer))][:k]

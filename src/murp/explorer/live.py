@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murp.explorer.filling import Fill
-from murp.explorer.snapshots import Film, film_fill, shown_frame
+from murp.explorer.disk_scaling import DiskScaling
+from murp.explorer.snapshots import Snapshots, shown_frame, snapshot_scaling
 from murp.explorer.tree import Hierarchy
 from murp.graph import KnowledgeGraph
 from murp.models import Model, from_config
@@ -26,7 +26,7 @@ class Live:
         self.path = path
         self.config = folder.read_config(path)
         self.graph: KnowledgeGraph = folder.read_graph(path)
-        self.film = Film(path)
+        self.snapshots = Snapshots(path)
         self._of_drawing: Model | None = None
         self._still: dict[str, Any] | None = None
 
@@ -38,7 +38,7 @@ class Live:
 
     def about(self) -> dict[str, Any]:
         """How far training has come: the curves, and which epochs can be shown."""
-        records, snapshots = folder.read_metrics(self.path), self.film.epochs()
+        records, snapshots = folder.read_metrics(self.path), self.snapshots.epochs()
         step = max(1, -(-len(records) // MOST_RECORDS))
         kept = [r for i, r in enumerate(records) if "valid" in r or i % step == 0 or i + 1 == len(records)]
         return {
@@ -55,13 +55,13 @@ class Live:
                 for r in kept
             ],
             "snapshots": snapshots,
-            "sliders": self.film.sliders(),
+            "sliders": self.snapshots.sliders(),
         }
 
     def still(self) -> dict[str, Any]:
         """What does not change: names of the points, and the edges of the hierarchy between them."""
         if self._still is None:
-            entities = self.film.entities()
+            entities = self.snapshots.entities()
             hierarchy = Hierarchy.of(self.graph)
             place = np.full(self.graph.num_entities, -1)
             place[entities] = np.arange(len(entities))
@@ -78,13 +78,13 @@ class Live:
 
     def frame(self, epoch: int) -> dict[str, Any]:
         """The points after an epoch, drawn in the measure of the newest."""
-        fill = film_fill(self.model(), self.film.frame(self.film.epochs()[-1]))
-        return {"epoch": epoch, "points": packed(self.drawn(epoch, fill), "float32"), "scale": fill.scale}
+        scaling = snapshot_scaling(self.model(), self.snapshots.frame(self.snapshots.epochs()[-1]))
+        return {"epoch": epoch, "points": packed(self.drawn(epoch, scaling), "float32"), "scale": scaling.scale}
 
     def embedding(self, dim: int) -> dict[str, Any]:
         """The points of a layout's entities in another number of dimensions."""
-        return {"dim": dim, "points": packed(self.film.embedding(dim), "float32")}
+        return {"dim": dim, "points": packed(self.snapshots.embedding(dim), "float32")}
 
-    def drawn(self, epoch: int, fill: Fill) -> NDArray[np.float64]:
+    def drawn(self, epoch: int, scaling: DiskScaling) -> NDArray[np.float64]:
         """The points (P, 2) after an epoch."""
-        return shown_frame(self.model(), self.film.frame(epoch), fill)
+        return shown_frame(self.model(), self.snapshots.frame(epoch), scaling)

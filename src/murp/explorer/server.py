@@ -11,7 +11,7 @@ from murp.explorer.app import create_app, create_live_app
 from murp.explorer.collection import Collection
 from murp.explorer.live import Live
 from murp.threads import one_thread
-from murp.web.door import Server
+from murp.web.connections import Server
 from murp.web.security import is_loopback
 from murp.web.server import configured, run_to_end
 
@@ -19,8 +19,8 @@ from murp.web.server import configured, run_to_end
 def ready(collection: Collection, host: str, *, framed: bool = False) -> Server:
     """A server that has compiled what it answers with; ``framed``: a page of this machine may show it in a frame."""
     server = Server(configured(create_app(collection, host, framed=framed)))
-    for exhibit in collection.exhibits:
-        exhibit.answers.to_one(0, 0, 1)  # compiles, before the first who asks has to wait for it
+    for prepared in collection.prepared:
+        prepared.answers.to_one(0, 0, 1)  # compiles, before the first who asks has to wait for it
     collection.evaluate()
     return server
 

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from murp.engines import Chunk
 from murp.errors import ConfigError, RunError
-from murp.explorer.filling import Fill, filled, find_fill
+from murp.explorer.disk_scaling import DiskScaling, find_scaling, scaled
 from murp.explorer.tree import Hierarchy, Tree, importance
 from murp.geometry import MobiusGeometry
 from murp.graph import KnowledgeGraph
@@ -145,7 +145,7 @@ def epochs_of(path: Path) -> list[int]:
     return sorted(int(file.stem) for file in (path / FOLDER).glob("*.npy") if file.stem.isdigit())
 
 
-class Film:
+class Snapshots:
     """The snapshots of a run folder, read when they are asked for."""
 
     def __init__(self, path: Path) -> None:
@@ -164,7 +164,7 @@ class Film:
         return _read(self.path / FOLDER / f"{epoch:06d}.npy").astype(np.float64)
 
     def sliders(self) -> dict[str, Any] | None:
-        """What a layout is compared with, None for a training: see :func:`murp.explorer.growing.compare`."""
+        """What a layout is compared with, None for a training: see :func:`murp.explorer.tree_demo.compare`."""
         file = self.path / FOLDER / SLIDERS
         try:
             found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
@@ -192,16 +192,16 @@ def _read(file: Path) -> NDArray[Any]:
     return values
 
 
-def film_fill(model: Model, last: NDArray[np.float64]) -> Fill:
-    """One fill for all frames, that of the last: the picture grows into it."""
+def snapshot_scaling(model: Model, last: NDArray[np.float64]) -> DiskScaling:
+    """One scaling for all frames, that of the last: the picture grows into it."""
     if model.dim <= 2:
-        return Fill()
-    return find_fill(drawable(model), _distances(model, last), from_origin=False)
+        return DiskScaling()
+    return find_scaling(drawable(model), _distances(model, last), from_origin=False)
 
 
-def shown_frame(model: Model, frame: NDArray[np.float64], fill: Fill) -> NDArray[np.float64]:
+def shown_frame(model: Model, frame: NDArray[np.float64], scaling: DiskScaling) -> NDArray[np.float64]:
     """A frame as it is drawn."""
-    return frame if fill == Fill() else filled(drawable(model), frame, _distances(model, frame), fill)
+    return frame if scaling == DiskScaling() else scaled(drawable(model), frame, _distances(model, frame), scaling)
 
 
 def _distances(model: Model, frame: NDArray[np.float64]) -> NDArray[np.float64]:

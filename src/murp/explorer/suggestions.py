@@ -29,7 +29,7 @@ def find_questions(collection: Collection) -> list[dict[str, Any]]:
 
     The graph already has some answers to each question, so that a reader can judge the new ones.
     """
-    known, relations, exhibit = collection.known, len(collection.relations), collection.exhibits[0]
+    known, relations, prepared = collection.known, len(collection.relations), collection.prepared[0]
     if not len(known.keys):
         return []
     subjects, rows = np.divmod(known.keys, 2 * relations)
@@ -42,7 +42,7 @@ def find_questions(collection: Collection) -> list[dict[str, Any]]:
     found: list[tuple[int, float, int]] = []
     for row in np.unique(rows[candidates]).tolist():
         own = candidates[rows[candidates] == row][:LOOKED_AT]
-        best = exhibit.answers.best(subjects[own], rows[own], 10)
+        best = prepared.answers.best(subjects[own], rows[own], 10)
         likely = (best.scores > 0) & (best.entities >= 0)
         new, known = (likely & (best.splits < 0)).sum(1), (best.splits >= 0).sum(1)
         worth = np.minimum(new, 3) * known * collection.importance[subjects[own]]

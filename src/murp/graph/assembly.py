@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from murp.errors import DataError
-from murp.graph.columns import COLUMNS
-from murp.graph.facts import Facts
 from murp.graph.indexing import index
 from murp.graph.knowledge_graph import KnowledgeGraph
-from murp.graph.tidy import BLANKS, BlankName, tidy_array
-from murp.graph.vocabulary import Vocabulary
+from murp.graph.names.tidy import BLANKS, BlankName, tidy_array
+from murp.graph.names.vocabulary import Vocabulary
+from murp.graph.reading.columns import COLUMNS
+from murp.graph.reading.facts import Facts
 
 _KINDS = ("entity", "relation")
 

@@ -15,13 +15,13 @@ import pyarrow as pa
 
 from murp.errors import DataError
 from murp.graph.assembly import graph_of
-from murp.graph.columns import COLUMNS, EACH_BY_TITLE, Columns, left_out
-from murp.graph.facts import Facts, Ids, triples_of
 from murp.graph.indexing import table_of
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph, Triples
+from murp.graph.names.vocabulary import Vocabulary
+from murp.graph.reading.columns import COLUMNS, EACH_BY_TITLE, Columns, left_out
+from murp.graph.reading.facts import Facts, Ids, triples_of
+from murp.graph.reading.tables import choose, further, row_of, table_facts
 from murp.graph.splitting import split
-from murp.graph.tables import choose, further, row_of, table_facts
-from murp.graph.vocabulary import Vocabulary
 
 
 def build(name: str, read: Callable[[Any, str], Facts], train: Any, valid: Any, test: Any, seed: int) -> KnowledgeGraph:

@@ -35,7 +35,7 @@ from murp.errors import DataError
 from murp.files import fields, lock, new_folder, parse_json, private_folder, user_cache, write_text
 from murp.graph.findings import Finding
 from murp.graph.knowledge_graph import KnowledgeGraph
-from murp.graph.large.order import Order
+from murp.graph.large.plan import ReadingPlan
 from murp.graph.storage import read_saved, save
 
 READING = 2  # grows when a version that is not released yet makes another graph of the same files
@@ -73,7 +73,7 @@ def coded(files: Sequence[Path], parse: Callable[[], KnowledgeGraph], how: str =
     return parsed
 
 
-def coded_large(order: Order) -> KnowledgeGraph:
+def coded_large(plan: ReadingPlan) -> KnowledgeGraph:
     """The graph of files that are read in pieces (:mod:`murp.graph.large`): its coded form is mapped from the cache.
 
     If another process makes the same entry, this one waits for it, or goes on with its work if it was stopped. Without
@@ -81,13 +81,13 @@ def coded_large(order: Order) -> KnowledgeGraph:
     """
     from murp.graph.large.coding import code  # a compiler, which only large graphs need
 
-    files = [*order.files, *order.names.values()]
-    how = f"{order.seed if order.divided else ''} {order.columns!r} in pieces {[len(part) for part in order.parts]}"
+    files = [*plan.files, *plan.names.values()]
+    how = f"{plan.seed if plan.divided else ''} {plan.columns!r} in pieces {[len(part) for part in plan.parts]}"
     root = place()
     key = None if root is None else _key(files, how)
     if root is None or key is None or not private_folder(root / FOLDER):
         with tempfile.TemporaryDirectory(prefix="murp-") as folder:
-            findings = code(order, Path(folder) / GRAPH)
+            findings = code(plan, Path(folder) / GRAPH)
             return replace(read_saved(Path(folder) / GRAPH), findings=tuple(findings))
     entry = root / FOLDER / key
     with contextlib.suppress(DataError):
@@ -98,7 +98,7 @@ def coded_large(order: Order) -> KnowledgeGraph:
         made = entry.with_name(f"{key}.graph")
         for left in (entry, made):
             shutil.rmtree(left, ignore_errors=True)
-        findings = code(order, made)
+        findings = code(plan, made)
         with new_folder(entry, DataError) as part:
             write_text(part / TOLD, json.dumps([asdict(finding) for finding in findings]))
             made.replace(part / GRAPH)

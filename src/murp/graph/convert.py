@@ -15,9 +15,9 @@ from murp.files import new_folder
 from murp.graph.formats.text import no_fact
 from murp.graph.indexing import table_of
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph
+from murp.graph.names.vocabulary import Vocabulary
+from murp.graph.reading.streams import COMPRESSIONS, open_output
 from murp.graph.storage import save_mapped
-from murp.graph.streams import COMPRESSIONS, open_output
-from murp.graph.vocabulary import Vocabulary
 
 _ROWS_AT_ONCE = 1_000_000
 _TAB, _NEWLINE, _NOTHING = (pa.scalar(text, pa.large_string()) for text in ("\t", "\n", ""))

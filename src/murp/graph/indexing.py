@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from murp.graph.columns import COLUMNS
 from murp.graph.knowledge_graph import KnowledgeGraph, Triples
-from murp.graph.tidy import Tidied, tidy_ids
-from murp.graph.vocabulary import PLURALS, Vocabulary
+from murp.graph.names.tidy import Tidied, tidy_ids
+from murp.graph.names.vocabulary import PLURALS, Vocabulary
+from murp.graph.reading.columns import COLUMNS
 
 
 def index(
@@ -27,9 +27,9 @@ def index(
     """The graph of three tables with columns head, relation, tail.
 
     Entities are numbered in order of first appearance in train's heads, train's tails, valid's heads, and so on;
-    relations in order of first appearance in train, valid, test. Ids follow the rule of :mod:`murp.graph.tidy`, and
-    what it changed is in ``findings``. Names (columns id, name and perhaps gloss) are joined by id: the first row of an
-    id is used, ids that are not in the graph are ignored.
+    relations in order of first appearance in train, valid, test. Ids follow the rule of :mod:`murp.graph.names.tidy`,
+    and what it changed is in ``findings``. Names (columns id, name and perhaps gloss) are joined by id: the first row
+    of an id is used, ids that are not in the graph are ignored.
     """
     tables = (train, valid, test)
     entity_ids, entities = _number("entity", [table[role] for table in tables for role in ("head", "tail")])

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from murp.errors import DataError
 from murp.extras import need
-from murp.graph.columns import EACH_BY_TITLE, Columns
 from murp.graph.findings import Finding
-from murp.graph.vocabulary import Vocabulary, counted
+from murp.graph.names.vocabulary import Vocabulary, counted
+from murp.graph.reading.columns import EACH_BY_TITLE, Columns
 from murp.rows import html_table, pandas
 
 Triples = NDArray[np.int32]
@@ -186,7 +186,7 @@ class KnowledgeGraph:
         label, …), else the keys of parallel edges, else all are ``edge``. ``name`` or ``label`` of nodes is their name.
         """
         from murp.graph.building import build
-        from murp.graph.networks import networkx_facts
+        from murp.graph.reading.networks import networkx_facts
 
         named = name or str(getattr(graph, "name", "") or "graph")
         return build(named, lambda data, where: networkx_facts(data, where, relation), graph, valid, test, seed)

@@ -26,21 +26,21 @@ from murp.files import user_cache
 from murp.graph.assembly import graph_of
 from murp.graph.building import divided
 from murp.graph.cache import coded, coded_large
-from murp.graph.columns import EACH_BY_TITLE, Columns, not_understood
 from murp.graph.datasets import Dataset, find_dataset, suggest
-from murp.graph.facts import Facts, NoFacts
 from murp.graph.findings import Finding
 from murp.graph.folders import hugging_face, many_files, neo4j
 from murp.graph.formats import FORMATS_IN_WORDS, read_facts
 from murp.graph.formats.text import alone
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph
 from murp.graph.large import is_large, suits
-from murp.graph.large.order import Order
 from murp.graph.large.pieces import NotInPieces
-from murp.graph.names import check_names
-from murp.graph.reading import find_file, read_names
+from murp.graph.large.plan import ReadingPlan
+from murp.graph.names.checks import check_names
+from murp.graph.reading.columns import EACH_BY_TITLE, Columns, not_understood
+from murp.graph.reading.facts import Facts, NoFacts
+from murp.graph.reading.files import find_file, read_names
+from murp.graph.reading.streams import split_endings
 from murp.graph.storage import is_saved, read_saved, save_mapped
-from murp.graph.streams import split_endings
 from murp.paths import not_a_file
 
 _NAMES = ("entity_names", "relation_names")
@@ -112,33 +112,33 @@ def read(path: Path, *, seed: int = 0, columns: Columns = EACH_BY_TITLE) -> Know
 
 
 def _read(path: Path, seed: int, columns: Columns) -> KnowledgeGraph:
-    order = order_of(path, seed=seed, columns=columns)
-    if order is not None and (order.many_files or is_large(order.files)):
+    plan = plan_of(path, seed=seed, columns=columns)
+    if plan is not None and (plan.many_files or is_large(plan.files)):
         with contextlib.suppress(NotInPieces):
             # The entry may have been made under another name of the folder.
-            return replace(coded_large(order), name=order.name)
+            return replace(coded_large(plan), name=plan.name)
     return _read_folder(path, seed, columns) if path.is_dir() else _read_file(path, seed, columns)
 
 
-def order_of(path: Path, *, seed: int = 0, columns: Columns = EACH_BY_TITLE) -> Order | None:
+def plan_of(path: Path, *, seed: int = 0, columns: Columns = EACH_BY_TITLE) -> ReadingPlan | None:
     """What is to be read in pieces where ``path`` is; None if it is of a kind that is read whole."""
     if not os.path.lexists(path):
         files = many_files.matching(str(path))
-        return Order(path.parent.resolve().name, [files], columns, {}, seed, many_files=True) if files else None
+        return ReadingPlan(path.parent.resolve().name, [files], columns, {}, seed, many_files=True) if files else None
     if not path.is_dir():
         form, packed = split_endings(path)
         if not suits([path]) or not_a_file(path) is not None:
             return None
-        return Order(path.name[: -len(form + packed)], [[path]], columns, _name_files(path.parent), seed)
+        return ReadingPlan(path.name[: -len(form + packed)], [[path]], columns, _name_files(path.parent), seed)
     if is_saved(path) or hugging_face.splits(path) is not None:
         return None
     name, found = path.resolve().name, [find_file(path, split) for split in SPLITS]
     present: list[list[Path]] = [[file] for file in found if file is not None]
     if len(present) == len(SPLITS) and suits([part[0] for part in present]):
-        return Order(name, present, columns, _name_files(path))
+        return ReadingPlan(name, present, columns, _name_files(path))
     if present or neo4j.find(path) is not None or (parts := many_files.find(path)) is None:
         return None
-    return Order(name, parts, columns, _name_files(path), seed, many_files=True)
+    return ReadingPlan(name, parts, columns, _name_files(path), seed, many_files=True)
 
 
 def code_source(
@@ -153,10 +153,10 @@ def code_source(
     from murp.graph.large.coding import code  # a compiler, which only this needs
 
     path = locate(source, data_dir=data_dir)
-    order = order_of(path, seed=seed, columns=columns)
-    if order is not None:
+    plan = plan_of(path, seed=seed, columns=columns)
+    if plan is not None:
         try:
-            _warn(path, code(order, out))
+            _warn(path, code(plan, out))
             return read_saved(out)
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror}. Give files that you may read.") from error
@@ -169,8 +169,8 @@ def code_source(
 
 def _is_one_part(folder: Path) -> bool:
     """Whether a folder holds many files of facts that are split by a seed."""
-    order = order_of(folder)
-    return order is not None and order.divided
+    plan = plan_of(folder)
+    return plan is not None and plan.divided
 
 
 def _data_folders(data_dir: Path | None) -> list[Path]:

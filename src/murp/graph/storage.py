@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 from murp.errors import DataError
 from murp.files import new_folder, parse_json, refuse_strangers, write_text
 from murp.graph import arrays
-from murp.graph.columns import COLUMNS
 from murp.graph.knowledge_graph import SPLITS, KnowledgeGraph, Triples
-from murp.graph.parquet import read_table
-from murp.graph.vocabulary import Vocabulary
+from murp.graph.names.vocabulary import Vocabulary
+from murp.graph.reading.columns import COLUMNS
+from murp.graph.reading.parquet import read_table
 
 MANIFEST = "graph.json"
 _FORMAT, _VERSION, _MAPPED = "murp graph", 1, 2

@@ -17,9 +17,9 @@ from murp import engines
 from murp.config import Config
 from murp.errors import ConfigError
 from murp.geometry import hyperboloid
-from murp.hierarchy.caps import FEWEST, caps
 from murp.hierarchy.reconstruction import Reconstruction, reconstruct
 from murp.hierarchy.sectors import sectors
+from murp.hierarchy.spherical_caps import FEWEST, caps
 from murp.hierarchy.taxonomy import Taxonomy
 from murp.hierarchy.tree_layout import layout
 from murp.models import from_config

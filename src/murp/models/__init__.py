@@ -1,4 +1,8 @@
-"""Models: one file each, and what they are made of. :mod:`murp.registry` has their names."""
+"""Models: one file each. :mod:`murp.registry` has their names.
+
+model.py is the interface, shared/ has formulas and base classes that several models use. blocks.py, host_memory.py and
+rounding.py are about how tables of any model are stored and computed with.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,10 @@ import torch
 
 from murp import registry
 from murp.config import Config
-from murp.models.biases import BIASES, Bias
 from murp.models.model import Candidate, Model, Query, Role, Rows, Table
 from murp.models.multirelational import MultiRelational, MuRE, MuRP
-from murp.models.transformations import TRANSFORMATIONS, Transformation
+from murp.models.shared.biases import BIASES, Bias
+from murp.models.shared.transformations import TRANSFORMATIONS, Transformation
 
 __all__ = [
     "BIASES",

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from murp.models.complex_numbers import Paired, conjugate, modulus, times
-from murp.models.dot_product import DotProduct
 from murp.models.model import Query, Rows, Table
+from murp.models.shared.complex_numbers import Paired, conjugate, modulus, times
+from murp.models.shared.dot_product import DotProduct
 
 
 class ComplEx(Paired, DotProduct):

@@ -10,9 +10,9 @@ import torch
 from torch.nn.functional import conv2d, dropout, dropout2d, relu
 
 from murp.errors import ConfigError
-from murp.models.dot_product import DotProduct
 from murp.models.model import Query, Rows, Table
-from murp.models.normalisation import BatchNorm
+from murp.models.shared.dot_product import DotProduct
+from murp.models.shared.normalisation import BatchNorm
 from murp.settings import Span, again, setting
 
 KERNEL = 3

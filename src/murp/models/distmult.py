@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from murp.models.dot_product import DotProduct
 from murp.models.model import Query, Rows, Table
+from murp.models.shared.dot_product import DotProduct
 
 
 class DistMult(DotProduct):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from murp.models.dot_product import DotProduct
 from murp.models.model import Query, Rows, Table
+from murp.models.shared.dot_product import DotProduct
 
 
 class FTransE(DotProduct):

@@ -10,9 +10,9 @@ from torch import Tensor
 from torch.nn.functional import dropout
 
 from murp.kernels.matrices import applied_at
-from murp.models.biases import bias_tables
-from murp.models.dot_product import DotProduct
 from murp.models.model import Candidate, Query, Rows, Table
+from murp.models.shared.biases import bias_tables
+from murp.models.shared.dot_product import DotProduct
 from murp.settings import Span, setting
 
 LEAST_TIME = 1.1  # of what a relation makes of a subject; the hyperboloid's own is 1

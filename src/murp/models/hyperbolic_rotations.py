@@ -10,8 +10,8 @@ from torch import Tensor
 
 from murp.geometry import poincare
 from murp.models.model import Rows, Table
-from murp.models.tangent_distance import TangentDistance, moved_by
-from murp.models.turns import USUAL, Attention, Reflection, Rotation
+from murp.models.shared.rotations_and_reflections import USUAL, Attention, Reflection, Rotation
+from murp.models.shared.tangent_distance import TangentDistance, moved_by
 
 HYPERBOLIC = {**USUAL, "regularizer": "l2", "regularizer_weight": 0.002}
 

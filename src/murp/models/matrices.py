@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from murp.kernels.matrices import applied_at
-from murp.models.linear_maps import BallMap, FlatMap
 from murp.models.model import Rows, Table
+from murp.models.shared.linear_maps import BallMap, FlatMap
 from murp.settings import Part
 
 USUAL = {

@@ -12,7 +12,7 @@ from murp.errors import ConfigError
 from murp.geometry import euclidean, poincare, sphere
 from murp.models.hyperbolic_rotations import HYPERBOLIC
 from murp.models.model import Candidate, Numbers, Query, Rows, Table, squared_norm
-from murp.models.tangent_distance import TangentDistance, moved_by, squared_distance
+from murp.models.shared.tangent_distance import TangentDistance, moved_by, squared_distance
 from murp.settings import setting
 
 

@@ -16,9 +16,9 @@ from typing import cast
 from torch import Tensor
 
 from murp.geometry import Euclidean, MobiusGeometry, PoincareBall
-from murp.models.biases import BIASES, Bias, bias_tables
 from murp.models.model import Candidate, Model, Numbers, Query, Rows, Table, squared_norm
-from murp.models.transformations import TRANSFORMATIONS, Transformation
+from murp.models.shared.biases import BIASES, Bias, bias_tables
+from murp.models.shared.transformations import TRANSFORMATIONS, Transformation
 from murp.settings import setting
 
 

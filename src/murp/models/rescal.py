@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from murp.kernels.matrices import applied_at
-from murp.models.dot_product import DotProduct
 from murp.models.model import Query, Rows, Table
+from murp.models.shared.dot_product import DotProduct
 
 
 class RESCAL(DotProduct):

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from murp.models.complex_numbers import Paired, modulus, times
 from murp.models.model import Candidate, Model, Query, Rows, Table
+from murp.models.shared.complex_numbers import Paired, modulus, times
 from murp.settings import Span, setting
 
 

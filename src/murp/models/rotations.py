@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from murp.models.flat_distance import FlatDistance
 from murp.models.model import Rows
-from murp.models.turns import Attention, Reflection, Rotation
+from murp.models.shared.flat_distance import FlatDistance
+from murp.models.shared.rotations_and_reflections import Attention, Reflection, Rotation
 
 USUAL = {
     "objective": "self-adversarial",

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from murp.models.linear_maps import BallMap, FlatMap
 from murp.models.model import Rows, Table
-from murp.models.turns import USUAL, Rotation
+from murp.models.shared.linear_maps import BallMap, FlatMap
+from murp.models.shared.rotations_and_reflections import USUAL, Rotation
 
 
 class StretchedRotation(Rotation):

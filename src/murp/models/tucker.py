@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.nn.functional import dropout
 
 from murp.kernels.matrices import applied
-from murp.models.dot_product import DotProduct
 from murp.models.model import Query, Rows, Table
-from murp.models.normalisation import BatchNorm
+from murp.models.shared.dot_product import DotProduct
+from murp.models.shared.normalisation import BatchNorm
 from murp.settings import Span, again, setting
 
 

@@ -1,4 +1,7 @@
-"""Negatives: how false triples are made from true ones, one file each. :mod:`murp.registry` has their names."""
+"""Negatives: how false triples are made from true ones, one file each. :mod:`murp.registry` has their names.
+
+The setting ``corruption`` chooses among them.
+"""
 
 from murp.negatives.negatives import Drawn, Negatives
 

@@ -15,7 +15,7 @@ class Rank(Sampled):
     uniformly from N entities, k/N times its rank less 1. So the loss is bounded, and a triple that cannot be ranked
     well has hardly a gradient. Other losses (softmax, margin) grow with the difference of the scores, and give much to
     such triples. Where scores differ by far more than τ there is nothing to follow, so initial values have to be good
-    ones: see :mod:`murp.hierarchy.caps`.
+    ones: see :mod:`murp.hierarchy.spherical_caps`.
 
     Taylor, Guiver, Robertson, Minka: SoftRank: optimizing non-smooth rank metrics, WSDM 2008, where the smooth rank
     follows from noise in the scores.

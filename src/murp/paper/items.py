@@ -11,7 +11,7 @@ from murp.analysis import relation_edges, relation_profiles, spearman
 from murp.analysis.embedding import entity_norms
 from murp.evaluation import PROTOCOLS, KnownFacts, Metrics, rank
 from murp.graph import KnowledgeGraph
-from murp.graph.audit import Audit, audit_source
+from murp.graph.auditing.audit import Audit, audit_source
 from murp.graph.findings import Finding
 from murp.graph.keys import fact_keys
 from murp.paper.curve import curve

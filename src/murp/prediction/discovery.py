@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from murp.errors import ConfigError
 from murp.graph import Indices, KnowledgeGraph, KnownFacts
+from murp.graph.names.vocabulary import counted
 from murp.graph.types import Types
-from murp.graph.vocabulary import counted
 from murp.models import Model
 from murp.prediction.answers import Answers
 from murp.prediction.calibration import Calibration

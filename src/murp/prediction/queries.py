@@ -18,11 +18,11 @@ import numpy as np
 from murp.errors import DataError
 from murp.files import parse_json
 from murp.graph import Indices, KnowledgeGraph
-from murp.graph.columns import COLUMNS, role_of
-from murp.graph.delimited import rows as delimited_rows
-from murp.graph.lookup import Numbers
-from murp.graph.parquet import read_table
-from murp.graph.streams import split_endings, text_lines
+from murp.graph.names.lookup import Numbers
+from murp.graph.reading.columns import COLUMNS, role_of
+from murp.graph.reading.delimited import rows as delimited_rows
+from murp.graph.reading.parquet import read_table
+from murp.graph.reading.streams import split_endings, text_lines
 
 BLOCK = 2**15
 """How many rows are held at once."""

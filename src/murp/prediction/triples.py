@@ -10,7 +10,7 @@ import numpy as np
 
 from murp.errors import DataError
 from murp.graph import Indices, KnowledgeGraph
-from murp.graph.lookup import Numbers
+from murp.graph.names.lookup import Numbers
 from murp.prediction.queries import read_triples
 
 COLUMNS = ("head", "relation", "tail")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from murp.errors import DataError
 from murp.evaluation import Comparison, Protocol, Ranks, compare_ranks
 from murp.graph import KnowledgeGraph, Split, Triples
-from murp.graph.vocabulary import PLURALS, Vocabulary
+from murp.graph.names.vocabulary import PLURALS, Vocabulary
 
 if TYPE_CHECKING:
     from murp.runs.run import Run

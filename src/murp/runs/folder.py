@@ -47,8 +47,8 @@ from murp.models import Model, point_dtype
 from murp.models.rounding import rounded
 from murp.provenance import source_digest
 from murp.runs import checkpoint
-from murp.runs.nearby import runs_near
 from murp.runs.settings import bind
+from murp.runs.suggestions import runs_near
 
 CONFIG, ENVIRONMENT, GRAPH, METRICS = "config.toml", "environment.json", "graph", "metrics.jsonl"
 LAST, BEST, CALIBRATION, LOCK = "last.safetensors", "best.safetensors", "calibration.json", "lock"

@@ -11,7 +11,7 @@ from typing import Any
 from murp.config import Config
 from murp.errors import RunError, printable
 from murp.graph import KnowledgeGraph
-from murp.graph.vocabulary import counted
+from murp.graph.names.vocabulary import counted
 from murp.optimizers.optimizer import TABLES
 from murp.rows import html_table
 from murp.runs import checkpoint, folder
@@ -59,6 +59,11 @@ class Info:
             "run": str(self.path),
             "model": f"{config.model} d={config.dim}, {config.dtype}{_stored(config)}",
             "parts": ", ".join(f"{name} {value}" for name, value in own.items() if name not in COMMON) or "none",
+            "objective": _part(config, "objective"),
+            "corruption": _part(config, "corruption")
+            if "corruption" in config.parts
+            else f"none: {config.objective} compares with all entities, and draws no negatives",
+            "regularizer": _part(config, "regularizer"),
             "graph": f"{self.graph.name}: {counted(self.graph.counts())}",
             "parameters": f"{_numbers(self.parameters):,}: {shapes}",
             "optimizer": f"{config.optimizer}, lr {config.lr:g}"
@@ -113,6 +118,12 @@ def info(path: Path) -> Info:
         environment=folder.read_environment(path),
         files=files,
     )
+
+
+def _part(config: Config, kind: str) -> str:
+    """The name of a part, and its own settings."""
+    own = config.settings_of(kind)
+    return ", ".join([config.to_dict()[kind], *(f"{name} {value}" for name, value in own.items())])
 
 
 def _stored(config: Config) -> str:

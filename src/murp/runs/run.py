@@ -20,8 +20,8 @@ from murp.evaluation import Comparison, Protocol, Report, evaluate
 from murp.evaluation.comparison import SAMPLES
 from murp.files import write_text
 from murp.graph import KnowledgeGraph, Split
+from murp.graph.names.vocabulary import counted
 from murp.graph.types import Types
-from murp.graph.vocabulary import counted
 from murp.models import Model
 from murp.optimizers.optimizer import TABLES
 from murp.prediction import (

@@ -1,8 +1,8 @@
 """A trained run as a service: questions over HTTP, answered in JSON.
 
 app.py         the routes, documented by OpenAPI
-gate.py        keys, rates and counters: what every request passes
-asking.py      from the bytes of a request to questions, or why not
+middleware.py  keys and counters: every request passes through it
+parsing.py     from the bytes of a request to questions, or an error response
 answering.py   from questions to answers, within a time
 loaded.py      a run held ready
 current.py     the run that is served, and the one that replaces it

@@ -15,22 +15,22 @@ from typing import Any
 import numpy as np
 
 from murp.prediction import Ranking
-from murp.serving.asking import Asked, Indices
 from murp.serving.limits import LateError
 from murp.serving.loaded import BATCH, Loaded
+from murp.serving.parsing import Indices, ParsedQuestion
 from murp.web.encoding import to_json
 
 SLICE = 64  # questions between two looks at the clock
 IN_PLACE = 2**22  # scores: they take some milliseconds, in which nobody else is answered
 
 
-class Desk:
+class Answerer:
     """Answers requests, each until it is ``late``. A thread has the long ones, one after the other."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "murp-answers")
 
-    async def predict(self, loaded: Loaded, asked: Sequence[Asked], late: float) -> bytes:
+    async def predict(self, loaded: Loaded, asked: Sequence[ParsedQuestion], late: float) -> bytes:
         """The answers, in the order of the questions, as JSON."""
         in_place = len(asked) < BATCH and len(asked) * loaded.graph.num_entities < IN_PLACE
         if in_place and (loaded.types_learned or not any(one.types for one in asked)):
@@ -47,7 +47,7 @@ class Desk:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
-def _answered(loaded: Loaded, asked: Sequence[Asked], late: float) -> list[dict[str, Any]]:
+def _answered(loaded: Loaded, asked: Sequence[ParsedQuestion], late: float) -> list[dict[str, Any]]:
     """Questions that want the same number of answers are answered together; those with candidates one by one."""
     rankings: dict[int, Ranking] = {}
     groups: dict[tuple[int, bool, bool], list[int]] = {}
@@ -75,11 +75,11 @@ def _answered(loaded: Loaded, asked: Sequence[Asked], late: float) -> list[dict[
     return said
 
 
-def _given(one: Asked) -> int:
+def _given(one: ParsedQuestion) -> int:
     return one.given
 
 
-def _row(one: Asked) -> int:
+def _row(one: ParsedQuestion) -> int:
     return one.row
 
 
@@ -88,14 +88,14 @@ def _check(late: float) -> None:
         raise LateError
 
 
-def _alone(loaded: Loaded, one: Asked) -> Ranking:
+def _alone(loaded: Loaded, one: ParsedQuestion) -> Ranking:
     answers = loaded.answers(types=one.types)
     if one.candidates is None:
         return answers.to_one(one.given, one.row, one.k, new_only=one.new_only)
     return answers.among(one.given, one.row, one.candidates, one.k, new_only=one.new_only)
 
 
-def _said(loaded: Loaded, one: Asked, ranking: Ranking) -> dict[str, Any]:
+def _said(loaded: Loaded, one: ParsedQuestion, ranking: Ranking) -> dict[str, Any]:
     """A question with its answers. A calibration knows the place among all entities, which a list does not have."""
     relations = len(loaded.relations)
     given = loaded.entities.reference(one.given)

@@ -12,14 +12,14 @@ from pydantic import BaseModel
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from murp.serving import asking, schema
+from murp.serving import parsing, schema
 from murp.serving.access import Rates
-from murp.serving.answering import Desk
+from murp.serving.answering import Answerer
 from murp.serving.current import Current
 from murp.serving.documentation import page
-from murp.serving.gate import Gate
 from murp.serving.limits import Limits
 from murp.serving.metrics import CONTENT_TYPE, Metrics
+from murp.serving.middleware import RequestMiddleware
 from murp.shapes import Health
 from murp.web.application import application, as_json, gives
 from murp.web.refusals import Refused, documented
@@ -58,31 +58,31 @@ def create_app(current: Current, limits: Limits, keys: frozenset[bytes], bound: 
     _add_questions(app, current, limits, metrics)
     _add_state(app, current, metrics)
     _add_documentation(app, limits)
-    return Guard(Gate(with_head(app), metrics, keys), bound, any_host=bool(keys))
+    return Guard(RequestMiddleware(with_head(app), metrics, keys), bound, any_host=bool(keys))
 
 
 def _add_questions(app: FastAPI, current: Current, limits: Limits, metrics: Metrics) -> None:
-    desk, rates = Desk(), Rates(limits.rate)
+    answerer, rates = Answerer(), Rates(limits.rate)
 
     @app.post("/predict", summary="answers to questions", **_takes(schema.Questions, schema.Answers))
     async def predict(request: Request) -> Response:
-        body = asking.parsed(await _body(request, limits))
+        body = parsing.parsed(await _body(request, limits))
         loaded = current.loaded  # this one to the end, whatever takes its place meanwhile
         async with limits.in_time() as late:
-            questions = await asking.questions(body, loaded, limits)
+            questions = await parsing.questions(body, loaded, limits)
             _spend(rates, request, len(questions))
-            answers = await desk.predict(loaded, questions, late)
+            answers = await answerer.predict(loaded, questions, late)
         metrics.questions += len(questions)
         return Response(answers, media_type="application/json")
 
     @app.post("/score", summary="scores of triples", **_takes(schema.Triples, schema.Scores))
     async def score(request: Request) -> Response:
-        body = asking.parsed(await _body(request, limits))
+        body = parsing.parsed(await _body(request, limits))
         loaded = current.loaded
         async with limits.in_time():
-            triples = await asking.triples(body, loaded, limits)
+            triples = await parsing.triples(body, loaded, limits)
             _spend(rates, request, len(triples))
-            scores = await desk.score(loaded, triples)
+            scores = await answerer.score(loaded, triples)
         metrics.triples += len(triples)
         return Response(scores, media_type="application/json")
 

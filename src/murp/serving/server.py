@@ -14,7 +14,7 @@ from murp.serving.current import Current
 from murp.serving.limits import Limits
 from murp.threads import one_thread
 from murp.web.background import Background
-from murp.web.door import Server
+from murp.web.connections import Server
 from murp.web.security import is_loopback
 from murp.web.server import bind, configured, run_to_end
 

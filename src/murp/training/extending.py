@@ -12,13 +12,13 @@ from typing import Any
 from murp import display, models
 from murp.commands import command
 from murp.errors import DataError
-from murp.graph.growing import New, given_facts, grow
-from murp.graph.vocabulary import Vocabulary, counted
+from murp.graph.adding_facts import New, add_facts, given_facts
+from murp.graph.names.vocabulary import Vocabulary, counted
 from murp.runs import Run, folder
 from murp.runs.run import load
 from murp.settings import whole_number
-from murp.training.carrying import carry, carry_optimizer
-from murp.training.placing import place
+from murp.training.new_entities import train_new_entities
+from murp.training.weight_transfer import transfer, transfer_optimizer
 
 SHOWN = 5  # new entities and relations that are named
 
@@ -39,7 +39,7 @@ def extend(
     seed = whole_number("seed", seed, least=0)
     path = Path(f"{run.path}-extended" if out is None else out)
     folder.refuse_existing(path)
-    growth = grow(run.graph, given_facts(facts), new=new)
+    growth = add_facts(run.graph, given_facts(facts), new=new)
     graph = growth.graph
     if not growth.entities and not growth.relations:
         again = command("train", "--data", "FOLDER", "--init-from", run.path)
@@ -51,9 +51,9 @@ def extend(
     # New rows are placed in full precision, and rounded with the checkpoint.
     model = models.from_config(run.config.replace(table_dtype="auto"), graph.num_entities, graph.num_relations)
     model.initialise(run.config.seed, run.config.initial_scale).to(run.model.device)
-    carry(run, model, graph)
+    transfer(run, model, graph)
     began = time.monotonic()
-    place(model, growth, run.config, epochs=epochs, seed=seed, advance=advance)
+    train_new_entities(model, growth, run.config, epochs=epochs, seed=seed, advance=advance)
     added = {"entities": growth.entities, "relations": growth.relations, "facts": len(growth.facts)}
     about = {"from": str(run.path.resolve()), **added, "seconds": round(time.monotonic() - began, 3)}
     # What repeats the run with `murp train --config` is the graph that it has now. One process goes on with it.
@@ -62,7 +62,7 @@ def extend(
     # The facts are others: it goes on with a whole epoch, and what is best on valid is decided anew.
     anew = {"chunk": 0, "loss": 0.0, "best_mrr": None, "best_epoch": None, "stale": 0, "reduced_at": 0}
     state = {**run.state, **anew}
-    optimizer = carry_optimizer(run, model, graph)
+    optimizer = transfer_optimizer(run, model, graph)
     folder.create(path, config, graph, model, state, folder.EXTENDED, optimizer=optimizer, extended=about)
     if (run.path / folder.METRICS).is_file():
         shutil.copyfile(run.path / folder.METRICS, path / folder.METRICS)

@@ -25,8 +25,8 @@ from murp.errors import ConfigError, MurpError, RunError
 from murp.files import write_text
 from murp.graph import KnowledgeGraph
 from murp.runs import Run, checkpoint, folder
+from murp.runs.default_folder import data_name, difference, first_fitting
 from murp.runs.lock import locked
-from murp.runs.places import data_name, difference, first_fitting
 from murp.runs.run import home, load
 from murp.runs.settings import checked
 from murp.training.job import Job
@@ -86,7 +86,7 @@ def try_all(
     loaded, config = configure(graph, settings[0], "sweep")
     configs = [config, *(configure(loaded, chosen, "sweep")[1] for chosen in settings[1:])]
     names = run_names(settings)
-    home = _own_place(settings, configs, names, loaded) if out is None else Path(out)
+    home = _own_folder(settings, configs, names, loaded) if out is None else Path(out)
     paths = [home / name for name in names]
     runs = list(zip(paths, configs, strict=True))
     results = train_all(runs, loaded, progress or usual(), side_by_side=side_by_side)
@@ -102,7 +102,7 @@ def _check_one_graph(settings: Sequence[dict[str, Any]]) -> None:
             raise ConfigError(f"a sweep has one graph: give {name} one value, and each graph a sweep of its own.")
 
 
-def _own_place(
+def _own_folder(
     settings: Sequence[dict[str, Any]], configs: Sequence[Config], names: Sequence[str], graph: KnowledgeGraph
 ) -> Path:
     """A folder under ``runs/`` named by the data and the settings of the sweep; it must not contain another run."""

@@ -18,7 +18,7 @@ from murp.graph import KnowledgeGraph
 from murp.models import Model
 from murp.negatives.shared import Shared
 from murp.runs import folder
-from murp.training.divided import DividedSampler
+from murp.training.distributed_sampler import DistributedSampler
 from murp.training.sampler import Sampler, fewer_steps
 from murp.training.state import State
 
@@ -67,7 +67,7 @@ class Job:
         self.task.negatives.prepare(facts, model.num_entities, model.num_relations)
         self.task.objective.prepare(facts, graph.num_entities)
         self.sampler = (
-            DividedSampler(graph, self.ranks, config.slices, reciprocals=model.reciprocals, **options)
+            DistributedSampler(graph, self.ranks, config.slices, reciprocals=model.reciprocals, **options)
             if divided
             else Sampler(triples, graph.num_entities, **options)
         )

@@ -11,7 +11,7 @@ from torch import Tensor
 from murp.engines.step import Touched
 from murp.engines.task import Task
 from murp.engines.updates import Updater, whole_gradient
-from murp.graph.growing import Growth
+from murp.graph.adding_facts import Growth
 from murp.models.model import Rows, Table
 
 

@@ -22,20 +22,20 @@ from murp.distributed.shares import Share, initialise
 from murp.errors import ConfigError, MurpError, NotFiniteError, RunError, first_line, is_of_memory
 from murp.geometry import MobiusGeometry
 from murp.graph import KnowledgeGraph, cache
+from murp.graph.names.vocabulary import counted
 from murp.graph.shape import shape
-from murp.graph.vocabulary import counted
 from murp.models import Model
 from murp.recipes import AUTO, completed, decide
 from murp.runs import Run, checkpoint, folder
+from murp.runs.default_folder import difference, own_folder, unused_folder
 from murp.runs.lock import locked
-from murp.runs.places import difference, free_place, own_place
 from murp.runs.run import home, load, load_trained, resolve_device
 from murp.runs.settings import checked
-from murp.training.carrying import carry, refuse_other
 from murp.training.job import Job
 from murp.training.loop import finished, fit, stopped_early
 from murp.training.progress import Silent, usual
 from murp.training.state import State
+from murp.training.weight_transfer import refuse_other, transfer
 
 SOURCE = ("data_dir", "split_seed", "columns", "no_header")  # settings that say what to load
 # Of entities, read in one step: the fused engines number them with 32 bits.
@@ -107,7 +107,7 @@ def place_for(out: str | os.PathLike[str] | None, config: Config, graph: Knowled
             return Path(out)
         except TypeError:
             raise ConfigError(f"out must be the path of a folder, not {out!r}.") from None
-    return own_place(config, graph) if reuse else free_place(config)
+    return own_folder(config, graph) if reuse else unused_folder(config)
 
 
 def _again(path: Path, config: Config, graph: KnowledgeGraph, ranks: Ranks, progress: Silent) -> Run:
@@ -408,8 +408,8 @@ def start_from(config: Config, model: Model, graph: KnowledgeGraph) -> None:
     """Give a new model the weights of the run that ``init_from`` names, for what both graphs have."""
     source = load(config.init_from, device="cpu")
     refuse_other(source, config)
-    carried = carry(source, model, graph)
-    entities, relations = int(carried.entities.sum()), int(carried.relations.sum()) // 2
+    transferred = transfer(source, model, graph)
+    entities, relations = int(transferred.entities.sum()), int(transferred.relations.sum()) // 2
     if not entities:
         raise ConfigError(
             f"{config.init_from} has no entity of {graph.name}: there is nothing to start from. Ids are compared, not "

@@ -2,13 +2,13 @@
 
 server.py      binding to a port, and serving an application until its end
 background.py  a server in a thread of this process
-door.py        letting clients in, no more than there are places for
-protocol.py    what one connection may take: bytes, time, a place
+connections.py accepting clients, up to a maximum number of connections
+protocol.py    the limits of one connection: bytes and time
 application.py an application with routes, and what they give and document
-security.py    who may ask, and what a browser may do with the answer
-refusals.py    what is said if there is no answer
+security.py    which requests are accepted, and what a browser may do with the answer
+refusals.py    error responses
 names.py       looking entities and relations up
 predictions.py answers to a question as JSON has them
-encoding.py    answers as bytes
+encoding.py    answers as bytes: JSON, and arrays in base64
 schema.py      the shape of a refusal
 """

@@ -9,7 +9,7 @@ import weakref
 from types import TracebackType
 from typing import Self
 
-from murp.web.door import Server
+from murp.web.connections import Server
 from murp.web.server import address_of
 
 PATIENCE = 5.0  # seconds for the server to end, beside those that it gives to requests

@@ -59,12 +59,12 @@ class LargeIndex(Index):
     """The same without Python's own copies: of ten million names ready within a second."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        from murp.graph.large.places import Places  # Numba, which small graphs need not wait for
+        from murp.graph.large.text_lookup import TextLookup  # Numba, which small graphs need not wait for
 
         self.vocabulary = vocabulary
         ids, names = vocabulary.ids, vocabulary.names
         self.ids, self.names = Column(ids, ids), Column(ids if names is None else names, ids)
-        self._ids, self._names = Places(ids), None if names is None else Places(names)
+        self._ids, self._names = TextLookup(ids), None if names is None else TextLookup(names)
 
     def known(self, text: str) -> int | None:
         found = self._ids.of(text, 1) or self._called(text, 2)

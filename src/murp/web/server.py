@@ -12,7 +12,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from murp.errors import MurpError
-from murp.web.door import Server
+from murp.web.connections import Server
 from murp.web.protocol import PATIENCE, Protocol
 
 QUEUE = 1024  # clients that wait to be let in

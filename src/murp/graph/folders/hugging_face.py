@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from murp.errors import DataError
 from murp.files import parse_json
-from murp.graph.columns import Columns
-from murp.graph.facts import Facts
-from murp.graph.parquet import read_table
-from murp.graph.streams import open_input
-from murp.graph.tables import table_facts
+from murp.graph.reading.columns import Columns
+from murp.graph.reading.facts import Facts
+from murp.graph.reading.parquet import read_table
+from murp.graph.reading.streams import open_input
+from murp.graph.reading.tables import table_facts
 
 _DICT, _STATE = "dataset_dict.json", "state.json"
 _SPLITS = (("train",), ("validation", "valid", "val", "dev"), ("test",))

@@ -12,7 +12,7 @@ from pathlib import Path
 from murp.errors import DataError
 from murp.graph.knowledge_graph import SPLITS
 from murp.graph.large import FORMATS
-from murp.graph.streams import split_endings
+from murp.graph.reading.streams import split_endings
 from murp.paths import not_a_file
 
 _NAMES = ("entity_names", "relation_names")

@@ -11,12 +11,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from murp.errors import DataError
-from murp.graph.apoc import NAMES
-from murp.graph.columns import Columns
-from murp.graph.delimited import first_row, read_columns
-from murp.graph.facts import Facts
 from murp.graph.formats.text import read as read_text
-from murp.graph.streams import split_endings
+from murp.graph.reading.apoc import NAMES
+from murp.graph.reading.columns import Columns
+from murp.graph.reading.delimited import first_row, read_columns
+from murp.graph.reading.facts import Facts
+from murp.graph.reading.streams import split_endings
 
 
 @dataclass(frozen=True)

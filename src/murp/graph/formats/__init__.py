@@ -10,9 +10,9 @@ from importlib import import_module
 from pathlib import Path
 
 from murp.errors import DataError
-from murp.graph.columns import EACH_BY_TITLE, Columns
-from murp.graph.facts import Facts, NoFacts
-from murp.graph.streams import split_endings
+from murp.graph.reading.columns import EACH_BY_TITLE, Columns
+from murp.graph.reading.facts import Facts, NoFacts
+from murp.graph.reading.streams import split_endings
 
 FORMATS = {
     ".txt": "text",

@@ -1,4 +1,4 @@
-"""GraphML, as NetworkX, Gephi, yEd and Neo4j write it: edges are facts, see :mod:`murp.graph.networks`."""
+"""GraphML, as NetworkX, Gephi, yEd and Neo4j write it: edges are facts, see :mod:`murp.graph.reading.networks`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
 from murp.errors import DataError
-from murp.graph.columns import Columns
-from murp.graph.facts import Facts
-from murp.graph.networks import Edge, network_facts
-from murp.graph.streams import open_input
-from murp.graph.xml_entities import Checked
+from murp.graph.reading.columns import Columns
+from murp.graph.reading.facts import Facts
+from murp.graph.reading.networks import Edge, network_facts
+from murp.graph.reading.streams import open_input
+from murp.graph.reading.xml_entities import Checked
 
 _PIECE = 1 << 18
 _DEEPEST = 100

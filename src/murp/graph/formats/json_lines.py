@@ -11,12 +11,12 @@ from typing import Any
 
 from murp.errors import DataError
 from murp.files import parse_json
-from murp.graph import apoc
-from murp.graph.columns import COLUMNS, Columns, left_out, not_understood
-from murp.graph.facts import Facts, Ids, names_of, triples_of
 from murp.graph.findings import noticed
-from murp.graph.streams import text_lines
-from murp.graph.tables import further
+from murp.graph.reading import apoc
+from murp.graph.reading.columns import COLUMNS, Columns, left_out, not_understood
+from murp.graph.reading.facts import Facts, Ids, names_of, triples_of
+from murp.graph.reading.streams import text_lines
+from murp.graph.reading.tables import further
 
 
 def read(path: Path, columns: Columns) -> Facts:

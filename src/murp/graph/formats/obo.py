@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from murp.errors import DataError
-from murp.graph.columns import Columns
-from murp.graph.facts import Facts, names_of, triples_of
 from murp.graph.findings import noticed
-from murp.graph.labels import joined_gloss
-from murp.graph.streams import text_lines
+from murp.graph.rdf.labels import joined_gloss
+from murp.graph.reading.columns import Columns
+from murp.graph.reading.facts import Facts, names_of, triples_of
+from murp.graph.reading.streams import text_lines
 
 _STANZA = re.compile(r"\[(\w+)\]")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from murp.graph.columns import Columns, left_out
-from murp.graph.facts import Facts
-from murp.graph.parquet import read_table
-from murp.graph.tables import choose, further, table_facts
+from murp.graph.reading.columns import Columns, left_out
+from murp.graph.reading.facts import Facts
+from murp.graph.reading.parquet import read_table
+from murp.graph.reading.tables import choose, further, table_facts
 
 
 def read(path: Path, columns: Columns) -> Facts:

@@ -1,6 +1,6 @@
 """RDF: N-Triples, N-Quads, Turtle, TriG, RDF/XML and JSON-LD, with OWL and SKOS in any of them.
 
-What becomes a fact, a name, and what is left out: :mod:`murp.graph.ontology` and :mod:`murp.graph.labels`.
+What becomes a fact, a name, and what is left out: :mod:`murp.graph.rdf.ontology` and :mod:`murp.graph.rdf.labels`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from murp.errors import DataError
-from murp.graph.columns import COLUMNS, Columns
-from murp.graph.facts import Facts
 from murp.graph.findings import noticed
-from murp.graph.labels import TELLING, names_of_literals
-from murp.graph.ontology import PREFIXES, facts_of
-from murp.graph.statements import FORMATS, Source
-from murp.graph.streams import open_input, split_endings
-from murp.graph.tables import row_of
+from murp.graph.rdf.labels import TELLING, names_of_literals
+from murp.graph.rdf.ontology import PREFIXES, facts_of
+from murp.graph.rdf.statements import FORMATS, Source
+from murp.graph.reading.columns import COLUMNS, Columns
+from murp.graph.reading.facts import Facts
+from murp.graph.reading.streams import open_input, split_endings
+from murp.graph.reading.tables import row_of
 
 _NOTHING = pa.table({role: pa.array([], pa.large_string()) for role in COLUMNS})
 

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from murp.errors import DataError
 from murp.extras import need
-from murp.graph.columns import Columns
-from murp.graph.facts import Facts
-from murp.graph.streams import open_input, split_endings
-from murp.graph.tables import table_facts
+from murp.graph.reading.columns import Columns
+from murp.graph.reading.facts import Facts
+from murp.graph.reading.streams import open_input, split_endings
+from murp.graph.reading.tables import table_facts
 
 _LONGEST = 1 << 20
 _FILES = (".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson")

@@ -12,13 +12,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from murp.errors import DataError
-from murp.graph import apoc
-from murp.graph.columns import COLUMNS, Columns, left_out, looks_like_header, not_understood, role_of, role_positions
-from murp.graph.delimited import first_row, read_columns, rows
-from murp.graph.facts import Facts, NoFacts
 from murp.graph.findings import Finding, noticed
-from murp.graph.streams import split_endings
-from murp.graph.tables import further
+from murp.graph.reading import apoc
+from murp.graph.reading.columns import (
+    COLUMNS,
+    Columns,
+    left_out,
+    looks_like_header,
+    not_understood,
+    role_of,
+    role_positions,
+)
+from murp.graph.reading.delimited import first_row, read_columns, rows
+from murp.graph.reading.facts import Facts, NoFacts
+from murp.graph.reading.streams import split_endings
+from murp.graph.reading.tables import further
 
 _SAMPLE = 1000  # rows that the first one is compared with
 _FEW, _MANY = 3, 8  # rows that tell nothing of the first, and that tell something

@@ -1,11 +1,12 @@
 """Reading past memory: facts are numbered piece by piece and kept on disk, names alone in memory.
 
+plan.py        which files are to be read, and how
 pieces.py      files in pieces, each a table of strings: rows of text, row groups of Parquet
 numbering.py   names to numbers in a table that grows; numba_numbering.py: its compiled loops
-dividing.py    train, valid and test out of one set of facts on disk; numba_dividing.py: its compiled loops
+splitting.py   train, valid and test out of one set of facts on disk; numba_splitting.py: its compiled loops
 work.py        the folder of work in progress, so that what was interrupted goes on
 coding.py      all of it: from files to a graph in coded form, mapped into memory when it is read
-places.py      names back to numbers, for a graph that is served; numba_places.py: its compiled loops
+text_lookup.py names back to numbers, for a graph that is served; numba_text_lookup.py: its compiled loops
 
 The result is that of the ordinary readers to the last number: the same names, in the same order, the same splits.
 """
@@ -15,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from murp.graph.streams import split_endings
+from murp.graph.reading.streams import split_endings
 
 LARGE = 1 << 29  # bytes of text from which on files are read this way
 PARQUET = 4  # bytes of text that one of Parquet stands for, about

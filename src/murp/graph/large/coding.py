@@ -18,40 +18,40 @@ from murp.errors import DataError
 from murp.files import new_folder
 from murp.graph import arrays
 from murp.graph.assembly import tidied_names
-from murp.graph.columns import COLUMNS, not_understood
-from murp.graph.facts import NoFacts
 from murp.graph.findings import Finding
 from murp.graph.formats.text import alone
 from murp.graph.indexing import vocabulary
 from murp.graph.knowledge_graph import SPLITS
-from murp.graph.large.dividing import BLOCK, Held, OnDisk, blocks, hold_out
-from murp.graph.large.order import Order
 from murp.graph.large.pieces import Parquet, Piece, Text, ahead, opened
+from murp.graph.large.plan import ReadingPlan
 from murp.graph.large.progress import progress
+from murp.graph.large.splitting import BLOCK, Held, OnDisk, blocks, hold_out
 from murp.graph.large.work import Work, WorkStopped
-from murp.graph.names import check_names
-from murp.graph.reading import read_names
+from murp.graph.names.checks import check_names
+from murp.graph.names.tidy import BLANKS, BlankName, Tidied, tidy_ids
+from murp.graph.names.vocabulary import PLURALS, Vocabulary
+from murp.graph.reading.columns import COLUMNS, not_understood
+from murp.graph.reading.facts import NoFacts
+from murp.graph.reading.files import read_names
 from murp.graph.storage import finish_mapped
-from murp.graph.tidy import BLANKS, BlankName, Tidied, tidy_ids
-from murp.graph.vocabulary import PLURALS, Vocabulary
 from murp.kernels import numba_numbering as loops
 
 HALT_EVERY = 60.0  # seconds after which what was read is made safe
 HEADER = 128  # bytes before the rows of a file of NumPy's
 
 
-def code(order: Order, target: Path) -> list[Finding]:
+def code(plan: ReadingPlan, target: Path) -> list[Finding]:
     """Make the new folder ``target`` with the graph in coded form, and say what was found in reading.
 
     What was interrupted before goes on where it made a halt.
     """
     refuse_existing(target)
-    for file in order.names.values():
+    for file in plan.names.values():
         read_names(file)  # what is wrong with them is said before the long work
-    work = Work(target, order.key)
+    work = Work(target, plan.key)
     try:
-        _read(order, work)
-        found = _finish(order, work, target)
+        _read(plan, work)
+        found = _finish(plan, work, target)
         work.remove()
         return found
     except DataError as error:
@@ -68,17 +68,17 @@ def refuse_existing(target: Path) -> None:
         raise DataError(f"{target} exists already. Choose another folder, or remove it first.")
 
 
-def _read(order: Order, work: Work) -> None:
+def _read(plan: ReadingPlan, work: Work) -> None:
     """Number all facts as they come, into the work folder."""
-    files = [(part, path) for part, paths in enumerate(order.parts) for path in paths]
+    files = [(part, path) for part, paths in enumerate(plan.parts) for path in paths]
     sizes = np.array([path.stat().st_size for _, path in files], dtype=np.float64)
     before = np.cumsum(sizes) - sizes
     safe = time.monotonic()
-    _refuse_titles(order)
+    _refuse_titles(plan)
     with progress() as shown:
         for number in range(work.state.file, len(files)):
             part, path = files[number]
-            source = _opened(path, order, part)
+            source = _opened(path, plan, part)
             with contextlib.closing(_pieces(source, work)) as pieces:
                 for piece in pieces:
                     _add(work, part, piece)
@@ -94,14 +94,14 @@ def _read(order: Order, work: Work) -> None:
                             safe = time.monotonic()
             work.state.told += [asdict(finding) for finding in source.findings()] if source else []
             work.state.file, work.state.place, work.state.row, work.state.comments = number + 1, 0, 0, []
-    _refuse_empty(order, work)
+    _refuse_empty(plan, work)
     work.halt()
 
 
-def _opened(path: Path, order: Order, part: int) -> Text | Parquet | None:
+def _opened(path: Path, plan: ReadingPlan, part: int) -> Text | Parquet | None:
     """The file; None if it is empty and may be: valid and test of a tree are."""
     try:
-        return opened(path, order.columns)
+        return opened(path, plan.columns)
     except NoFacts:
         if part == 0:
             raise
@@ -130,25 +130,25 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _refuse_titles(order: Order) -> None:
+def _refuse_titles(plan: ReadingPlan) -> None:
     """As murp.graph.sources does: stop where the first row, read as a fact, is the same in all files and comes once.
 
     The beginnings are read for this, before the long work and also where reading goes on after a stop.
     """
-    found = [_beginning(order, part) for part in range(len(order.parts))]
+    found = [_beginning(plan, part) for part in range(len(plan.parts))]
     tables = [table for table in found if table is not None]
     if len(tables) < len(found):
         return
     firsts = {tuple(table[role][0].as_py() for role in COLUMNS) for table in tables}
     if len(firsts) == 1 and alone(pa.concat_tables([tables[0].slice(0, 1), *(table.slice(1) for table in tables)])):
         why = "holds nothing that comes again, like a header"
-        raise not_understood(str(order.files[0]), [*firsts.pop()], why)
+        raise not_understood(str(plan.files[0]), [*firsts.pop()], why)
 
 
-def _beginning(order: Order, part: int) -> pa.Table | None:
+def _beginning(plan: ReadingPlan, part: int) -> pa.Table | None:
     """The first rows of a part; None if there are none, or if its first row is a header or a fact without doubt."""
-    for path in order.parts[part]:
-        source = _opened(path, order, part)
+    for path in plan.parts[part]:
+        source = _opened(path, plan, part)
         if source is not None and not source.doubtful:
             return None
         for piece in () if source is None else source.pieces(0, 0):
@@ -157,42 +157,42 @@ def _beginning(order: Order, part: int) -> pa.Table | None:
     return None
 
 
-def _refuse_empty(order: Order, work: Work) -> None:
+def _refuse_empty(plan: ReadingPlan, work: Work) -> None:
     """Facts must be in every part; valid and test may both be empty, as a tree that was converted has them."""
-    empty = [part for part in range(len(order.parts)) if not work.state.rows[part]]
+    empty = [part for part in range(len(plan.parts)) if not work.state.rows[part]]
     if empty and empty != [1, 2]:
-        path = order.parts[empty[0]][0]
+        path = plan.parts[empty[0]][0]
         raise NoFacts(f"{path}: holds no triples. Put rows of head, relation and tail into it.")
 
 
-def _finish(order: Order, work: Work, target: Path) -> list[Finding]:
+def _finish(plan: ReadingPlan, work: Work, target: Path) -> list[Finding]:
     """Put names in order, divide, and write the graph."""
-    tidied, places = _in_order(order, work)
+    tidied, places = _in_order(plan, work)
     rows = list(work.state.rows)
     with progress() as shown:
-        total = (4 if order.divided else 1) * sum(rows)
+        total = (4 if plan.divided else 1) * sum(rows)
         done = [0]
 
         def step(more: int) -> None:
             done[0] += more
-            shown.show("numbering" if not order.divided else "dividing", min(1.0, done[0] / max(1, total)), sum(rows))
+            shown.show("numbering" if not plan.divided else "dividing", min(1.0, done[0] / max(1, total)), sum(rows))
 
         with _keeping(work, work.path):
             heads = _renumber(work, places, len(tidied["entity"].ids), step)
         with _keeping(work, target), new_folder(target, _NotMade) as part:
-            if order.divided:
+            if plan.divided:
                 sizes = len(tidied["entity"].ids), len(tidied["relation"].ids)
                 on_disk = OnDisk(work.path / "numbered0.bin", rows[0], *sizes, heads)
                 del heads
-                shares = {"valid": order.valid, "test": order.test}
+                shares = {"valid": plan.valid, "test": plan.test}
                 with _keeping(work, work.path):
-                    held = hold_out(on_disk, work.path, seed=order.seed, **shares, step=step)
+                    held = hold_out(on_disk, work.path, seed=plan.seed, **shares, step=step)
                 rows = _write_divided(on_disk, held, part, step)
             else:
                 for number, split in enumerate(SPLITS):
                     _write_whole(work.path / f"numbered{number}.bin", rows[number], part / f"{split}.npy")
-            vocabularies, named = _named(order, tidied)
-            finish_mapped(part, order.name, vocabularies["entity"], vocabularies["relation"], rows)
+            vocabularies, named = _named(plan, tidied)
+            finish_mapped(part, plan.name, vocabularies["entity"], vocabularies["relation"], rows)
     told = [Finding(**{**one, "examples": tuple(one["examples"])}) for one in work.state.told]
     return [*told, *tidied["entity"].findings, *tidied["relation"].findings, *named]
 
@@ -215,7 +215,7 @@ def _keeping(work: Work, place: Path) -> Iterator[None]:
         raise work.refused(place, refusal) from error
 
 
-def _in_order(order: Order, work: Work) -> tuple[dict[str, Tidied], dict[str, NDArray[np.int32]]]:
+def _in_order(plan: ReadingPlan, work: Work) -> tuple[dict[str, Tidied], dict[str, NDArray[np.int32]]]:
     """The names of each kind by the rule for names, and the place of each number among them."""
     tidied, places = {}, {}
     for kind in ("entity", "relation"):
@@ -223,16 +223,16 @@ def _in_order(order: Order, work: Work) -> tuple[dict[str, Tidied], dict[str, ND
         try:
             tidied[kind] = tidy_ids(ids, kind, PLURALS[kind])
         except BlankName as error:
-            raise _blank(order) or error from None
+            raise _blank(plan) or error from None
         codes = tidied[kind].codes
         places[kind] = of_number if codes is None else codes[of_number]
     return tidied, places
 
 
-def _blank(order: Order) -> DataError | None:
+def _blank(plan: ReadingPlan) -> DataError | None:
     """The error that says where the first blank name stands."""
-    for path in (path for paths in order.parts for path in paths):
-        source, row = opened(path, order.columns), 0
+    for path in (path for paths in plan.parts for path in paths):
+        source, row = opened(path, plan.columns), 0
         for piece in source.pieces(0, 0):
             for role in COLUMNS:
                 at = pc.index(pc.equal(pc.utf8_trim(piece.facts[role], characters=BLANKS), ""), True).as_py()
@@ -289,11 +289,11 @@ def _header(rows: int) -> bytes:
     return b"\x93NUMPY\x01\x00" + (HEADER - 10).to_bytes(2, "little") + words.ljust(HEADER - 11) + b"\n"
 
 
-def _named(order: Order, tidied: Mapping[str, Tidied]) -> tuple[dict[str, Vocabulary], list[Finding]]:
+def _named(plan: ReadingPlan, tidied: Mapping[str, Tidied]) -> tuple[dict[str, Vocabulary], list[Finding]]:
     """Vocabularies with the names that files beside the facts have for them."""
     made, found = {}, []
     for kind, of_kind in tidied.items():
-        file = order.names.get(f"{kind}_names")
+        file = plan.names.get(f"{kind}_names")
         table = None if file is None else read_names(file)
         made[kind] = vocabulary(kind, of_kind.ids, None if table is None else tidied_names(table))
         if file is not None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from murp.errors import DataError
 from murp.graph import arrays
-from murp.graph.vocabulary import PLURALS, text_buffers
+from murp.graph.names.vocabulary import PLURALS, text_buffers
 from murp.kernels import numba_numbering as loops
 
 MOST = 2**31 - 1  # numbers of entities have 32 bits everywhere in murp

@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from murp.errors import DataError
-from murp.graph.columns import COLUMNS, Columns, left_out
-from murp.graph.delimited import read_piece
 from murp.graph.findings import Finding
 from murp.graph.formats import text
-from murp.graph.parquet import ROWS_A_BYTE, ROWS_ALWAYS
-from murp.graph.streams import LONGEST_LINE, open_input, split_endings, too_long
-from murp.graph.tables import as_strings, choose, further
+from murp.graph.reading.columns import COLUMNS, Columns, left_out
+from murp.graph.reading.delimited import read_piece
+from murp.graph.reading.parquet import ROWS_A_BYTE, ROWS_ALWAYS
+from murp.graph.reading.streams import LONGEST_LINE, open_input, split_endings, too_long
+from murp.graph.reading.tables import as_strings, choose, further
 
 PIECE = 32 << 20  # bytes of text
 BATCH = 1 << 20  # rows of Parquet
