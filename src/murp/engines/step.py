@@ -143,13 +143,13 @@ def _scores(model: Model, read: Gathered, relation: Rows, query: Query) -> Tenso
 
 
 def _scores_in_place(model: Model, objects: Read, query: Query) -> Tensor:
-    """Scores (B, 1 + k) with rows that are read where they lie."""
+    """Scores (B, 1 + k) with rows that are read where they lie: the points, and the entities' numbers."""
     assert objects.where is not None
     products, square = gathered.products(objects.rows["entity"], objects.where, query.vectors)
     theirs = {
         name: values.index_select(0, objects.where.flatten()).view(objects.where.shape)
         for name, values in objects.rows.items()
-        if name != "entity"
+        if values.dim() == 1
     }
     ours = {name: values.unsqueeze(-1) for name, values in query.numbers.items()}
     return model.ending(products, ours, {"square": square, **theirs})
@@ -169,7 +169,8 @@ def _apart(model: Model, read: Gathered, relation: Rows, query: Query) -> Tensor
     if read.false_subjects is None:
         return model.meet(query, model.candidate(objects, shared))
     rows = model.read(read.false_subjects.rows)
-    b, k = next(iter(rows.values())).shape[:2]
+    assert read.false_subjects.where is not None
+    b, k = read.false_subjects.where.shape
     subjects = {name: values.flatten(0, 1) for name, values in rows.items()}
     relations = {name: values.repeat_interleave(k, 0) for name, values in relation.items()}
     asked = model.query(subjects, relations, shared)

@@ -501,7 +501,7 @@ class Model(Part):
         """The same for queries given by their rows (B, …): (B, N)."""
         if self.device.type != "cpu":
             return self.score_rows(subject, relation, self.rows("object"))
-        questions = len(next(iter(subject.values())))
+        questions = len(next(iter((subject or relation).values())))  # a score may not depend on its subject
         scores = torch.empty(questions, self.num_entities, dtype=self.dtype)
         length = block_length(self.num_entities)
         blocks = iter([(b, n) for b in range(0, questions, QUERIES) for n in range(0, self.num_entities, length)])
