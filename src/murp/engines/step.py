@@ -11,11 +11,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
+from murp import threads
 from murp.engines.task import Task
 from murp.kernels import gathered
 from murp.kernels.matrices import RowsAt
@@ -27,6 +28,9 @@ from murp.regularizers import Batch
 
 # A batch reads most rows if it reads MANY and a table has no more than FEW_ROWS times as many.
 MANY, FEW_ROWS = 2**14, 4
+# Numbers of a tensor from which on PyTorch cuts it among its threads. At the end of a part it computes some functions
+# (sigmoid, softplus, sinh and others) in another way, and a sum over all of them is one of parts.
+CUT = 2**15
 
 
 @dataclass
@@ -118,12 +122,39 @@ def loss_of(task: Task, read: Gathered, labels: Labels | None) -> Tensor:
         loss = objective.loss(model, query, model.candidate(model.read(read.objects.rows), shared), labels)
     else:
         assert isinstance(objective, Sampled)
-        loss = objective.loss(_scores(model, read, relation, query))
+        loss = _loss_of_scores(objective, _scores(model, read, relation, query))
     if not task.regularizer.reads_rows:
         return loss
     true = read.true.rows if read.true else {name: values[:, 0] for name, values in read.objects.rows.items()}
     term = task.regularizer.term(model, _batch(read, relation, true, query, labels if objective.grouped else None))
     return loss if term is None else loss + term
+
+
+def _loss_of_scores(objective: Sampled, scores: Tensor) -> Tensor:
+    """The loss of scores (B, 1 + k), which does not depend on the number of threads."""
+    if scores.device.type != "cpu" or scores.numel() < CUT or torch.compiler.is_compiling():
+        return objective.loss(scores)
+    value: Tensor = _Uncut.apply(objective.loss, scores)
+    return value
+
+
+class _Uncut(torch.autograd.Function):
+    """A loss and its gradient, both computed by PyTorch on this thread alone."""
+
+    @staticmethod
+    def forward(ctx: Any, loss: Callable[[Tensor], Tensor], scores: Tensor) -> Tensor:
+        with threads.torch_alone(), torch.enable_grad():
+            leaf = scores.detach().requires_grad_()
+            value = loss(leaf)
+            (gradient,) = torch.autograd.grad(value, leaf)
+        ctx.save_for_backward(gradient)
+        return value.detach()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, of: Tensor) -> tuple[None, Tensor]:
+        (gradient,) = ctx.saved_tensors
+        return None, of * gradient
 
 
 def _relation(read: Read) -> Rows:
