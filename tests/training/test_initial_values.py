@@ -78,9 +78,7 @@ def test_runs_that_begin_elsewhere_can_share_a_launch() -> None:
 
 @pytest.mark.parametrize("initial", ["normal", "uniform", "xavier", "one", "zero"])
 @pytest.mark.parametrize("rows", [1, 64, 70, 333])
-def test_rows_drawn_in_blocks_are_those_of_one_draw(
-    rows: int, initial: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_drawn_in_blocks_are_those_of_one_draw(rows: int, initial: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the numbers depend on how many rows the table has."""
     monkeypatch.setattr(model, "BLOCK", 64)
     table = models.Table("entity", "entity", (3,), initial=initial)

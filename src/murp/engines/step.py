@@ -134,7 +134,7 @@ def _loss_of_scores(objective: Sampled, scores: Tensor) -> Tensor:
     """The loss of scores (B, 1 + k), which does not depend on the number of threads."""
     if scores.device.type != "cpu" or scores.numel() < CUT or torch.compiler.is_compiling():
         return objective.loss(scores)
-    value: Tensor = _Uncut.apply(objective.loss, scores)
+    value: Tensor = _Uncut.apply(objective.loss, scores)  # type: ignore[no-untyped-call]
     return value
 
 
