@@ -233,25 +233,32 @@ def check_precisions_agree(subject: Subject) -> None:
 
 def check_gradients(subject: Subject) -> None:
     """Gradients are finite, also at the initial values and if points coincide, and match finite differences of the
-    score."""
+    score, with candidates of each query and with those that all share."""
     for what, model in (("initial values", subject.new()), ("entities at 0", _at_zero(subject.new()))):
         for name, gradient in _gradients(subject, model)[1].items():
             expect(bool(gradient.isfinite().all()), f"the gradient of {name} is not finite at {what}")
     model = subject.scattered()
+    _check_differences(subject, model)
+    _check_differences(subject, model, together=True)
+
+
+def _check_differences(subject: Subject, model: Model, together: bool = False) -> None:
+    """Compare gradients with finite differences; ``together``: all queries have the same candidates."""
     draw = torch.Generator().manual_seed(4)
-    for name, gradient in _gradients(subject, model)[1].items():
+    where = " with candidates that all queries share" if together else ""
+    for name, gradient in _gradients(subject, model, together)[1].items():
         start = model.parameters[name].clone()
         way = torch.randn(start.shape, dtype=start.dtype, generator=draw)
         step = 1e-6
         values = []
         for sign in (1, -1):
             model.parameters[name] = start + sign * step * way
-            values.append(float(_gradients(subject, model)[0]))
+            values.append(float(_gradients(subject, model, together)[0]))
         model.parameters[name] = start
         slope, told = (values[0] - values[1]) / (2 * step), float((gradient * way).sum())
         expect(
             abs(slope - told) <= 1e-5 * (abs(slope) + abs(told) + 1),
-            f"the gradient of {name} says a slope of {told:.8g}, differences say {slope:.8g}",
+            f"the gradient of {name}{where} says a slope of {told:.8g}, differences say {slope:.8g}",
         )
 
 
@@ -262,12 +269,16 @@ def _at_zero(model: Model) -> Model:
     return model
 
 
-def _gradients(subject: Subject, model: Model) -> tuple[Tensor, dict[str, Tensor]]:
-    """A weighted sum of the scores and its gradient by every table that is trained."""
+def _gradients(subject: Subject, model: Model, together: bool = False) -> tuple[Tensor, dict[str, Tensor]]:
+    """A weighted sum of the scores and its gradient by every table that is trained.
+
+    ``together``: of all queries with the candidates of the first one.
+    """
     before = model.parameters
     leaves = {t.name: before[t.name].detach().requires_grad_() for t in model.tables if t.trained}
     model.parameters = {**before, **leaves}
-    scores = model.score_rows(*subject.rows(model))
+    s, r, o = subject.rows(model)
+    scores = model.score_rows(s, r, {name: rows[0] for name, rows in o.items()} if together else o)
     weights = torch.linspace(-1, 1.5, scores.numel(), dtype=scores.dtype).view_as(scores)
     total = (weights * scores).sum()
     found = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)

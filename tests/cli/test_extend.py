@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from typed import refused as said_no
 
 import murp
 from api_runs import QUICK, trained
+from murp import registry
 from murp.cli.main import parser
 from murp.config import Config
 from murp.engines import Chunk, TorchEngine
@@ -34,7 +36,7 @@ from murp.training.new_entities import (
     train_new_entities,
 )
 from murp.training.new_rows import share_of_rate
-from murp.training.weight_transfer import transfer
+from murp.training.weight_transfer import refuse_other, transfer
 from runs_of_parts import settings, tables
 from trees import tree
 
@@ -403,3 +405,13 @@ def test_weights_that_do_not_fit_are_refused_with_what_differs(run: murp.Run, tm
     with pytest.raises(RunError, match="no run folder"):
         murp.train(tree(), out=tmp_path / "out", **{**start, "init_from": str(tmp_path / "none")})
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("model", registry.MODELS)
+def test_dropout_may_be_another_than_in_the_run_that_training_starts_from(model: str) -> None:
+    settings = registry.find("model", model).settings
+    rates = {name: 0.25 for name in settings if name.endswith("_dropout")}
+    if not registry.find("model", model).drops_queries:
+        del rates["query_dropout"]
+    there, here = Config(model=model), Config(model=model, **rates)
+    refuse_other(SimpleNamespace(path="there", config=there), here)  # type: ignore[arg-type]

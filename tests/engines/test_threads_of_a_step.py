@@ -8,8 +8,9 @@ import torch
 from murp import registry, threads
 from murp.config import Config
 from murp.engines import Chunk, Task
+from murp.engines.step import CUT, _loss_of_scores
 from murp.engines.torch_engine import WORTH_A_THREAD, TorchEngine
-from murp.models import from_config
+from murp.models import MuRE, from_config
 
 
 def used(name: str, batch: int, monkeypatch: pytest.MonkeyPatch, **settings: int) -> list[int]:
@@ -27,6 +28,38 @@ def used(name: str, batch: int, monkeypatch: pytest.MonkeyPatch, **settings: int
 
 def test_rows_by_themselves_have_as_many_as_are_quickest(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(set(used("mure", 4, monkeypatch, dim=4))) > 1
+
+
+class Foreign(MuRE):
+    """A model of another package: it may use functions that have other bits where PyTorch cuts a tensor."""
+
+
+def test_models_of_others_have_a_number_that_follows_from_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert set(used(f"{__name__}:Foreign", 4, monkeypatch, dim=4)) == {1}
+
+
+@pytest.mark.parametrize("name", ["bernoulli", "rank", "margin", "softmax", "self-adversarial"])
+def test_a_loss_has_the_same_bits_on_one_thread_and_on_two(name: str) -> None:
+    """PyTorch cuts the scores, here at a place between two vectors, and ends a part as it ends a tensor."""
+    batch, candidates = 500, 67
+    assert batch * candidates >= CUT
+    assert batch * candidates // 2 % 8
+    objective = Config(objective=name).part("objective")
+    draw = torch.Generator().manual_seed(0)
+    before = torch.get_num_threads()
+    try:
+        for _ in range(5):
+            scores = torch.randn(batch, candidates, generator=draw).requires_grad_()
+            found = []
+            for number in (1, 2):
+                threads.use_torch(number)
+                loss = _loss_of_scores(objective, scores)
+                found.append((loss, *torch.autograd.grad(3 * loss, scores)))
+            assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
+    finally:
+        threads.use_torch(before)
+    plain = objective.loss(scores)
+    torch.testing.assert_close(found[0], (plain, *torch.autograd.grad(3 * plain, scores)))
 
 
 def test_sums_over_a_batch_have_a_number_that_follows_from_their_size(monkeypatch: pytest.MonkeyPatch) -> None:

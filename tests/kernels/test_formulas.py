@@ -15,7 +15,7 @@ import mpmath
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -24,6 +24,7 @@ from murp.geometry import poincare
 from murp.kernels import formula_means
 from murp.kernels.formula_means import formula_mean
 from murp.kernels.formulas import Formula, traced
+from murp.kernels.numba_angles import quarter_turns
 from murp.kernels.numba_formulas import GIVEN, loops
 
 both_types = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -33,6 +34,9 @@ LANES = 16
 # Each function with numbers that it takes, near 0 and near the ends of what it takes among them.
 ANY = [0.0, 1e-30, -1e-30, 1e-5, -1e-5, 0.3, -0.7, 1.0, -1.5, 3.0, 20.0, -20.0]
 LAST = [88.4, 88.5, 88.7, 44.2, 44.25, -44.3, 354.8, 709.2, 709.5]  # where exp ends; what is beyond is left out
+# Angles of many turns, at 2¹⁶ and beyond; the next to last is the double nearest to a multiple of π/2.
+FAR = [65535.99, 65536.0, -65536.01, 102943.7, 1e6, -3.3e9, 1e22, -(2.0**100), 3e38]
+FAR += [6381956970095103 * 2.0**797, -1.7e308]
 FUNCTIONS: dict[str, list[float]] = {
     "exp": [*ANY, 80.0, -80.0, *LAST],
     "expm1": [*ANY, 80.0, -80.0, *LAST],
@@ -45,8 +49,8 @@ FUNCTIONS: dict[str, list[float]] = {
     "asinh": [*ANY, 1e5, -1e12, 1e30],
     "acosh": [1.0, 1.00001, 1.5, 30.0, 1e5, 1e12, 1e30],
     "atanh": [0.0, 1e-20, 1e-5, -0.3, 0.5, 0.9, -0.9999],
-    "sin": [*ANY, math.pi, math.pi / 2, -2.0, 100.0, -1000.3, 60000.0],
-    "cos": [*ANY, math.pi, math.pi / 2, -2.0, 100.0, -1000.3, 60000.0],
+    "sin": [*ANY, math.pi, math.pi / 2, -2.0, 100.0, -1000.3, 60000.0, *FAR],
+    "cos": [*ANY, math.pi, math.pi / 2, -2.0, 100.0, -1000.3, 60000.0, *FAR],
     "asin": [0.0, 1e-20, 1e-5, -0.3, 0.5, 0.500001, 0.9, -0.9999, 1.0, -1.0],
     "acos": [0.0, 1e-20, 1e-5, -0.3, 0.5, 0.500001, 0.9, -0.9999, 1.0, -1.0],
     "sqrt": [0.0, 1e-30, 0.3, 2.0, 1e30],
@@ -94,14 +98,25 @@ def test_a_function_is_that_of_exact_arithmetic(name: str, dtype: torch.dtype) -
 @both_types
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_ends_of_a_function_are_pytorchs(name: str, dtype: torch.dtype) -> None:
-    """Infinity, NaN and what has no value. Beyond 2¹⁶ angles have none here."""
+    """Infinity, NaN and what has no value."""
     ends = [math.inf, -math.inf, math.nan, 1e38, -1e38, -1.0, -1.5, 0.0, -0.0, 1.0, 90.0, -90.0, 800.0, -800.0, 1e-42]
     ends += LAST
     x = torch.tensor(ends, dtype=dtype)
-    if name in ("sin", "cos"):
-        x = x[x.isnan() | x.isinf() | (x.abs() < 2**16)]
     found, wanted = single(name, dtype)(x), getattr(torch, name)(x)
     torch.testing.assert_close(found, wanted, rtol=2e-6, atol=1e-37, equal_nan=True)
+
+
+@given(st.floats(2.0**16, width=64, allow_infinity=False), st.booleans())
+@example(6381956970095103 * 2.0**797, False)
+@example(2.0**16, True)
+def test_large_angles_are_reduced_exactly(size: float, negative: bool) -> None:
+    x = -size if negative else size
+    turns, rest = quarter_turns(np.float64(x).view(np.uint64))
+    with mpmath.workprec(1400):
+        exact = mpmath.mpf(x) * 2 / mpmath.pi
+        nearest = mpmath.nint(exact)
+        assert turns == int(nearest) % 4
+        assert mpmath.almosteq(float(rest), (exact - nearest) * mpmath.pi / 2, rel_eps=2.0**-52)
 
 
 @given(st.lists(st.floats(-30, 30), min_size=1, max_size=20), st.sampled_from(["exp", "log1p", "sinh", "tanh", "cos"]))

@@ -68,6 +68,14 @@ class CutGradient(DistMult):
         return Query((s * r + s.detach() * r,))
 
 
+class CutAmongShared(DistMult):
+    """A gradient that is wrong only where all queries have the same candidates."""
+
+    def meet(self, query: Query, candidate: Candidate) -> Tensor:
+        scores = super().meet(query, candidate)
+        return scores if candidate.vectors[0].dim() == 3 else (scores + scores.detach()) / 2
+
+
 class InfiniteSlope(DistMult):
     def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
         return Query((subject["entity"].square().sum(-1, keepdim=True).sqrt() * relation["relation"],))
@@ -164,6 +172,7 @@ class Remembers(DistMult):
         (LooksAtPlaces, "entities have no order", "scores of renumbered entities differ"),
         (Rounds, "precisions agree", "float32 and float64 scores differ"),
         (CutGradient, "gradients", "the gradient of entity says a slope of"),
+        (CutAmongShared, "gradients", "the gradient of entity with candidates that all queries share says a slope of"),
         (InfiniteSlope, "gradients", "the gradient of entity is not finite at entities at 0"),
         (UnreadTable, "gradients", "no score depends on unread"),
         (BranchesOnValues, "no look at values", "meta"),

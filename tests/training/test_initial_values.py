@@ -6,6 +6,7 @@ import dataclasses
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from murp.config import Config
 from murp.errors import ConfigError
 from murp.geometry import PoincareBall
 from murp.graph import KnowledgeGraph
+from murp.models import model
 from murp.training.grid import _groups
 from murp.training.start import new_model
 
@@ -72,3 +74,15 @@ def test_runs_that_begin_elsewhere_can_share_a_launch() -> None:
     configs = [Config(initial_scale=scale) for scale in (1e-3, 0.1)] + [Config(dim=5)]
     groups = _groups([(Path(str(i)), config) for i, config in enumerate(configs)], 16)
     assert [len(group) for group in groups] == [2, 1]
+
+
+@pytest.mark.parametrize("initial", ["normal", "uniform", "xavier", "one", "zero"])
+@pytest.mark.parametrize("rows", [1, 64, 70, 333])
+def test_rows_drawn_in_blocks_are_those_of_one_draw(rows: int, initial: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the numbers depend on how many rows the table has."""
+    monkeypatch.setattr(model, "BLOCK", 64)
+    table = models.Table("entity", "entity", (3,), initial=initial)
+    whole = table.draw(rows, torch.float32, torch.Generator().manual_seed(4), 0.1)
+    blocks = list(table.draw_in_blocks(rows, torch.float32, torch.Generator().manual_seed(4), 0.1))
+    assert torch.equal(torch.cat([block for _, block in blocks]), whole)
+    assert [start for start, _ in blocks] == list(range(0, rows, 64))[: len(blocks)]

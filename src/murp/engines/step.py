@@ -11,11 +11,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
+from murp import threads
 from murp.engines.task import Task
 from murp.kernels import gathered
 from murp.kernels.matrices import RowsAt
@@ -27,6 +28,9 @@ from murp.regularizers import Batch
 
 # A batch reads most rows if it reads MANY and a table has no more than FEW_ROWS times as many.
 MANY, FEW_ROWS = 2**14, 4
+# Numbers of a tensor from which on PyTorch cuts it among its threads. At the end of a part it computes some functions
+# (sigmoid, softplus, sinh and others) in another way, and a sum over all of them is one of parts.
+CUT = 2**15
 
 
 @dataclass
@@ -118,12 +122,39 @@ def loss_of(task: Task, read: Gathered, labels: Labels | None) -> Tensor:
         loss = objective.loss(model, query, model.candidate(model.read(read.objects.rows), shared), labels)
     else:
         assert isinstance(objective, Sampled)
-        loss = objective.loss(_scores(model, read, relation, query))
+        loss = _loss_of_scores(objective, _scores(model, read, relation, query))
     if not task.regularizer.reads_rows:
         return loss
     true = read.true.rows if read.true else {name: values[:, 0] for name, values in read.objects.rows.items()}
     term = task.regularizer.term(model, _batch(read, relation, true, query, labels if objective.grouped else None))
     return loss if term is None else loss + term
+
+
+def _loss_of_scores(objective: Sampled, scores: Tensor) -> Tensor:
+    """The loss of scores (B, 1 + k), which does not depend on the number of threads."""
+    if scores.device.type != "cpu" or scores.numel() < CUT or torch.compiler.is_compiling():
+        return objective.loss(scores)
+    value: Tensor = _Uncut.apply(objective.loss, scores)  # type: ignore[no-untyped-call]
+    return value
+
+
+class _Uncut(torch.autograd.Function):
+    """A loss and its gradient, both computed by PyTorch on this thread alone."""
+
+    @staticmethod
+    def forward(ctx: Any, loss: Callable[[Tensor], Tensor], scores: Tensor) -> Tensor:
+        with threads.torch_alone(), torch.enable_grad():
+            leaf = scores.detach().requires_grad_()
+            value = loss(leaf)
+            (gradient,) = torch.autograd.grad(value, leaf)
+        ctx.save_for_backward(gradient)
+        return value.detach()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, of: Tensor) -> tuple[None, Tensor]:
+        (gradient,) = ctx.saved_tensors
+        return None, of * gradient
 
 
 def _relation(read: Read) -> Rows:
@@ -143,13 +174,13 @@ def _scores(model: Model, read: Gathered, relation: Rows, query: Query) -> Tenso
 
 
 def _scores_in_place(model: Model, objects: Read, query: Query) -> Tensor:
-    """Scores (B, 1 + k) with rows that are read where they lie."""
+    """Scores (B, 1 + k) with rows that are read where they lie: the points, and the entities' numbers."""
     assert objects.where is not None
     products, square = gathered.products(objects.rows["entity"], objects.where, query.vectors)
     theirs = {
         name: values.index_select(0, objects.where.flatten()).view(objects.where.shape)
         for name, values in objects.rows.items()
-        if name != "entity"
+        if values.dim() == 1
     }
     ours = {name: values.unsqueeze(-1) for name, values in query.numbers.items()}
     return model.ending(products, ours, {"square": square, **theirs})
@@ -169,7 +200,8 @@ def _apart(model: Model, read: Gathered, relation: Rows, query: Query) -> Tensor
     if read.false_subjects is None:
         return model.meet(query, model.candidate(objects, shared))
     rows = model.read(read.false_subjects.rows)
-    b, k = next(iter(rows.values())).shape[:2]
+    assert read.false_subjects.where is not None
+    b, k = read.false_subjects.where.shape
     subjects = {name: values.flatten(0, 1) for name, values in rows.items()}
     relations = {name: values.repeat_interleave(k, 0) for name, values in relation.items()}
     asked = model.query(subjects, relations, shared)

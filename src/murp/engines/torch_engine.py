@@ -3,7 +3,8 @@
 On the CPU the steps run one after another. Where every row of a batch is computed by itself they run on as many of
 PyTorch's threads as are quickest at the moment, which beside busy neighbours is one: PyTorch cuts rows among its
 threads, and the result is the same. Where sums go over the batch (tables or candidates that it shares) PyTorch may cut
-a sum, and the number of threads follows from the size of a step alone.
+a sum, and the number of threads follows from the size of a step alone. So it does for models of other packages: some
+functions have other bits where PyTorch cuts a tensor (:data:`murp.engines.step.CUT`), and nobody knows which they use.
 
 On CUDA many steps are captured in one graph, with fixed shapes, and replayed: a step is some hundred small kernels, and
 launching them from Python would cost many times what they compute. A run long enough to earn it back is compiled as
@@ -25,7 +26,7 @@ from murp import threads
 from murp.engines.capture import collector_at_rest
 from murp.engines.engine import WHOLE, Chunk
 from murp.engines.memory import keep_freed
-from murp.engines.step import Touched, gather, loss_of, reads_most, row_gradients
+from murp.engines.step import CUT, Touched, gather, loss_of, reads_most, row_gradients
 from murp.engines.task import Task
 from murp.engines.updates import Updater
 from murp.models.model import Model
@@ -35,6 +36,7 @@ from murp.objectives import Labels
 
 Step = Callable[[Tensor, "Drawn | None", "Labels | None", "float | Tensor"], Tensor]
 
+OURS = "murp.models."  # modules of models whose functions of many numbers have the same bits wherever they are cut
 PIECE = 4  # steps on the CPU between two looks at the clock
 WORTH_A_THREAD = 2**22  # numbers of a step on the CPU
 A_GRAPH = 32  # steps on CUDA that are captured as one
@@ -62,7 +64,9 @@ class TorchEngine:
         # One stream for all that is not on the usual one: libraries keep memory for every stream they have seen.
         self.aside = torch.cuda.Stream() if self.model.device.type == "cuda" else None  # type: ignore[no-untyped-call]
         self.shared = sum(math.prod(table.shape) for table in self.model.tables if table.of == "shared")
-        self.rows_apart = not self.shared and self.task.objective.sampled and type(self.task.negatives) is Uniform
+        known = type(self.model).__module__.startswith(OURS)
+        rows_apart = not self.shared and self.task.objective.sampled and type(self.task.negatives) is Uniform
+        self.rows_apart = rows_apart and known
         self.choice = threads.Choice()
         if self.model.device.type == "cpu":
             keep_freed()
@@ -142,9 +146,10 @@ class TorchEngine:
         total = torch.zeros((), dtype=self.model.dtype)
         before = torch.get_num_threads()
         steady = self._steady(positives.shape[1], drawn)
+        any_number = self.rows_apart and positives.shape[1] < CUT  # one number of each triple is not cut
         try:
             for start in range(0, len(positives), PIECE):
-                threads.use_torch(self.choice.next() if self.rows_apart else steady)
+                threads.use_torch(self.choice.next() if any_number else steady)
                 began = time.perf_counter()
                 steps = range(start, min(start + PIECE, len(positives)))
                 for i in steps:

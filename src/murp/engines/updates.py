@@ -56,7 +56,8 @@ class Updater:
         """What a step needs and must not be compiled.
 
         Every claim is made wide enough for a position among the rows that a batch has read. Gradients that are added
-        to in place lie apart: autograd may hand out one tensor for two tables.
+        to in place have memory of their own: autograd may hand out one tensor for two tables, or a number of a row
+        that stands for several.
         """
         seen = set()
         for table in self.task.model.tables:
@@ -65,7 +66,7 @@ class Updater:
             if table.of in self.claim and rows > torch.iinfo(self.claim[table.of].dtype).max:
                 self.claim[table.of] = self.claim[table.of].to(torch.int32)
             for part in parts:
-                if part.whole and (place := part.gradient.data_ptr()) in seen:
+                if part.whole and ((place := part.gradient.data_ptr()) in seen or 0 in part.gradient.stride()):
                     part.gradient = part.gradient.clone()
                 elif part.whole:
                     seen.add(place)

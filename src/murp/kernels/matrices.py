@@ -40,6 +40,12 @@ class RowsAt(Mapping[str, Tensor]):
     def __len__(self) -> int:
         return len(self.tables)
 
+    def __or__(self, other: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        return {**self, **other}  # as a dictionary of rows, which a model may be given as well
+
+    def __ror__(self, other: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        return {**other, **self}
+
     def order(self, count: int) -> Tensor:
         """The order in which matrices are multiplied (:func:`murp.kernels.numba_matrices.ordered`), found once."""
         from murp.kernels import numba_matrices

@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
+from numba import types
+from numba.core import cgutils
 
 from murp.kernels.intrinsics import Vectors
+from murp.kernels.numba_angles import LEAST, quarter_turns
 from murp.kernels.numba_products import PANEL_BYTES
 
 # exp(t) with |t| ≤ log(2)/2 and an error of 4·10⁻⁹, the least for a polynomial of this degree that is 1 at 0.
@@ -27,6 +30,7 @@ class Mathematics(Vectors):
 
     def __init__(self, context: Any, builder: Any, dtype: Any) -> None:
         super().__init__(context, builder, dtype, PANEL_BYTES * 8 // dtype.bitwidth)
+        self.context = context
         single = dtype.bitwidth == 32
         self.integers = ir.VectorType(ir.IntType(dtype.bitwidth), self.lanes)
         self.mantissa, self.bias = (23, 127) if single else (52, 1023)
@@ -259,7 +263,7 @@ class Elementary(Mathematics):
         return self.with_sign_of(build.fmul(self.every(0.5), self.log1p(ratio)), x)
 
     def _quadrant(self, x: Any) -> tuple[Any, Any, Any]:
-        """sin r and cos r with x = n π/2 + r and |r| ≤ π/4, and n's last bits; r is NaN of x beyond 2¹⁶."""
+        """sin r and cos r with x = n π/2 + r and |r| ≤ π/4, and n's last bits; r is NaN of infinity and of NaN."""
         build = self.builder
         magic = self.every(1.5 * 2.0**self.mantissa)
         rounded = self.fma(x, self.every(2 / math.pi), magic)
@@ -267,14 +271,42 @@ class Elementary(Mathematics):
         r = x
         for part in self.half_pi:
             r = self.fma(n, self.every(-part), r)
-        r = self.select(self.compare("<", self.absolute(x), self.every(2.0**16)), r, self.every(math.nan))
+        r = self.select(self.compare("<", self.absolute(x), self.every(LEAST)), r, self.every(math.nan))
+        r, bits = self._of_large_angles(x, r, build.bitcast(rounded, self.integers))
         square = build.fmul(r, r)
         terms = 6 if self.bytes == 4 else 11
         of_sin, of_cos = self.zero(), self.zero()
         for k in range(terms - 1, -1, -1):
             of_sin = self.fma(of_sin, square, self.every((-1) ** k / math.factorial(2 * k + 1)))
             of_cos = self.fma(of_cos, square, self.every((-1) ** k / math.factorial(2 * k)))
-        return build.fmul(r, of_sin), of_cos, build.bitcast(rounded, self.integers)
+        return build.fmul(r, of_sin), of_cos, bits
+
+    def _of_large_angles(self, x: Any, r: Any, bits: Any) -> tuple[Any, Any]:
+        """r and n's last bits, of x from 2¹⁶ on those of :func:`murp.kernels.numba_angles.quarter_turns`.
+
+        They are rare: a vector that has some is done lane by lane.
+        """
+        build, size = self.builder, self.absolute(x)
+        finite = self.compare("<", size, self.every(math.inf))
+        large = build.and_(self.compare(">=", size, self.every(LEAST)), finite)
+        some = build.bitcast(large, ir.IntType(self.lanes))
+        places = [cgutils.alloca_once_value(build, value) for value in (r, bits)]
+        with (
+            build.if_then(build.icmp_unsigned("!=", some, some.type(0)), likely=False),
+            cgutils.for_range(build, ir.IntType(64)(self.lanes)) as loop,
+            build.if_then(build.extract_element(large, loop.index)),
+        ):
+            angle = build.extract_element(x, loop.index)
+            angle = angle if self.bytes == 8 else build.fpext(angle, ir.DoubleType())
+            given = (build.bitcast(angle, ir.IntType(64)),)
+            kinds = types.Tuple((types.int64, types.float64))(types.uint64)
+            found = self.context.compile_internal(build, lambda bits: quarter_turns(bits), kinds, given)
+            turns, rest = cgutils.unpack_tuple(build, found)
+            if self.bytes == 4:
+                turns, rest = build.trunc(turns, ir.IntType(32)), build.fptrunc(rest, ir.FloatType())
+            for place, value in zip(places, (rest, turns), strict=True):
+                build.store(build.insert_element(build.load(place), value, loop.index), place)
+        return build.load(places[0]), build.load(places[1])
 
     @property
     def half_pi(self) -> tuple[float, ...]:

@@ -75,13 +75,20 @@ class Table:
             object.__setattr__(self, "roles", usual[self.of])
 
     def draw(
-        self, rows: int, dtype: torch.dtype, generator: torch.Generator, scale: float, into: Tensor | None = None
+        self,
+        rows: int,
+        dtype: torch.dtype,
+        generator: torch.Generator,
+        scale: float,
+        into: Tensor | None = None,
+        of: int | None = None,
     ) -> Tensor:
         """Initial values (rows, *shape); written into the zeros ``into``, if given.
 
         0, 1, identity matrices, normal with standard deviation ``scale``, uniform in (-1, 1), or normal with standard
         deviation √(2 / (a + b)), where a and b are the last two sizes (Glorot and Bengio's). In a space whose rows are
-        not free (hyperboloid, sphere, products) normal are points so far from its origin.
+        not free (hyperboloid, sphere, products) normal are points so far from its origin. If these are some of a
+        table's rows, ``of`` is how many it has.
         """
         values = torch.zeros(rows, *self.shape, dtype=dtype) if into is None else into
         if self.initial == "one":
@@ -95,7 +102,7 @@ class Table:
         elif self.initial == "uniform":
             values.uniform_(-1.0, 1.0, generator=generator)
         elif self.initial == "xavier":
-            a, b = values.shape[-2:]
+            a, b = (rows if of is None else of, *self.shape)[-2:]
             values.normal_(0.0, (2 / (a + b)) ** 0.5, generator=generator)
         return values
 
@@ -110,7 +117,7 @@ class Table:
             stop = min(rows, start + BLOCK) if free else rows
             if (rows - stop) * math.prod(self.shape) < SIXTEEN:  # fewer would be drawn in another way
                 stop = rows
-            yield start, self.draw(stop - start, dtype, generator, scale)
+            yield start, self.draw(stop - start, dtype, generator, scale, of=rows)
             start = stop
 
 
@@ -494,7 +501,7 @@ class Model(Part):
         """The same for queries given by their rows (B, …): (B, N)."""
         if self.device.type != "cpu":
             return self.score_rows(subject, relation, self.rows("object"))
-        questions = len(next(iter(subject.values())))
+        questions = len(next(iter((subject or relation).values())))  # a score may not depend on its subject
         scores = torch.empty(questions, self.num_entities, dtype=self.dtype)
         length = block_length(self.num_entities)
         blocks = iter([(b, n) for b in range(0, questions, QUERIES) for n in range(0, self.num_entities, length)])

@@ -20,7 +20,9 @@ from murp.optimizers.optimizer import TABLES
 from murp.runs import Run, checkpoint, folder
 
 # Settings of a model that say how it is trained, not what its numbers mean.
-OF_TRAINING = ("initial_scale", "query_dropout", "entity_dropout")
+OF_TRAINING = (
+    "initial_scale", "query_dropout", "entity_dropout", "input_dropout", "matrix_dropout", "picture_dropout"
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
