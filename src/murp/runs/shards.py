@@ -97,6 +97,10 @@ class Opened:
         """Of every table as a whole."""
         return {name: shape for name, (shape, _) in self._whole().items()}
 
+    def kinds(self) -> dict[str, torch.dtype]:
+        """The type of every table."""
+        return {name: kind for name, (_, kind) in self._whole().items()}
+
     def digest(self) -> str:
         """The checksums of all files, as these say them."""
         return "-".join(shard.file.digest() for shard in self.shards)

@@ -222,13 +222,11 @@ def _validate(job: Job, known: KnownFacts | None, disk: ThreadPoolExecutor) -> d
     """Evaluate on valid (never test) and keep the weights if they are the best so far."""
     state = job.state
     began = time.monotonic()
-    counting = None
-    if job.saver is not None:
-        if not _is_finite(job):
-            raise NotFiniteError("some rank's parameters are not finite")
-        counting = Counting(job.ranks, job.model)
+    if job.saver is not None and not _is_finite(job):
+        raise NotFiniteError("some rank's parameters are not finite")
     # Points in host memory are ranked there: on the GPU there may be no room for them.
     model = (job.model.on_cpu() if job.model.on_host else job.model).in_full()
+    counting = None if job.saver is None else Counting(job.ranks, model)
     protocol: Protocol = "sampled" if job.config.validate_candidates else "standard"
     report = evaluate(
         model,
