@@ -117,6 +117,29 @@ def test_quoted_fields_may_hold_line_ends_and_other_columns_are_left_out(tmp_pat
     same(in_pieces(path), quietly(path))
 
 
+def test_quotes_that_open_no_field_are_a_part_of_a_name(tmp_path: Path, in_pieces: Reader) -> None:
+    """As in 5" pipe. Later fields are quoted, and hold line ends."""
+    rows = [f"n{i % 13},r{i % 3},n{(i * 7) % 11}" for i in range(200)]
+    rows[20] = '5" pipe,r1,n3'
+    for i in range(21, 200, 5):
+        rows[i] = f'"n{i % 13}, or\n""another""",r{i % 3},"n1""\n"'
+    rows[7] = '"n1" or n2,r1,n0'
+    path = tmp_path / "facts.csv"
+    for mark in ("", "\ufeff"):
+        for line_end in ("\n", "\r\n"):
+            path.write_bytes((mark + '"' + rows[0][:2] + '"' + rows[0][2:] + line_end + line_end.join(rows)).encode())
+            same(in_pieces(path), quietly(path))
+
+
+def test_a_byte_order_mark_within_a_file_is_a_part_of_a_name(tmp_path: Path, in_pieces: Reader) -> None:
+    """Files that were put together; also where a piece begins with the mark."""
+    rows = [f"n{i % 13}\tr{i % 3}\tn{(i * 7) % 11}" for i in range(40)]
+    path = tmp_path / "facts.tsv"
+    for i in range(7, 13):
+        path.write_text("\n".join([*rows[:i], "\ufeff" + rows[i], *rows[i + 1 :]]))
+        same(in_pieces(path), quietly(path))
+
+
 @pytest.mark.parametrize("line_end", ["\r\n", "\r"])
 def test_other_line_ends_and_a_byte_order_mark(line_end: str, tmp_path: Path, in_pieces: Reader) -> None:
     path = tmp_path / "facts.tsv"
@@ -481,13 +504,13 @@ def test_an_array_is_stored_as_numpy_does(shape: tuple[int, ...], tmp_path: Path
 def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], Path]:
     """Read a file into ``graph``, and stop after some halts; the folder of the work."""
 
-    def read(path: Path) -> Path:
+    def read(path: Path, at: int = 16) -> Path:
         with monkeypatch.context() as patch:
             numbered, calls = numbering.Names.number, iter(range(1, 10_000))
             patch.setattr(coding, "HALT_EVERY", 0.0)
 
             def number(self: numbering.Names, *of: Any) -> object:
-                if next(calls) == 16:
+                if next(calls) == at:
                     raise _Stopped
                 return numbered(self, *of)
 
@@ -575,6 +598,15 @@ def test_a_row_after_a_stop_is_not_taken_for_a_header(
     path.write_bytes(text[:place] + odd + text[end:])
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     sources.code_source(path, tmp_path / "graph")
+
+
+def test_a_header_after_long_comments_is_one_after_a_stop(stopped: Callable[..., Path], tmp_path: Path) -> None:
+    rows = ["# " + "of what this is " * 4] * 3 + ["head\trelation\ttail", *map("\t".join, facts(11))]
+    path = tmp_path / "facts.tsv"
+    path.write_text("\n".join(rows))
+    stopped(path, at=5)
+    found = sources.code_source(path, tmp_path / "graph")
+    assert found.entities == quietly(path).entities
 
 
 def test_progress_tells_the_time_that_is_left(
