@@ -609,6 +609,22 @@ def test_a_header_after_long_comments_is_one_after_a_stop(stopped: Callable[...,
     assert found.entities == quietly(path).entities
 
 
+def test_a_file_that_changes_while_it_is_read_makes_no_graph(
+    order: package.order.Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some facts would be of before, others of after; from the cache, they would be taken for those of before."""
+    numbered = numbering.Names.number
+
+    def number(self: numbering.Names, *of: Any) -> object:
+        os.utime(order.files[0], ns=(0, 0))
+        return numbered(self, *of)
+
+    monkeypatch.setattr(numbering.Names, "number", number)
+    with pytest.raises(DataError, match=r"facts\.tsv was changed while it was read: .* Start again"):
+        coding.code(order, tmp_path / "graph")
+    assert [path.name for path in tmp_path.iterdir()] == ["facts.tsv"]
+
+
 def test_progress_tells_the_time_that_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -48,9 +48,16 @@ def code(order: Order, target: Path) -> list[Finding]:
     refuse_existing(target)
     for file in order.names.values():
         read_names(file)  # what is wrong with them is said before the long work
-    work = Work(target, order.key)
+    key = order.key
+    work = Work(target, key)
     try:
         _read(order, work)
+        if order.key != key:
+            others = " (or a file read with it)" if len(order.files) > 1 else ""
+            raise DataError(
+                f"{order.files[0]}{others} was changed while it was read: a part of the facts would be old. Start "
+                "again when nothing writes there."
+            )
         found = _finish(order, work, target)
         work.remove()
         return found
