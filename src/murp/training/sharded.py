@@ -90,7 +90,10 @@ def _weights_of(config: Config) -> tuple[str, int] | None:
     """What tells the weights that a run starts from apart from others; None if there are none."""
     source = Path(config.init_from)
     file = source / f"{best_or_last(source)}.safetensors"
-    return checkpoint.digest(file) if config.init_from and checkpoint.exists(file) else None
+    if not config.init_from or not checkpoint.exists(file):
+        return None
+    weights, state = checkpoint.digest(file)
+    return weights, state["epoch"]
 
 
 def _appears(file: Path) -> bool:
