@@ -376,8 +376,11 @@ def speaks() -> bool:
     if _speaks is None:
         answers: list[bool] = []
         asking = threading.Thread(target=_ask, args=(answers,), daemon=True)
-        asking.start()
-        asking.join(PATIENCE)
+        try:
+            asking.start()
+            asking.join(PATIENCE)
+        except RuntimeError:  # no memory for a thread
+            _ask(answers)
         _speaks = answers[0] if answers else True
     return _speaks
 

@@ -33,7 +33,7 @@ from torch.distributed.checkpoint.state_dict_saver import save as planned_save
 from torch.distributed.checkpoint.storage import StorageReader, StorageWriter, WriteResult
 from torch.futures import Future
 
-from murp.errors import RunError
+from murp.errors import RunError, first_line
 from murp.files import fields
 from murp.runs import mapping, tensor_file
 from murp.runs.tensor_file import DamagedError, MissingError
@@ -218,7 +218,7 @@ def _plain(folder: Path, done: str) -> Iterator[None]:
         rank, (fault, _) = min(error.failures.items(), key=lambda failure: failure[0])
         if isinstance(fault, RunError):
             raise fault from error
-        what = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
+        what = fault.strerror if isinstance(fault, OSError) and fault.strerror else first_line(fault)
         raise OSError(f"{folder} could not be {done} by rank {rank}: {what}") from error
 
 

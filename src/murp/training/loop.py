@@ -18,8 +18,9 @@ from torch import Tensor
 from murp.commands import command
 from murp.config import Config
 from murp.distributed.ranking import Counting
+from murp.distributed.ranks import no_memory
 from murp.engines import Chunk, Engine
-from murp.errors import DivergedError, NotFiniteError, RunError
+from murp.errors import DivergedError, NotFiniteError, RunError, is_of_memory
 from murp.evaluation import KnownFacts, Protocol, evaluate, known_answers
 from murp.runs import checkpoint, folder
 from murp.runs.lock import check_held
@@ -276,7 +277,12 @@ def _save(job: Job, name: str, disk: ThreadPoolExecutor) -> None:
             raise
         tables, copied = kept, False  # no room for a copy: training waits until they are written
     save = checkpoint.save if job.saver is None else job.saver.save
-    job.written = disk.submit(save, job.path / name, tables, state)
+    try:
+        job.written = disk.submit(save, job.path / name, tables, state)
+    except RuntimeError as error:
+        if not is_of_memory(error):
+            raise
+        raise no_memory(error) from error
     if not copied:
         wait([job.written])  # what went wrong is told when the other ranks ask too
     elif not many and any(values.device.type == "cpu" for values in kept.values()):
