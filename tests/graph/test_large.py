@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import warnings
 from collections.abc import Callable
@@ -607,6 +608,22 @@ def test_a_header_after_long_comments_is_one_after_a_stop(stopped: Callable[...,
     stopped(path, at=5)
     found = sources.code_source(path, tmp_path / "graph")
     assert found.entities == quietly(path).entities
+
+
+def test_more_buckets_than_a_process_may_open_files(tmp_path: Path, in_pieces: Reader) -> None:
+    """As with very many relations, where few heads fit into a bucket."""
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("this system does not tell which files are open")
+    path = written(tmp_path / "facts.tsv", [(f"n{i}", f"r{i % 3}", f"n{i * 7 % 400}") for i in range(400)])
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = set(map(int, os.listdir("/proc/self/fd")))
+    few = [number for number in range(len(taken) + 40) if number not in taken][30]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (few, before[1]))
+    try:
+        found = in_pieces(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    same(found, quietly(path))
 
 
 def test_a_file_that_changes_while_it_is_read_makes_no_graph(
