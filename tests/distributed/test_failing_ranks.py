@@ -264,6 +264,10 @@ def test_a_rank_without_room_for_a_thread_says_that_memory_was_out(
         raise CheckpointException("write", {1: (MemoryError(), None)})  # type: ignore[dict-item]
     monkeypatch.setattr(module, "_speaks", None)
     monkeypatch.setattr(module, "_store", SimpleNamespace(add=lambda key, more: 2))
+    monkeypatch.setattr(module, "_status", 0)
+    monkeypatch.setattr(module.dist, "new_group", starving)
+    with pytest.raises(MurpError, match="rank 1 of 2: memory was out"):
+        module.Ranks(1, 2).aside()
     submit = ThreadPoolExecutor.submit
 
     def without(self: ThreadPoolExecutor, *given: Any) -> Any:

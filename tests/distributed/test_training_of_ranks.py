@@ -29,6 +29,7 @@ from murp.runs import checkpoint, folder, tensor_file
 from murp.testing import tree
 from murp.training import resume, train
 from murp.training.progress import Silent
+from murp.training.sharded import refuse
 
 SETTINGS: dict[str, Any] = {
     "dim": 6, "batch_size": 20, "negatives": 2, "device": "cpu", "validate_every": 1, "save_every": 0.0, "lr": 0.02,
@@ -381,9 +382,9 @@ def test_what_does_not_work_on_slices_is_refused_in_one_list(small_tree: Knowled
     with pytest.raises(ConfigError, match=r"objective one-vs-all .*; model tucker .*; engine numba"):
         train(small_tree, out=tmp_path / "no", slices=2, objective="one-vs-all", model="tucker", engine="numba")
     with pytest.raises(
-        ConfigError, match=r"a batch of 16 triples cannot be cut into 17 slices; choose fewer --slices, .*table_dtype"
+        ConfigError, match=r"a batch of 16 triples cannot be cut into 17 slices; choose fewer --slices, .*tables = host"
     ):
-        train(small_tree, out=tmp_path / "no", slices=17, batch_size=16, table_dtype="float16")
+        refuse(Config(slices=17, batch_size=16, tables="host"), 2)
     assert not (tmp_path / "no").exists()
 
 

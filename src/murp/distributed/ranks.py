@@ -115,8 +115,14 @@ class Ranks:
         """
         if self.size == 1:
             return self
-        with missing():
-            return Ranks(self.rank, self.size, dist.new_group(backend="gloo", timeout=timeout))
+        try:
+            with missing():
+                return Ranks(self.rank, self.size, dist.new_group(backend="gloo", timeout=timeout))
+        except (MemoryError, RuntimeError) as error:
+            if not is_of_memory(error):
+                raise
+            failed()  # the others are waiting for this one's connections
+            raise RankError(f"rank {self.rank} of {self.size}: {no_memory(error)}", silent=None) from error
 
     @property
     def first(self) -> bool:
