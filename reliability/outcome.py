@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from murp.runs import checkpoint, folder
 
 
@@ -17,5 +19,6 @@ def outcome(run: Path) -> Any:
     for name in (folder.LAST, folder.BEST):
         tables, state = checkpoint.read(checkpoint.place(run / name))
         state.pop("seconds")
-        found += [state, {table: values.numpy().tobytes() for table, values in sorted(tables.items())}]
+        bits = {table: values.flatten().view(torch.uint8).numpy() for table, values in tables.items()}
+        found += [state, {table: bits[table].tobytes() for table in sorted(bits)}]
     return found + [(m["epoch"], m["loss"], m["valid"]["mrr"]) for m in folder.read_metrics(run)]

@@ -52,6 +52,15 @@ def test_the_folder_one_is_in_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     assert not list(tmp_path.iterdir())
 
 
+def test_of_two_that_make_one_folder_the_second_is_told_so(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    said = pytest.raises(RunError, match=r"folder exists already: another process has made it meanwhile\. Choose")
+    with said, new_folder(folder, RunError):
+        folder.mkdir()
+        (folder / "of the first").touch()
+    assert [path.name for path in tmp_path.rglob("*")] == ["folder", "of the first"]
+
+
 def test_a_failure_leaves_the_old_content_and_nothing_else(tmp_path: Path) -> None:
     file = tmp_path / "file.txt"
     write_text(file, "old")

@@ -32,7 +32,8 @@ def first_line(error: BaseException) -> str:
 
 
 # PyTorch has no class of its own for the CPU's; a RuntimeError about anything else is a bug of ours.
-OF_MEMORY = ("can't allocate memory", "out of memory")
+# A thread needs memory, too: the system's word for that (EAGAIN) is all that gloo says.
+OF_MEMORY = ("can't allocate memory", "out of memory", "can't start new thread", "Resource temporarily unavailable")
 
 
 def is_of_memory(error: BaseException) -> bool:

@@ -86,7 +86,14 @@ def new_folder(path: Path, error: type[MurpError]) -> Iterator[Path]:
             elif file.is_dir():
                 flush_folder(file)
         flush_folder(part)
-        part.replace(path)
+        try:
+            part.replace(path)
+        except OSError as refusal:
+            if refusal.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            raise error(
+                f"{path} exists already: another process has made it meanwhile. Choose another folder, or use that one."
+            ) from None
     except OSError as refusal:
         shutil.rmtree(part, ignore_errors=True)
         raise error(f"{path} cannot be written: {refusal}. Nothing was kept.") from refusal

@@ -6,14 +6,18 @@ import errno
 import os
 import shutil
 import signal
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from run_on_ranks import on_ranks
+from torch.distributed.checkpoint.api import CheckpointException
 
 import murp
 from murp.distributed import join
@@ -21,7 +25,7 @@ from murp.distributed import ranks as module
 from murp.errors import ConfigError, MurpError, RunError
 from murp.graph import KnowledgeGraph, Split, Vocabulary
 from murp.models import Model
-from murp.runs import Run, folder, tensor_file
+from murp.runs import Run, folder, shards, tensor_file
 from murp.training import resume, sharded, train
 from murp.training.progress import Silent
 
@@ -240,6 +244,40 @@ def test_only_a_lack_of_memory_asks_for_more_ranks(
     monkeypatch.setattr(sharded.torch, "zeros", zeros)
     with pytest.raises(told, match=message):
         sharded._empty(murp.Config(slices=2, device="cpu"), small_tree, module.Ranks())
+
+
+def threadless(self: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+def test_a_rank_without_room_for_a_thread_says_that_memory_was_out(
+    small_tree: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python's words, gloo's, and those of nobody: a MemoryError has none."""
+    for words in ("can't start new thread", "Resource temporarily unavailable"):
+        with pytest.raises(MurpError, match=f"memory was out .{words}"), module.Ranks().together():
+            raise RuntimeError(words)
+    with (
+        pytest.raises(OSError, match="could not be written by rank 1: MemoryError"),
+        shards._plain(tmp_path, "written"),
+    ):
+        raise CheckpointException("write", {1: (MemoryError(), None)})  # type: ignore[dict-item]
+    monkeypatch.setattr(module, "_speaks", None)
+    monkeypatch.setattr(module, "_store", SimpleNamespace(add=lambda key, more: 2))
+    monkeypatch.setattr(module, "_status", 0)
+    monkeypatch.setattr(module.dist, "new_group", starving)
+    with pytest.raises(MurpError, match="rank 1 of 2: memory was out"):
+        module.Ranks(1, 2).aside()
+    submit = ThreadPoolExecutor.submit
+
+    def without(self: ThreadPoolExecutor, *given: Any) -> Any:
+        monkeypatch.setattr(threading.Thread, "start", threadless)
+        return submit(self, *given)
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", without)
+    with pytest.raises(MurpError, match=r"memory was out \(can't start new thread\)"):
+        train(small_tree, out=tmp_path / "run", progress=Silent(), **SETTINGS)
+    assert not module.speaks(), "another rank was first"
 
 
 def resumed(out: Path, epochs: int, fault: str) -> None:

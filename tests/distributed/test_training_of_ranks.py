@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,16 +18,18 @@ from run_on_ranks import on_ranks
 import murp
 from murp import models
 from murp.config import Config
-from murp.distributed import ShardedEngine, join
+from murp.distributed import Ranks, ShardedEngine, join
 from murp.distributed.plan import cut, own_slices
+from murp.distributed.saving import Saver
 from murp.distributed.shares import Share, initialise
-from murp.errors import ConfigError
+from murp.errors import ConfigError, RunError
 from murp.evaluation.ranks import rank
 from murp.graph import KnowledgeGraph, KnownFacts
 from murp.runs import checkpoint, folder, tensor_file
 from murp.testing import tree
 from murp.training import resume, train
 from murp.training.progress import Silent
+from murp.training.sharded import refuse
 
 SETTINGS: dict[str, Any] = {
     "dim": 6, "batch_size": 20, "negatives": 2, "device": "cpu", "validate_every": 1, "save_every": 0.0, "lr": 0.02,
@@ -106,6 +109,57 @@ def test_validation_among_candidates_is_that_of_one_process(small_tree: Knowledg
     assert [line["valid"] for line in one] == [line["valid"] for line in many]
     assert {line["valid"]["protocol"] for line in many} == {"sampled"}
     assert outcome(tmp_path / "one") == outcome(tmp_path / "many")
+
+
+# Gradients of a fused kernel and of autograd, points of the ball and of flat space, rows that are sent early.
+HALVES: dict[str, dict[str, Any]] = {
+    "float16": {"engine": "auto", "optimizer": "sgd", "lr": 5.0},
+    "bfloat16": {"model": "distmult", "objective": "softmax", "validate_candidates": 20},
+}
+
+
+def test_points_in_half_precision_are_those_of_one_process(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
+    """Trained on three ranks, evaluated there and continued in one process, without the tables in full anywhere."""
+    settings = {kind: {**SETTINGS, **more, "slices": 4, "table_dtype": kind} for kind, more in HALVES.items()}
+    reports = on_ranks(halves_trained, 3, small_tree, tmp_path, settings)
+    for kind, one in settings.items():
+        trained(small_tree, tmp_path / f"{kind} alone", {**one, "epochs": 2})
+        assert reports[2][kind] == murp.load(tmp_path / f"{kind} alone").evaluate(**SAMPLED).to_dict()
+        for run in (tmp_path / kind, tmp_path / f"{kind} alone"):
+            continued(run, 3)
+        assert outcome(tmp_path / kind) == outcome(tmp_path / f"{kind} alone")
+        tables, _ = checkpoint.load(tmp_path / kind / folder.LAST)
+        kinds = {name: values.dtype for name, values in tables.items()}
+        assert kinds.pop("entity") == getattr(torch, kind)
+        assert set(kinds.values()) == {torch.float32}
+
+
+SAMPLED: dict[str, Any] = {"protocol": "sampled", "candidates": 9}
+
+
+def halves_trained(graph: KnowledgeGraph, out: Path, settings: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Train in each format; what the runs come to, evaluated on all ranks."""
+    from murp.training.sharded import evaluated
+
+    found = {}
+    for kind, one in settings.items():
+        hastened(graph, out / kind, {**one, "epochs": 2})
+        _, report = evaluated(out / kind, join(), "test", "sampled", None, "cpu", SAMPLED["candidates"], 0, None)
+        found[kind] = report.to_dict()
+    return found
+
+
+def test_rows_of_another_type_are_not_read_as_if_they_were_of_the_runs(calm: Path, tmp_path: Path) -> None:
+    """As in a run of the first version, whose checkpoints do not say their settings."""
+    run = shutil.copytree(calm, tmp_path / "run")
+    config = run / folder.CONFIG
+    config.write_text(config.read_text().replace('dtype = "float32"', 'dtype = "float64"'))
+    for name in (folder.LAST, folder.BEST):
+        tables, state = checkpoint.load(run / name)
+        del state["settings"]
+        Saver(Ranks(), models.from_config(Config(dim=6), 40, 3)).write(run / name, tables, state)
+    with pytest.raises(RunError, match=r"table \w+ is torch\.float32, the run's settings say torch\.float64"):
+        continued(run, 9)
 
 
 def test_it_is_the_training_of_the_engine_torch_up_to_the_order_of_additions(
@@ -328,9 +382,9 @@ def test_what_does_not_work_on_slices_is_refused_in_one_list(small_tree: Knowled
     with pytest.raises(ConfigError, match=r"objective one-vs-all .*; model tucker .*; engine numba"):
         train(small_tree, out=tmp_path / "no", slices=2, objective="one-vs-all", model="tucker", engine="numba")
     with pytest.raises(
-        ConfigError, match=r"a batch of 16 triples cannot be cut into 17 slices; choose fewer --slices, .*table_dtype"
+        ConfigError, match=r"a batch of 16 triples cannot be cut into 17 slices; choose fewer --slices, .*tables = host"
     ):
-        train(small_tree, out=tmp_path / "no", slices=17, batch_size=16, table_dtype="float16")
+        refuse(Config(slices=17, batch_size=16, tables="host"), 2)
     assert not (tmp_path / "no").exists()
 
 

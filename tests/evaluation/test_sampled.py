@@ -23,7 +23,7 @@ from murp.config import Config
 from murp.errors import ConfigError, NotFiniteError
 from murp.evaluation import KnownFacts, compare_ranks, evaluate, rank, sampled
 from murp.evaluation.candidates import Drawn, Questions, candidates_of, drawn
-from murp.evaluation.intervals import intervals
+from murp.evaluation.intervals import FEW, intervals
 from murp.evaluation.ranks import Ranks, better_and_equal, queries_of
 from murp.evaluation.sampled import batch_size, better_or_half, sampled_ranks
 from murp.graph import SPLITS, Indices, KnowledgeGraph, Vocabulary
@@ -224,6 +224,12 @@ def test_a_relation_with_one_fact_has_no_interval_of_its_mrr() -> None:
     assert one["mrr"] is None
     assert one["hits@1"] is not None
     assert intervals(np.zeros((0, 2)), (1,)) == {"mrr": None, "hits@1": None}
+
+
+@pytest.mark.parametrize("facts", [2, FEW, FEW + 1])
+def test_equal_ranks_have_no_interval_of_their_mrr(facts: int) -> None:
+    """However many there are: an interval without width would say that the next fact has this rank, too."""
+    assert intervals(np.ones((facts, 2)), (1,))["mrr"] is None
 
 
 def test_it_is_refused_where_it_could_be_taken_for_standard(graph: KnowledgeGraph) -> None:

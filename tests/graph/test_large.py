@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import warnings
 from collections.abc import Callable
@@ -115,6 +116,29 @@ def test_quoted_fields_may_hold_line_ends_and_other_columns_are_left_out(tmp_pat
     path = tmp_path / "facts.csv"
     path.write_text("\n".join(["subject,comment,predicate,object", *rows]) + "\n", newline="")
     same(in_pieces(path), quietly(path))
+
+
+def test_quotes_that_open_no_field_are_a_part_of_a_name(tmp_path: Path, in_pieces: Reader) -> None:
+    """As in 5" pipe. Later fields are quoted, and hold line ends."""
+    rows = [f"n{i % 13},r{i % 3},n{(i * 7) % 11}" for i in range(200)]
+    rows[20] = '5" pipe,r1,n3'
+    for i in range(21, 200, 5):
+        rows[i] = f'"n{i % 13}, or\n""another""",r{i % 3},"n1""\n"'
+    rows[7] = '"n1" or n2,r1,n0'
+    path = tmp_path / "facts.csv"
+    for mark in ("", "\ufeff"):
+        for line_end in ("\n", "\r\n"):
+            path.write_bytes((mark + '"' + rows[0][:2] + '"' + rows[0][2:] + line_end + line_end.join(rows)).encode())
+            same(in_pieces(path), quietly(path))
+
+
+def test_a_byte_order_mark_within_a_file_is_a_part_of_a_name(tmp_path: Path, in_pieces: Reader) -> None:
+    """Files that were put together; also where a piece begins with the mark."""
+    rows = [f"n{i % 13}\tr{i % 3}\tn{(i * 7) % 11}" for i in range(40)]
+    path = tmp_path / "facts.tsv"
+    for i in range(7, 13):
+        path.write_text("\n".join([*rows[:i], "\ufeff" + rows[i], *rows[i + 1 :]]))
+        same(in_pieces(path), quietly(path))
 
 
 @pytest.mark.parametrize("line_end", ["\r\n", "\r"])
@@ -481,13 +505,13 @@ def test_an_array_is_stored_as_numpy_does(shape: tuple[int, ...], tmp_path: Path
 def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], Path]:
     """Read a file into ``graph``, and stop after some halts; the folder of the work."""
 
-    def read(path: Path) -> Path:
+    def read(path: Path, at: int = 16) -> Path:
         with monkeypatch.context() as patch:
             numbered, calls = numbering.Names.number, iter(range(1, 10_000))
             patch.setattr(coding, "HALT_EVERY", 0.0)
 
             def number(self: numbering.Names, *of: Any) -> object:
-                if next(calls) == 16:
+                if next(calls) == at:
                     raise _Stopped
                 return numbered(self, *of)
 
@@ -575,6 +599,47 @@ def test_a_row_after_a_stop_is_not_taken_for_a_header(
     path.write_bytes(text[:place] + odd + text[end:])
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     sources.code_source(path, tmp_path / "graph")
+
+
+def test_a_header_after_long_comments_is_one_after_a_stop(stopped: Callable[..., Path], tmp_path: Path) -> None:
+    rows = ["# " + "of what this is " * 4] * 3 + ["head\trelation\ttail", *map("\t".join, facts(11))]
+    path = tmp_path / "facts.tsv"
+    path.write_text("\n".join(rows))
+    stopped(path, at=5)
+    found = sources.code_source(path, tmp_path / "graph")
+    assert found.entities == quietly(path).entities
+
+
+def test_more_buckets_than_a_process_may_open_files(tmp_path: Path, in_pieces: Reader) -> None:
+    """As with very many relations, where few heads fit into a bucket."""
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("this system does not tell which files are open")
+    path = written(tmp_path / "facts.tsv", [(f"n{i}", f"r{i % 3}", f"n{i * 7 % 400}") for i in range(400)])
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = set(map(int, os.listdir("/proc/self/fd")))
+    few = [number for number in range(len(taken) + 40) if number not in taken][30]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (few, before[1]))
+    try:
+        found = in_pieces(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    same(found, quietly(path))
+
+
+def test_a_file_that_changes_while_it_is_read_makes_no_graph(
+    order: package.order.Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some facts would be of before, others of after; from the cache, they would be taken for those of before."""
+    numbered = numbering.Names.number
+
+    def number(self: numbering.Names, *of: Any) -> object:
+        os.utime(order.files[0], ns=(0, 0))
+        return numbered(self, *of)
+
+    monkeypatch.setattr(numbering.Names, "number", number)
+    with pytest.raises(DataError, match=r"facts\.tsv was changed while it was read: .* Start again"):
+        coding.code(order, tmp_path / "graph")
+    assert [path.name for path in tmp_path.iterdir()] == ["facts.tsv"]
 
 
 def test_progress_tells_the_time_that_is_left(

@@ -20,7 +20,7 @@ from murp.errors import ConfigError, MurpError, RunError
 from murp.graph import KnowledgeGraph, KnownFacts
 from murp.prediction import answers, approximate, search
 from murp.prediction.nearest import nearest_to
-from murp.runs import checkpoint, tensor_file
+from murp.runs import checkpoint, folder, tensor_file
 from murp.runs.run import Run
 
 pytest.importorskip("faiss")
@@ -145,9 +145,9 @@ def test_an_index_that_would_not_help_is_refused(graph: KnowledgeGraph) -> None:
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     graph = some_graph(120)
-    folder = tmp_path_factory.mktemp("runs") / "run"
-    murp.train(graph, out=folder, epochs=1, dim=4, validate_every=0, device="cpu")
-    return folder
+    path = tmp_path_factory.mktemp("runs") / "run"
+    murp.train(graph, out=path, epochs=1, dim=4, validate_every=0, device="cpu")
+    return path
 
 
 @pytest.fixture
@@ -201,6 +201,14 @@ def test_an_index_of_other_weights_is_refused(run_folder: Path) -> None:
         run.index(cells=1)
     assert again.index(cells=2).cells <= 2 != made.cells
     assert len(again.nearest("e3", 4, approximate=True)) == 4
+
+
+def test_weights_that_were_saved_later_in_the_same_epoch_are_other_weights(run_folder: Path) -> None:
+    run = murp.load(run_folder, device="cpu")
+    tables, state = checkpoint.read(run_folder / folder.LAST)
+    checkpoint.write(run_folder / folder.LAST, tables, {**state, "chunk": 1})
+    with pytest.raises(RunError, match=r"other weights now \(epoch 1 and 1 chunk\) than .* opened \(epoch 1\)"):
+        run.index(cells=1)
 
 
 def test_a_damaged_index_is_refused(run_folder: Path) -> None:

@@ -25,7 +25,6 @@ from murp.models.rounding import rounded
 from murp.runs import checkpoint, folder
 from murp.training import Interrupted
 from murp.training.progress import Silent
-from murp.training.sharded import refuse
 from murp.training.start import configure
 from trees import tree
 
@@ -181,10 +180,6 @@ class TestRefusals:
         with pytest.raises(ConfigError, match="Euclidean space or of the ball"):
             configure(small_tree, {"model": "lorentz", "table_dtype": "bfloat16"})
         assert list(tmp_path.iterdir()) == []
-
-    def test_several_ranks(self) -> None:
-        with pytest.raises(ConfigError, match="table_dtype = float16 needs one process"):
-            refuse(Config(table_dtype="float16", slices=2), 2)
 
     def test_another_format_than_the_checkpoints(self, float16: Path, tmp_path: Path) -> None:
         """Edited settings; also of a run of before, whose checkpoint does not say its settings."""

@@ -29,7 +29,7 @@ from torch import Tensor
 from murp import threads
 from murp.distributed.plan import OBJECT, SUBJECT, Message, Slice, Step, by_rank, own_part, plan
 from murp.distributed.ranks import OnTheWay, Ranks
-from murp.distributed.shares import Share, apart, joined, side_by_side, widths
+from murp.distributed.shares import Share, apart, joined, packed, side_by_side, unpacked, widths
 from murp.engines.engine import Chunk
 from murp.engines.memory import keep_freed
 from murp.engines.slices import fused_gradients
@@ -39,6 +39,7 @@ from murp.engines.torch_engine import pieces
 from murp.engines.updates import names_of, new_state, whole_gradient
 from murp.models.blocks import filled
 from murp.models.model import Rows, Table
+from murp.models.rounding import rounded
 from murp.negatives import Drawn
 
 PLANNED = 16  # steps whose rows are asked for at once
@@ -57,10 +58,16 @@ class ShardedEngine:
         self.share = Share(self.model.num_entities, ranks.rank, ranks.size)
         self.columns = {of: widths(self.model, of) for of in ("entity", "relation", "shared")}
         self.width = {of: sum(columns.values()) for of, columns in self.columns.items()}
+        # Rows travel as they are stored: as bytes, if not all tables are stored in the precision of a step.
+        self.kinds = {table.name: self.model.dtype_of(table) for table in self.model.tables if table.of == "entity"}
+        self.as_bytes = set(self.kinds.values()) != {self.model.dtype}
+        sizes = {name: kind.itemsize if self.as_bytes else 1 for name, kind in self.kinds.items()}
+        self.row_size = sum(width * sizes[name] for name, width in self.columns["entity"].items())
         self.state = new_state(task)
         keep_freed()
         # What a slice sees: a model of the rows that it reads, and of no others.
         self.seen = dataclasses.replace(task, model=copy.copy(self.model))
+        self.seen.model.point_dtype = self.model.dtype
 
     @property
     def states(self) -> list[dict[str, Tensor]]:
@@ -116,20 +123,20 @@ class ShardedEngine:
 
     def _send(self, message: Message) -> OnTheWay:
         """Start sending this rank's rows to the ranks that need them."""
-        width = self.width["entity"]
         tables = {name: self._flat(name).index_select(0, message.rows) for name in self.columns["entity"]}
-        outgoing, incoming = ([width * n for n in counts] for counts in (message.outgoing, message.incoming))
-        return self.ranks.begin(side_by_side(tables).flatten(), outgoing, incoming)
+        rows = packed(tables) if self.as_bytes else side_by_side(tables)
+        outgoing, incoming = ([self.row_size * n for n in counts] for counts in (message.outgoing, message.incoming))
+        return self.ranks.begin(rows.flatten(), outgoing, incoming)
 
     def _fetched(self, step: Step, early: OnTheWay | None) -> list[Tensor]:
-        """The rows of entities (n, width) that each of this rank's slices needs."""
-        parts = self._send(step.late).wait().view(-1, self.width["entity"])
+        """The rows of entities (n, …) that each of this rank's slices needs, as they travel."""
+        parts = self._send(step.late).wait().view(-1, self.row_size)
         if early is not None:
             assert step.early is not None
             assert step.early.place is not None
             assert step.late.place is not None
-            late, before = parts, early.wait().view(-1, self.width["entity"])
-            parts = late.new_empty(len(late) + len(before), self.width["entity"])
+            late, before = parts, early.wait().view(-1, self.row_size)
+            parts = late.new_empty(len(late) + len(before), self.row_size)
             parts.index_copy_(0, step.late.place, late).index_copy_(0, step.early.place, before)
         lengths = [one.asked[rank] for rank in range(self.ranks.size) for one in step.own]
         pieces_ = torch.split(parts, lengths)
@@ -142,7 +149,7 @@ class ShardedEngine:
         model = self.seen.model
         relations = {name: self._flat(name).index_select(0, one.relations) for name in self.columns["relation"]}
         shared = {name: self._flat(name) for name in self.columns["shared"]}
-        flat = {**apart(rows, self.columns["entity"]), **relations, **shared}
+        flat = {**self._in_full(rows), **relations, **shared}
         model.parameters = {
             table.name: flat[table.name].reshape(-1, *table.shape).contiguous() for table in model.tables
         }
@@ -157,6 +164,13 @@ class ShardedEngine:
         }
         common = [side_by_side(of[which]).flatten() for which in ("relation", "shared") if of[which]]
         return list(of["entity"].values()), torch.cat([*common, value.view(1)])
+
+    def _in_full(self, rows: Tensor) -> Rows:
+        """Rows that have travelled, table by table, in the precision that a step computes in."""
+        if not self.as_bytes:
+            return apart(rows, self.columns["entity"])
+        found = unpacked(rows, self.columns["entity"], self.kinds)
+        return {name: values.to(self.model.dtype) for name, values in found.items()}
 
     def _differentiated(self, one: Slice, flat: Rows, seed: tuple[int, int, int]) -> tuple[Tensor, Rows]:
         """By autograd: the loss, and the gradients (n, m) of every table."""
@@ -246,7 +260,7 @@ class ShardedEngine:
         count = len(where)
         values = self._flat(table.name)
         names = names_of(self.task, table)
-        if self.model.device.type == "cpu":
+        if self.model.device.type == "cpu" and values.dtype == gradient.dtype:
             own = {short: self.state[name] for short, name in names.items()}
             if self.task.optimizer.move(table.geometry, values, gradient, own, lr, where=where):
                 return
@@ -254,8 +268,9 @@ class ShardedEngine:
             places = filled(torch.arange(count, device=where.device), -(-count // WHOLE) * WHOLE)
             where, gradient = where[places], gradient[places]
         state: Rows = {short: self.state[name].index_select(0, where) for short, name in names.items()}
-        rows = values.index_select(0, where)
+        rows = values.index_select(0, where).to(gradient.dtype)
         moved = self.task.optimizer.step(table.geometry, rows, gradient.contiguous(), state, lr)
+        moved = rounded(moved, values.dtype, table.geometry)
         values.index_copy_(0, where[:count], moved[:count])
         for short, name in names.items():
             self.state[name].index_copy_(0, where[:count], state[short][:count])

@@ -115,8 +115,14 @@ class Ranks:
         """
         if self.size == 1:
             return self
-        with missing():
-            return Ranks(self.rank, self.size, dist.new_group(backend="gloo", timeout=timeout))
+        try:
+            with missing():
+                return Ranks(self.rank, self.size, dist.new_group(backend="gloo", timeout=timeout))
+        except (MemoryError, RuntimeError) as error:
+            if not is_of_memory(error):
+                raise
+            failed()  # the others are waiting for this one's connections
+            raise RankError(f"rank {self.rank} of {self.size}: {no_memory(error)}", silent=None) from error
 
     @property
     def first(self) -> bool:
@@ -396,8 +402,11 @@ def speaks() -> bool:
     if _speaks is None:
         answers: list[bool] = []
         asking = threading.Thread(target=_ask, args=(answers,), daemon=True)
-        asking.start()
-        asking.join(PATIENCE)
+        try:
+            asking.start()
+            asking.join(PATIENCE)
+        except RuntimeError:  # no memory for a thread
+            _ask(answers)
         _speaks = answers[0] if answers else True
     return _speaks
 

@@ -139,11 +139,16 @@ class Saver:
         """Fill the tables ``names`` with this rank's rows of a checkpoint."""
         with self.ranks.together():
             expected = {name: [self._rows(name, values), *values.shape[1:]] for name, values in names.items()}
-            shapes = found.shapes()
+            shapes, kinds = found.shapes(), found.kinds()
             if wrong := [name for name, shape in expected.items() if shapes.get(name) != shape]:
                 raise RunError(
                     f"{found.folder} does not fit its run: of {', '.join(wrong)} it has "
                     f"{[shapes.get(name) for name in wrong]}, and the run {[expected[name] for name in wrong]}."
+                )
+            if wrong := [name for name, values in names.items() if kinds[name] != values.dtype]:
+                raise RunError(
+                    f"{found.folder}: table {wrong[0]} is {kinds[wrong[0]]}, the run's settings say "
+                    f"{names[wrong[0]].dtype}."
                 )
         with self.ranks.together():
             host = {name: values if values.device.type == "cpu" else values.cpu() for name, values in names.items()}

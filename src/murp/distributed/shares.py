@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from murp.models.model import Model, Rows, Table
+from murp.models.rounding import rounded
 
 
 @dataclass(frozen=True)
@@ -59,12 +60,14 @@ def initialise(model: Model, share: Share, seed: int, scale: float) -> None:
 
 
 def _drawn(table: Table, model: Model, share: Share, generator: torch.Generator, scale: float) -> Tensor:
-    """The rows of a share of one table."""
-    kept = torch.empty(len(share), *table.shape, dtype=model.dtype)
+    """The rows of a share of one table, as training stores them."""
+    kind = model.dtype_of(table)
+    kept = torch.empty(len(share), *table.shape, dtype=kind)
     for start, rows in table.draw_in_blocks(share.rows, model.dtype, generator, scale):
         first, last = max(start, share.start), min(start + len(rows), share.stop)
         if first < last:
-            kept[first - share.start : last - share.start] = rows[first - start : last - start]
+            own = rounded(rows, kind, table.geometry)[first - start : last - start]
+            kept[first - share.start : last - share.start] = own
     return kept
 
 
@@ -82,6 +85,18 @@ def side_by_side(rows: Rows) -> Tensor:
 def apart(values: Tensor, columns: dict[str, int]) -> Rows:
     """The inverse: rows (n, m) of each table."""
     return dict(zip(columns, torch.split(values, list(columns.values()), 1), strict=True))
+
+
+def packed(rows: Rows) -> Tensor:
+    """Rows of tables that may be of several types, as rows of bytes (n, b)."""
+    return side_by_side({name: values.contiguous().view(torch.uint8) for name, values in rows.items()})
+
+
+def unpacked(values: Tensor, columns: dict[str, int], kinds: dict[str, torch.dtype]) -> Rows:
+    """The inverse: rows (n, m) of each table, of its kind."""
+    parts = apart(values, {name: width * kinds[name].itemsize for name, width in columns.items()})
+    # A copy, since numbers must begin at a multiple of their size.
+    return {name: part.clone(memory_format=torch.contiguous_format).view(kinds[name]) for name, part in parts.items()}
 
 
 def joined(parts: Sequence[Tensor]) -> Tensor:

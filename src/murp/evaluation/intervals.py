@@ -36,6 +36,8 @@ def intervals(ranks: NDArray[np.float64], hits: Iterable[int]) -> dict[str, Inte
 def _of_mean(values: NDArray[np.float64]) -> Interval | None:
     """Of the mean of a number in [0, 1] for each fact."""
     if len(values) > FEW:
+        if values.min() == values.max():
+            return None  # as the bootstrap has it: there is nothing to judge by
         half = NORMAL * float(values.std(ddof=1)) / len(values) ** 0.5
         return max(float(values.mean()) - half, 0.0), min(float(values.mean()) + half, 1.0)
     low, high, *_ = bootstrap(values, RESAMPLES, np.random.default_rng(0))

@@ -171,11 +171,11 @@ def _noted(path: Path) -> dict[str, Any]:
         return file.state
 
 
-def digest(path: Path) -> tuple[str, int]:
-    """What tells the tables of a checkpoint from those of another, as its files say it, and the epoch; takes a moment
+def digest(path: Path) -> tuple[str, dict[str, Any]]:
+    """What tells the tables of a checkpoint from those of another, as its files say it, and its state; takes a moment
     for any size."""
-    tables, state = _newest(place(path), _digest)[1]
-    return tables, state["epoch"]
+    found: tuple[str, dict[str, Any]] = _newest(place(path), _digest)[1]
+    return found
 
 
 def _digest(path: Path) -> tuple[str, dict[str, Any]]:

@@ -177,13 +177,15 @@ class Run:
     def _weights(self) -> tuple[str, int]:
         """Checksum and epoch of the checkpoint that this run was opened from."""
         name = self.checkpoint or ("best" if _was_validated(self.path) else "last")
-        weights, epoch = checkpoint.digest(self.path / f"{name}.safetensors")
-        if epoch != self.state["epoch"]:
+        weights, state = checkpoint.digest(self.path / f"{name}.safetensors")
+        # A training also saves within an epoch.
+        now, opened = ((of["epoch"], of.get("chunk", 0)) for of in (state, self.state))
+        if now != opened:
             raise RunError(
-                f"{self.path} has other weights now (epoch {epoch}) than those that were opened (epoch "
-                f"{self.state['epoch']}). Open it again."
+                f"{self.path} has other weights now (epoch {now[0]}{_within(now[1])}) than those that were opened "
+                f"(epoch {opened[0]}{_within(opened[1])}). Open it again."
             )
-        return weights, epoch
+        return weights, now[0]
 
     def predict(
         self,
@@ -375,6 +377,11 @@ def load(
 
 def _was_validated(path: Path) -> bool:
     return checkpoint.exists(path / folder.BEST)
+
+
+def _within(chunk: int) -> str:
+    """How far training was after an epoch, in words."""
+    return f" and {chunk} chunk{'s' if chunk != 1 else ''}" if chunk else ""
 
 
 def load_model(

@@ -33,7 +33,7 @@ from torch.distributed.checkpoint.state_dict_saver import save as planned_save
 from torch.distributed.checkpoint.storage import StorageReader, StorageWriter, WriteResult
 from torch.futures import Future
 
-from murp.errors import RunError
+from murp.errors import RunError, first_line
 from murp.files import fields
 from murp.runs import mapping, tensor_file
 from murp.runs.tensor_file import DamagedError, MissingError
@@ -96,6 +96,10 @@ class Opened:
     def shapes(self) -> dict[str, list[int]]:
         """Of every table as a whole."""
         return {name: shape for name, (shape, _) in self._whole().items()}
+
+    def kinds(self) -> dict[str, torch.dtype]:
+        """The type of every table."""
+        return {name: kind for name, (_, kind) in self._whole().items()}
 
     def digest(self) -> str:
         """The checksums of all files, as these say them."""
@@ -214,7 +218,7 @@ def _plain(folder: Path, done: str) -> Iterator[None]:
         rank, (fault, _) = min(error.failures.items(), key=lambda failure: failure[0])
         if isinstance(fault, RunError):
             raise fault from error
-        what = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
+        what = fault.strerror if isinstance(fault, OSError) and fault.strerror else first_line(fault)
         raise OSError(f"{folder} could not be {done} by rank {rank}: {what}") from error
 
 

@@ -18,8 +18,9 @@ from torch import Tensor
 from murp.commands import command
 from murp.config import Config
 from murp.distributed.ranking import Counting
+from murp.distributed.ranks import no_memory
 from murp.engines import Chunk, Engine
-from murp.errors import DivergedError, NotFiniteError, RunError
+from murp.errors import DivergedError, NotFiniteError, RunError, is_of_memory
 from murp.evaluation import KnownFacts, Protocol, evaluate, known_answers
 from murp.runs import checkpoint, folder
 from murp.runs.lock import check_held
@@ -222,13 +223,11 @@ def _validate(job: Job, known: KnownFacts | None, disk: ThreadPoolExecutor) -> d
     """Evaluate on valid (never test) and keep the weights if they are the best so far."""
     state = job.state
     began = time.monotonic()
-    counting = None
-    if job.saver is not None:
-        if not _is_finite(job):
-            raise NotFiniteError("some rank's parameters are not finite")
-        counting = Counting(job.ranks, job.model)
+    if job.saver is not None and not _is_finite(job):
+        raise NotFiniteError("some rank's parameters are not finite")
     # Points in host memory are ranked there: on the GPU there may be no room for them.
     model = (job.model.on_cpu() if job.model.on_host else job.model).in_full()
+    counting = None if job.saver is None else Counting(job.ranks, model)
     protocol: Protocol = "sampled" if job.config.validate_candidates else "standard"
     report = evaluate(
         model,
@@ -278,7 +277,12 @@ def _save(job: Job, name: str, disk: ThreadPoolExecutor) -> None:
             raise
         tables, copied = kept, False  # no room for a copy: training waits until they are written
     save = checkpoint.save if job.saver is None else job.saver.save
-    job.written = disk.submit(save, job.path / name, tables, state)
+    try:
+        job.written = disk.submit(save, job.path / name, tables, state)
+    except RuntimeError as error:
+        if not is_of_memory(error):
+            raise
+        raise no_memory(error) from error
     if not copied:
         wait([job.written])  # what went wrong is told when the other ranks ask too
     elif not many and any(values.device.type == "cpu" for values in kept.values()):

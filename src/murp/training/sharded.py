@@ -90,7 +90,10 @@ def _weights_of(config: Config) -> tuple[str, int] | None:
     """What tells the weights that a run starts from apart from others; None if there are none."""
     source = Path(config.init_from)
     file = source / f"{best_or_last(source)}.safetensors"
-    return checkpoint.digest(file) if config.init_from and checkpoint.exists(file) else None
+    if not config.init_from or not checkpoint.exists(file):
+        return None
+    weights, state = checkpoint.digest(file)
+    return weights, state["epoch"]
 
 
 def _appears(file: Path) -> bool:
@@ -255,6 +258,7 @@ def _own_rows(path: Path, ranks: Ranks, which: Checkpoint | None, device: str) -
     with saver.newest(file, repair=False) as found:
         saver.read(found, model.parameters)
     with ranks.together():
+        model = model.in_full()
         refuse_broken(model)
         state = checked(found.state, config, file, path / folder.CONFIG)
     return Run(path, config, graph, model, state, which), model
@@ -283,8 +287,6 @@ def refuse(config: Config, size: int) -> None:
     if config.engine in FUSED:
         reason = unknown(config.engine, Task.of(config, models.from_config(config, 1, 1)))
         reasons += [] if reason is None else [f"engine {config.engine} {reason}; use --engine auto or torch"]
-    if config.table_dtype not in ("auto", config.dtype):
-        reasons.append(f"table_dtype = {config.table_dtype} needs one process; leave it at auto")
     if config.tables == "host":
         reasons.append("tables = host needs one process; ranks divide the rows, each has its own on its device")
     if reasons:
@@ -324,7 +326,7 @@ def _empty(config: Config, graph: KnowledgeGraph, ranks: Ranks) -> Model:
     try:
         model.parameters = {
             table.name: torch.zeros(
-                len(share) if table.of == "entity" else model.rows_of(table), *table.shape, dtype=model.dtype
+                len(share) if table.of == "entity" else model.rows_of(table), *table.shape, dtype=model.dtype_of(table)
             ).to(device)
             for table in model.tables
         }

@@ -1,7 +1,8 @@
 """Reading past memory: facts are numbered piece by piece and kept on disk, names alone in memory.
 
 plan.py        which files are to be read, and how
-pieces.py      files in pieces, each a table of strings: rows of text, row groups of Parquet
+pieces.py      files in pieces, each a table of strings: rows of text, row groups of Parquet; numba_rows.py: a compiled
+               loop that finds the end of a quoted row
 numbering.py   names to numbers in a table that grows; numba_numbering.py: its compiled loops
 splitting.py   train, valid and test out of one set of facts on disk; numba_splitting.py: its compiled loops
 work.py        the folder of work in progress, so that what was interrupted goes on

@@ -48,9 +48,16 @@ def code(plan: ReadingPlan, target: Path) -> list[Finding]:
     refuse_existing(target)
     for file in plan.names.values():
         read_names(file)  # what is wrong with them is said before the long work
-    work = Work(target, plan.key)
+    key = plan.key
+    work = Work(target, key)
     try:
         _read(plan, work)
+        if plan.key != key:
+            others = " (or a file read with it)" if len(plan.files) > 1 else ""
+            raise DataError(
+                f"{plan.files[0]}{others} was changed while it was read: a part of the facts would be old. Start "
+                "again when nothing writes there."
+            )
         found = _finish(plan, work, target)
         work.remove()
         return found

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import queue
 import threading
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -34,7 +36,7 @@ class NotInPieces(DataError):
 
 
 class Piece(NamedTuple):
-    """Rows as large strings; where to go on after them, None within a row group; what part of the file is read.
+    """Rows as large strings; where to go on after them, None where that cannot be; what part of the file is read.
 
     ``comments``: lines of it that were passed over.
     """
@@ -61,9 +63,11 @@ class Text:
         for piece, end, done in self._bytes(start):
             if piece.strip():
                 comments: list[str] = []
+                # The columnar reader leaves out a byte-order mark, which within a file is a part of a name.
+                marked = end > len(piece) and piece.startswith(BOM_UTF8)
                 table = read_piece(
                     self.path,
-                    piece,
+                    BOM_UTF8 + piece if marked else piece,
                     self.plan.titles,
                     self.plan.delimiter,
                     may_be_empty=self.plan.unused,
@@ -72,7 +76,8 @@ class Text:
                 )
                 if opening and len(table):
                     table, opening = self.plan.facts(table), False
-                yield Piece(table, end, done, comments)
+                # Whoever goes on must know whether the header is still to come.
+                yield Piece(table, None if opening else end, done, comments)
 
     def findings(self) -> list[Finding]:
         """What was left out."""
@@ -92,7 +97,7 @@ class Text:
             kept = b""
             while more := stream.read(PIECE):
                 kept += more
-                cut = _last_line_end(kept, quoted=self.plan.delimiter == ",")
+                cut = _last_row_end(kept, quoted=self.plan.delimiter == ",", opening=start == 0)
                 if cut:
                     start += cut
                     yield kept[:cut], start, (stream.taken() if packed else start) / size
@@ -103,13 +108,18 @@ class Text:
                 yield kept, start + len(kept), 1.0
 
 
-def _last_line_end(data: bytes, *, quoted: bool) -> int:
-    """Where the last whole row ends; 0 if there is none. A line end within quotes is none."""
+def _last_row_end(data: bytes, *, quoted: bool, opening: bool) -> int:
+    """Where the last whole row ends; 0 if there is none. A line end within quotes is none.
+
+    ``opening``: the data are the beginning of their file.
+    """
+    if quoted and b'"' in data:
+        from murp.kernels.numba_rows import last_row_end  # a compiler, which few files need
+
+        begin = len(BOM_UTF8) if opening and data.startswith(BOM_UTF8) else 0
+        return int(last_row_end(np.frombuffer(data, np.uint8), begin))
     line_end = b"\n" if b"\n" in data else b"\r"
-    cut = data.rfind(line_end, 0, len(data) - (line_end == b"\r")) + 1  # a CR at the end may be half of a CRLF
-    while quoted and cut and data.count(b'"', 0, cut) % 2:
-        cut = data.rfind(line_end, 0, data.rfind(b'"', 0, cut)) + 1
-    return cut
+    return data.rfind(line_end, 0, len(data) - (line_end == b"\r")) + 1  # a CR at the end may be half of a CRLF
 
 
 class Parquet:

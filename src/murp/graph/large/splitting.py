@@ -7,7 +7,6 @@ entity and 20 for each fact that is held out; the sorted facts are mapped.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -19,7 +18,7 @@ from murp.errors import DataError
 from murp.graph import arrays
 from murp.kernels import numba_splitting as loops
 
-BUCKET, MOST_BUCKETS = 1 << 22, 256  # rows, about; files that are open at a time
+BUCKET, MOST_BUCKETS = 1 << 22, 256  # rows, about; buckets, about
 BLOCK = 1 << 20  # rows read at a time
 Rows = NDArray[np.int32]
 Step = Callable[[int], None]
@@ -104,12 +103,14 @@ def _sorted(facts: OnDisk, work: Path, step: Step) -> Buckets:
     paths = [work / f"bucket{b}.bin" for b in range(len(bounds))]
     keys, places = np.empty(BLOCK, np.int64), np.empty(len(bounds) + 1, np.int64)
     written = np.zeros(len(bounds), np.int64)
-    with contextlib.ExitStack() as opened:
-        files = [opened.enter_context(path.open("wb")) for path in paths]
-        for rows in blocks(facts.path, facts.rows):
-            loops.keys_by_bucket(rows, bucket_of, bounds, facts.relations, facts.entities, keys, places)
-            written += np.diff(places)
-            for b, file in enumerate(files):
+    for path in paths:
+        path.write_bytes(b"")
+    for rows in blocks(facts.path, facts.rows):
+        loops.keys_by_bucket(rows, bucket_of, bounds, facts.relations, facts.entities, keys, places)
+        more = np.diff(places)
+        written += more
+        for b in np.flatnonzero(more):
+            with paths[b].open("ab") as file:  # one at a time: a system may allow few open files
                 arrays.write(file, keys[places[b] : places[b + 1]])
     of_entity, of_relation = np.zeros(facts.entities, np.int32), np.zeros(facts.relations, np.int64)
     counts = []
