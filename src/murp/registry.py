@@ -19,7 +19,7 @@ import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -143,6 +143,15 @@ def whose(setting: str, chosen: Mapping[str, Sequence[str]], shown: str) -> str:
             draw, others = objectives_that_draw(), _named("objective", chosen)
             return f"{shown} is a setting of objectives that draw false triples: {draw}; not of {others}."
     return ""
+
+
+def meant(misspelt: str, known: Iterable[str], chosen: Mapping[str, Sequence[str]], shown: Callable[[str], str]) -> str:
+    """The closest setting, and on which parts have it, as :func:`whose` says; nothing if a ``known`` one is closer."""
+    known = list(known)
+    close = difflib.get_close_matches(misspelt, [*known, *sorted(all_settings().difference(known))], n=1)
+    if not close or close[0] in known:
+        return ""
+    return f"Did you mean {shown(close[0])}? {whose(close[0], chosen, shown(close[0]))}"
 
 
 def objectives_that_draw() -> str:
