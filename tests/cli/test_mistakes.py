@@ -94,7 +94,10 @@ def test_a_setting_of_something_else_is_told_whose_it_is(
     ("line", "told"),
     [
         ("train --gama 3", "Did you mean --gamma? --gamma is a setting of model transe, "),
-        ("train --model distmult --negativs 5", "Did you mean --negatives? --negatives is a setting of objectives that "),
+        (
+            "train --model distmult --negativs 5",
+            "Did you mean --negatives? --negatives is a setting of objectives that ",
+        ),
         ("train --quit", "Did you mean --quiet?"),
     ],
 )
@@ -106,7 +109,9 @@ def test_a_misspelt_setting_of_something_else_is_told_whose_it_is(
 
 
 def test_a_misspelt_keyword_of_something_else_is_told_whose_it_is() -> None:
-    told = r"^unknown setting 'gama'\. Did you mean 'gamma'\? 'gamma' is a setting of model transe, .*, and not of murp\.$"
+    told = (
+        r"^unknown setting 'gama'\. Did you mean 'gamma'\? 'gamma' is a setting of model transe, .*, and not of murp\.$"
+    )
     with pytest.raises(ConfigError, match=told):
         Config(gama=3)
     with pytest.raises(ConfigError, match=r"Did you mean 'dim'\?$"):
