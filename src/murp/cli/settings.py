@@ -39,8 +39,8 @@ def add_settings(command: argparse.ArgumentParser, words: Sequence[str], *, seve
                 _add(command.add_argument_group(f"settings of {kind} {name}"), own, defaults, several)
     command.set_defaults(known=taken)
     if isinstance(command, Parser):
-        own = [_name(option) for option in command._option_string_actions]
-        command.elsewhere = lambda option: _whose(option, own, parts)
+        there = [_name(option) for option in command._option_string_actions]
+        command.elsewhere = lambda option: _whose(option, there, parts)
 
 
 def with_default(help: str, default: str | None) -> str:
@@ -53,10 +53,10 @@ def given_settings(options: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in vars(options).items() if name in options.known}
 
 
-def _whose(option: str, own: Sequence[str], parts: Mapping[str, Sequence[str]]) -> str:
-    """What is added to the message that an option is not known; ``own`` has the names of those that are."""
+def _whose(option: str, there: Sequence[str], parts: Mapping[str, Sequence[str]]) -> str:
+    """What is added to the message that an option is not known; ``there`` has the names of those that are."""
     name = _name(option)
-    found = registry.whose(name, parts, option) or registry.meant(name, own, parts, _option)
+    found = registry.whose(name, parts, option) or registry.meant(name, there, parts, _option)
     return f". {found}" if found else ""
 
 

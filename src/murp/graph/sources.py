@@ -250,11 +250,11 @@ def _read_folder(folder: Path, seed: int, columns: Columns) -> KnowledgeGraph:
     if not present and (export := neo4j.find(folder)) is not None:
         return divided(_index(name, [neo4j.read(export)], {}), seed=seed)
     if not present:
-        content = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
+        content = f"It holds {', '.join(sorted(path.name for path in folder.iterdir())[:8]) or 'nothing'}."
         pattern = many_files.pattern_for(folder)
         hint = f" If these files are one set of facts, give the pattern '{pattern}' (in quotes)." if pattern else ""
         raise DataError(
-            f"{folder} is not a dataset: it has no train, valid and test ({FORMATS_IN_WORDS}). It holds {content}.{hint}"
+            f"{folder} is not a dataset: it has no train, valid and test ({FORMATS_IN_WORDS}). {content}{hint}"
         )
     if missing:
         there = " and ".join(file.name for file in present)
