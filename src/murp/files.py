@@ -18,7 +18,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any
 
-from murp.errors import MurpError
+from murp.errors import MurpError, why_not
 from murp.paths import not_a_file, not_text
 
 try:
@@ -89,7 +89,7 @@ def new_folder(path: Path, error: type[MurpError]) -> Iterator[Path]:
         part.replace(path)
     except OSError as refusal:
         shutil.rmtree(part, ignore_errors=True)
-        raise error(f"{path} cannot be written: {refusal}. Nothing was kept.") from refusal
+        raise error(f"{path} cannot be written: {why_not(refusal)}. Nothing was kept.") from refusal
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise

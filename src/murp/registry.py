@@ -212,9 +212,13 @@ def _changed(folder: str) -> int | None:
 def _imported(kind: str, place: str) -> type[Any]:
     module, _, wanted = place.partition(":")
     try:
-        found = getattr(importlib.import_module(module), wanted)
+        imported = importlib.import_module(module)
+        close = [] if hasattr(imported, wanted) else difflib.get_close_matches(wanted, dir(imported), n=1)
+        found = None if close else getattr(imported, wanted)
     except Exception as error:
         raise ConfigError(f"{kind} {place} cannot be imported: {_why_not(module, error)}", kind) from error
+    if close:
+        raise ConfigError(f"{kind} {place}: {module} has no {wanted}. Did you mean {module}:{close[0]}?", kind)
     module, _, base = BASES[kind].partition(":")
     derived_from: type[Part] = getattr(importlib.import_module(module), base)
     if not (isinstance(found, type) and issubclass(found, derived_from)):
