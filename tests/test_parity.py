@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import murp
-from murp.cli.main import WITH_SETTINGS, parser
+from murp.cli.main import ANSWERING, WITH_SETTINGS, parser
 from murp.paper import report, running
 
 # A command with the function or method that does the same. `murp recipes` prints a table that Python has as a dict.
@@ -110,6 +110,20 @@ def test_every_command_has_a_twin() -> None:
     assert set(TWINS) <= set(COMMANDS)
     assert not [name for name in LATER if hasattr(murp, name)], "it is there: move it from LATER to TWINS"
     assert murp.recipes.RECIPES
+
+
+# What is left of these, when standard output is closed, is a file, a folder, a picture or a server.
+LEAVING = {
+    *("train", "sweep", "extend", "tune", "embed", "calibrate", "index", "plot", "explore", "serve", "demo", "export"),
+    *("import", "data convert", "data hierarchy-split", "paper run", "paper report"),
+}
+
+
+def test_every_command_answers_by_printing_or_leaves_something() -> None:
+    """Of those that only print, murp.cli.main.ANSWERING knows: without standard output they have failed."""
+    printing = {name for name, command in COMMANDS.items() if command.get_default("run") in ANSWERING}
+    assert printing & LEAVING == set()
+    assert set(COMMANDS) - printing == LEAVING, "put what runs the command into ANSWERING, or its name into LEAVING"
 
 
 @pytest.mark.parametrize("name", TWINS)

@@ -7,7 +7,11 @@ import tomllib
 from pathlib import Path
 
 import murp
+from murp import registry
 from murp.cli.main import parser
+from murp.export_formats import FORMATS
+from murp.models.hierarchy import Distance
+from murp.picture_kinds import KINDS
 
 ROOT = Path(__file__).parents[1]
 
@@ -48,6 +52,27 @@ def test_every_command_is_in_the_readme() -> None:
     table = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Commands")[2].partition("\n## ")[0]
     (commands,) = (action.choices for action in parser()._actions if isinstance(action.choices, dict))
     assert [name for name in commands if f"`murp {name}" not in table] == []
+
+
+def test_the_readme_names_every_kind_of_picture_and_counts_the_formats_of_exports() -> None:
+    table = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Commands")[2].partition("\n## ")[0]
+    assert [kind for kind in KINDS if f"`{kind}`" not in table] == []
+    numbers = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    assert f"in {numbers[len(FORMATS) - 1]} formats" in table
+
+
+def test_the_readme_names_what_a_training_can_be_made_of() -> None:
+    """But for the models of one hierarchy, which `murp embed` trains."""
+    (words,) = re.findall(
+        r"^`murp train` has an option for each part: (.*?)\n\n",
+        (ROOT / "README.md").read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
+    for kind in ("model", "objective", "optimizer", "regularizer"):
+        (listed,) = re.findall(rf"`--{kind}`\s\(([^)]*)\)", words)
+        named = [name.strip() for name in listed.replace("\n", " ").split(",")]
+        known = [name for name in registry.KINDS[kind] if not issubclass(registry.find(kind, name), Distance)]
+        assert sorted(known) == sorted(name for name in named if not name.startswith("or a class"))
 
 
 def test_every_extra_is_explained_in_the_readme() -> None:

@@ -24,7 +24,7 @@ from murp import registry
 from murp.errors import ConfigError
 from murp.paths import not_a_file
 from murp.schedules import SCHEDULES
-from murp.settings import Part, Setting, Span, refuse_unknown, setting
+from murp.settings import NO_SETTINGS, Part, Setting, Span, refuse_unknown, setting
 
 # Files of before, when every run had all settings, name these of MuRP and MuRE in every run.
 OF_EVERY_RUN = {"curvature": 1.0, "transformation": "published", "bias": "both"}
@@ -132,7 +132,14 @@ class Config(Part):
             if name not in known and values.get(name) == usual:
                 values = {other: value for other, value in values.items() if other != name}
         names = {kind: [str(values.get(kind, getattr(Config, kind)))] for kind in parts}
-        refuse_unknown(values, known, lambda name: registry.whose(name, names, name))
+
+        def whose(name: str) -> str:
+            if (found := registry.whose(name, names, name)) or name in NO_SETTINGS:
+                return found
+            meant = registry.meant(name, known, names, repr)
+            return f"unknown setting {name!r}. {meant}" if meant else ""
+
+        refuse_unknown(values, known, whose)
         chosen = {name: one.checked(values.get(name, one.default)) for name, one in known.items()}
         self.known: dict[str, Setting]
         self.__dict__.update({"known": known, "parts": parts, **chosen})

@@ -31,6 +31,11 @@ def first_line(error: BaseException) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
+def why_not(refusal: OSError) -> str:
+    """Why the system refuses a file, in its words: without its number, and the temporary file that we were writing."""
+    return refusal.strerror or first_line(refusal)
+
+
 # PyTorch has no class of its own for the CPU's; a RuntimeError about anything else is a bug of ours.
 # A thread needs memory, too: the system's word for that (EAGAIN) is all that gloo says.
 OF_MEMORY = ("can't allocate memory", "out of memory", "can't start new thread", "Resource temporarily unavailable")

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any
 
-from murp.errors import MurpError
+from murp.errors import MurpError, why_not
 from murp.paths import not_a_file, not_text
 
 try:
@@ -75,7 +75,7 @@ def new_folder(path: Path, error: type[MurpError]) -> Iterator[Path]:
         part.mkdir()
         held = os.open(part, os.O_RDONLY)
     except OSError as refusal:
-        raise error(f"{path} cannot be made: {refusal.strerror}. Choose a folder that can be written.") from refusal
+        raise error(f"{path} cannot be made: {_why_not_made(refusal)}") from refusal
     try:
         _try_lock(held)
         yield part
@@ -96,7 +96,7 @@ def new_folder(path: Path, error: type[MurpError]) -> Iterator[Path]:
             ) from None
     except OSError as refusal:
         shutil.rmtree(part, ignore_errors=True)
-        raise error(f"{path} cannot be written: {refusal}. Nothing was kept.") from refusal
+        raise error(f"{path} cannot be written: {why_not(refusal)}. Nothing was kept.") from refusal
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise
@@ -221,6 +221,15 @@ def lock(handle: int) -> None:
     if fcntl is None:
         raise OSError(errno.ENOSYS, "this Python was built without fcntl")
     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _why_not_made(refusal: OSError) -> str:
+    """Why the system refuses a folder, and what to do."""
+    if refusal.errno == errno.ENAMETOOLONG:
+        return "its name is too long. Choose a shorter one."
+    if isinstance(refusal, FileExistsError | NotADirectoryError):
+        return "a part of this path is a file. Choose a folder that can be written."
+    return f"{refusal.strerror}. Choose a folder that can be written."
 
 
 def _try_lock(handle: int) -> bool:

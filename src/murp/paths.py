@@ -48,4 +48,4 @@ def _in_another_locale(text: str) -> str | None:
         os.fsencode(text).decode()
     except UnicodeError:
         return None
-    return f"has characters that this locale, whose encoding is {encoding}, does not: set PYTHONUTF8=1"
+    return f"has characters that this locale (encoding {encoding}) does not have: set PYTHONUTF8=1"

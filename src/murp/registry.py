@@ -19,7 +19,7 @@ import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -145,6 +145,15 @@ def whose(setting: str, chosen: Mapping[str, Sequence[str]], shown: str) -> str:
     return ""
 
 
+def meant(misspelt: str, known: Iterable[str], chosen: Mapping[str, Sequence[str]], shown: Callable[[str], str]) -> str:
+    """The closest setting, and on which parts have it, as :func:`whose` says; nothing if a ``known`` one is closer."""
+    known = list(known)
+    close = difflib.get_close_matches(misspelt, [*known, *sorted(all_settings().difference(known))], n=1)
+    if not close or close[0] in known:
+        return ""
+    return f"Did you mean {shown(close[0])}? {whose(close[0], chosen, shown(close[0]))}"
+
+
 def objectives_that_draw() -> str:
     """Those with false triples, in words; an objective of another package that cannot be imported is left out."""
     found = []
@@ -203,9 +212,13 @@ def _changed(folder: str) -> int | None:
 def _imported(kind: str, place: str) -> type[Any]:
     module, _, wanted = place.partition(":")
     try:
-        found = getattr(importlib.import_module(module), wanted)
+        imported = importlib.import_module(module)
+        close = [] if hasattr(imported, wanted) else difflib.get_close_matches(wanted, dir(imported), n=1)
+        found = None if close else getattr(imported, wanted)
     except Exception as error:
         raise ConfigError(f"{kind} {place} cannot be imported: {_why_not(module, error)}", kind) from error
+    if close:
+        raise ConfigError(f"{kind} {place}: {module} has no {wanted}. Did you mean {module}:{close[0]}?", kind)
     module, _, base = BASES[kind].partition(":")
     derived_from: type[Part] = getattr(importlib.import_module(module), base)
     if not (isinstance(found, type) and issubclass(found, derived_from)):

@@ -34,7 +34,7 @@ NO_SETTINGS = {
     "threads": "threads is not a setting of a run: give --threads N on the command line, set MURP_NUM_THREADS=N in the "
     "environment, or call murp.threads.use(N) in Python.",
 }
-_WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+WORDS: dict[type, str] = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Setting:
             except OverflowError:
                 raise ConfigError(f"{name} is beyond the largest number that a computer holds.", name) from None
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise ConfigError(f"{name} must be {_WORDS[kind]}, not {value!r}.", name)
+            raise ConfigError(f"{name} must be {WORDS[kind]}, not {value!r}.", name)
         if kind is float and not math.isfinite(value):
             raise ConfigError(f"{name} must be a finite number, not {value!r}.", name)
         if kind is str and (why := not_text(value)) is not None:

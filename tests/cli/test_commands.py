@@ -245,6 +245,10 @@ def test_data_commands(dataset: Path, tmp_path: Path) -> None:
     ours, theirs = (json.loads(ok("data", "audit", path, "--json"))["counts"] for path in (dataset, tmp_path / "out"))
     assert ours == theirs
     assert "exists" in refused("data", "convert", dataset, tmp_path / "out")
+    # The format is looked at before the data, which may take long to read.
+    assert "unknown format 'xml'" in refused(
+        "data", "convert", tmp_path / "nothing", tmp_path / "new", "--format", "xml"
+    )
 
 
 def test_what_to_do_next_can_be_copied(dataset: Path, tmp_path: Path) -> None:
@@ -328,7 +332,7 @@ class TestBadInput:
         assert "transf" in refused("train", "--model", "transf", "--out", out, status=2, by=process)
         assert "--dim: must be at least 1" in refused("train", "--data", dataset, "--dim", "0", "--out", out, status=2)
         assert "--lr: must be a finite" in refused("train", "--data", dataset, "--lr", "nan", "--out", out, status=2)
-        assert "invalid" in refused("train", "--dim", "many", status=2)
+        assert "must be a whole number" in refused("train", "--dim", "many", status=2)
         assert "at least 0" in refused("data", "audit", dataset, "--split-seed", "-1", status=2)
         assert "too long" in refused("data", "convert", dataset, out.parent / ("x" * 300))
 
@@ -346,7 +350,10 @@ class TestBadInput:
 
     def test_an_unwritable_output_folder(self, dataset: Path, out: Path, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
-        assert "cannot be made" in refused(*TRAIN, "--data", dataset, "--out", tmp_path / "file" / "run")
+        told = refused(*TRAIN, "--data", dataset, "--out", tmp_path / "file" / "run")
+        assert "cannot be made: a part of this path is a file. Choose a folder" in told
+        told = refused(*TRAIN, "--data", dataset, "--out", tmp_path / ("n" * 300))
+        assert "cannot be made: its name is too long. Choose a shorter one." in told
         if os.geteuid() != 0:  # root writes everywhere
             (tmp_path / "locked").mkdir(mode=0o500)
             assert "cannot be made" in refused(*TRAIN, "--data", dataset, "--out", tmp_path / "locked" / "run")

@@ -18,6 +18,7 @@ import pytest
 import murp
 from murp.cli.main import WITH_SETTINGS, main, parser
 from murp.cli.manual import MANUAL
+from murp.config import Config
 from murp.errors import ConfigError
 
 
@@ -89,6 +90,34 @@ def test_a_setting_of_something_else_is_told_whose_it_is(
     assert "Did you mean" not in message
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("train --gama 3", "Did you mean --gamma? --gamma is a setting of model transe, "),
+        (
+            "train --model distmult --negativs 5",
+            "Did you mean --negatives? --negatives is a setting of objectives that ",
+        ),
+        ("train --quit", "Did you mean --quiet?"),
+    ],
+)
+def test_a_misspelt_setting_of_something_else_is_told_whose_it_is(
+    line: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the options of MuRP, --data is the closest to --gama."""
+    assert told in misunderstood(line, capsys)
+
+
+def test_a_misspelt_keyword_of_something_else_is_told_whose_it_is() -> None:
+    told = (
+        r"^unknown setting 'gama'\. Did you mean 'gamma'\? 'gamma' is a setting of model transe, .*, and not of murp\.$"
+    )
+    with pytest.raises(ConfigError, match=told):
+        Config(gama=3)
+    with pytest.raises(ConfigError, match=r"Did you mean 'dim'\?$"):
+        Config(dims=3)
+
+
 def test_no_suggestion_where_nothing_is_close_or_nothing_is_misspelt(capsys: pytest.CaptureFixture[str]) -> None:
     message = misunderstood("train --model quaternions", capsys)
     assert "model 'quaternions' is not known. Choose one of murp, mure, transe" in message
@@ -110,7 +139,10 @@ def test_without_a_command_its_help_says_which_there_are(
     ("options", "message"),
     [
         ("train --dim -3", "argument --dim: must be at least 1, not -3"),
-        ("train --dim many", "argument --dim: invalid int value: 'many'"),
+        ("train --dim many", "argument --dim: must be a whole number, not 'many'"),
+        ("train --dim 1.5", "argument --dim: must be a whole number, not '1.5'"),
+        ("train --lr=", "argument --lr: must be a number, not ''"),
+        ("train --device gpu", "argument --device: invalid choice: 'gpu' (choose from auto, cpu, cuda)"),
         ("train --lr nan", "argument --lr: must be a finite number, not nan"),
         ("train --lr 0", "argument --lr: must be above 0, not 0.0"),
         ("train --batch-size 0", "argument --batch-size: must be at least 1, not 0"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 from typing import get_args
 
@@ -32,7 +34,20 @@ whole = pytest.mark.parametrize("to", WHOLE)
 
 
 def test_formats_have_the_names_that_editors_offer() -> None:
-    assert get_args(Format) == tuple(FORMATS)
+    assert sorted(get_args(Format)) == sorted(FORMATS)
+
+
+def test_a_refusal_of_the_system_names_no_file_but_the_one_asked_for(
+    make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(tmp_path / ".a.npz.1234.part"))
+
+    monkeypatch.setattr("murp.exchange.npz.write", refuse)
+    with pytest.raises(DataError, match=r"a\.npz cannot be written: Permission denied\. Nothing was kept\.$"):
+        export(run, "npz", tmp_path / "a.npz")
 
 
 @pytest.fixture

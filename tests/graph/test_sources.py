@@ -106,8 +106,8 @@ def test_one_file_is_split_by_seed(tmp_path):
     ("splits", "message"),
     [
         ({}, r"is not a dataset: it has no train, valid and test .*It holds other"),
-        ({"train": TRAIN}, r"train\.txt is there, but valid and test is missing .*give that file"),
-        ({"valid": VALID, "test": TEST}, r"but train is missing"),
+        ({"train": TRAIN}, r"mine: it has train\.txt, but no valid and no test .*give that file"),
+        ({"valid": VALID, "test": TEST}, r"it has valid\.txt and test\.txt, but no train \("),
         ({"train": TRAIN, "valid": "", "test": TEST}, r"valid\.txt: is empty"),
         ({"train": TRAIN, "valid": VALID, "test": "a b"}, r"test\.txt, line 1: 2 fields"),
     ],
@@ -117,6 +117,28 @@ def test_folders_that_are_no_datasets(tmp_path, splits, message):
     (folder / "other").touch()
     with pytest.raises(DataError, match=message):
         KnowledgeGraph.load(folder)
+
+
+def test_a_folder_of_parts_is_told_the_pattern_that_reads_it(tmp_path):
+    folder = tmp_path / "mine [2]"
+    folder.mkdir()
+    for part in ("a", "b"):
+        (folder / f"{part}.tsv.gz").write_bytes(gzip.compress(f"{part}\tr\tc\n".encode()))
+    with pytest.raises(DataError, match="If these files are one set of facts, give the pattern '") as told:
+        KnowledgeGraph.load(folder)
+    pattern = str(told.value).partition("the pattern '")[2].partition("' (in quotes).")[0]
+    assert len(KnowledgeGraph.load(pattern).facts()) == 2
+    (folder / "c.csv").touch()  # of another format
+    with pytest.raises(DataError, match=r"It holds a\.tsv\.gz, b\.tsv\.gz, c\.csv\.$"):
+        KnowledgeGraph.load(folder)
+
+
+def test_an_empty_name_is_not_the_folder_one_is_in(tmp_path, monkeypatch):
+    graphs.write_dataset(tmp_path, train=TRAIN, valid=VALID, test=TEST)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match="the name of the data is empty"):
+        KnowledgeGraph.load("")
+    assert len(KnowledgeGraph.load(".").train)
 
 
 def test_a_file_with_nothing_to_spare(tmp_path):

@@ -118,7 +118,8 @@ def test_what_cannot_be_a_model_is_refused_with_what_to_do(folder: Path) -> None
     for name, words in (
         ("own_models_of_a_test:NoModel", "is no class of that kind: derive it from murp.models.model.Model"),
         ("murp.optimizers.adam:Adam", "is no class of that kind: derive it from murp.models.model.Model"),
-        ("own_models_of_a_test:Nobody", "cannot be imported.*PYTHONPATH=. murp"),
+        ("own_models_of_a_test:Zebra", "cannot be imported.*PYTHONPATH=. murp"),
+        ("own_models_of_a_test:Mien", r"own_models_of_a_test has no Mien\. Did you mean own_models_of_a_test:Mine\?"),
         ("no_such_module:Mine", "cannot be imported.*PYTHONPATH=. murp"),
         ("min", "is not known. Did you mean mine?"),
         ("own_models_of_a_test:NoQuery", "does not define query: write it as its base class explains"),

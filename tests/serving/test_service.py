@@ -86,6 +86,14 @@ def test_the_documentation_asks_nothing_of_another_host(service: Service) -> Non
     assert set(document["paths"]) == {"/predict", "/score", "/relations", "/health", "/metrics"}
 
 
+def test_every_documented_path_has_a_counter_of_its_own(service: Service) -> None:
+    paths = HTTP.get(f"{service.address}openapi.json").json()["paths"]
+    for path in paths:
+        HTTP.get(service.address + path.removeprefix("/"))
+    counted = HTTP.get(f"{service.address}metrics").text
+    assert [path for path in (*paths, "/openapi.json") if f'murp_requests_total{{path="{path}"' not in counted] == []
+
+
 def test_the_documented_examples_are_answered_as_documented(service: Service) -> None:
     """But for the names, which are those of another graph."""
     document = HTTP.get(f"{service.address}openapi.json").json()
@@ -139,7 +147,7 @@ def test_a_file_without_good_keys_is_refused(tmp_path: Path, text: str, words: s
     with pytest.raises(ConfigError, match=words) as refused:
         read_keys(file)
     assert "short" not in str(refused.value), "a secret is not shown"
-    with pytest.raises(ConfigError, match="--keys names a file"):
+    with pytest.raises(ConfigError, match=r"nothing cannot be read: No such file or directory\. --keys names a file"):
         read_keys(tmp_path / "nothing")
 
 

@@ -311,7 +311,7 @@ def test_what_cannot_work_is_refused_before_anything_is_written(
 def test_resuming_to_fewer_epochs_is_refused_and_changes_nothing(small_tree: KnowledgeGraph, tmp_path: Path) -> None:
     run = murp.train(small_tree, out=tmp_path / "run", **QUICK)
     before = (run.path / "config.toml").read_text()
-    with pytest.raises(ConfigError, match="would be fewer"):
+    with pytest.raises(ConfigError, match=r"would be fewer\. Choose a number above 4, or train a new run\."):
         murp.resume(run.path, epochs=2)
     assert (run.path / "config.toml").read_text() == before
 

@@ -105,6 +105,7 @@ CONTRADICTIONS: dict[str, tuple[dict[str, Any], list[str], str]] = {
     "out of bounds": ({}, ["lr=-1..5"], "lr must be above 0"),
     "without an end": ({}, ["negatives=1..inf"], "negatives is a whole number, not inf"),
     "half a number": ({}, ["negatives=1.5..5"], "negatives is a whole number, not 1.5"),
+    "half a span": ({}, ["lr=1..b"], r"--space 'lr=1..b': write two numbers with \.\. between them, as in lr=1\.\.50"),
     "no number": ({}, ["lr=a,b"], "lr must be a number, not 'a'"),
     "no choice": ({}, ["bias=all,none"], "bias must be one of both, head"),
     "a range of texts": ({}, ["bias=1..2"], "bias is no number"),

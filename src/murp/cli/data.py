@@ -90,10 +90,11 @@ def run_audit(options: argparse.Namespace) -> None:
 def run_convert(options: argparse.Namespace) -> None:
     """Read in any format, write in one."""
     from murp.graph import SPLITS
-    from murp.graph.convert import convert
+    from murp.graph.convert import check_format, convert
     from murp.graph.reading.columns import Columns
     from murp.graph.sources import code_source
 
+    check_format(options.format)  # reading may take long
     if options.format.lower() == "graph":
         columns = Columns.parse(options.columns, header=not options.no_header)
         how: dict[str, Any] = {"data_dir": data_dir(options), "seed": options.split_seed, "columns": columns}

@@ -59,5 +59,6 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps({"run": str(made.path), **added, "seconds": round(time.monotonic() - began, 3)}))
         return
-    print(f"placed {counted(added)}; {before.num_entities:,} entities and {before.num_relations:,} relations unchanged")
+    kept = counted({"entities": before.num_entities, "relations": before.num_relations}).replace(", ", " and ")
+    print(f"placed {counted(added)}; {kept} unchanged")
     print(f"saved in {made.path}\nnext: {printed('info', made.path)}")

@@ -11,6 +11,8 @@ from typing import Any, NoReturn
 
 from murp.paths import not_text
 
+SHORT = 3  # letters of names that are not guessed
+
 
 class Parser(argparse.ArgumentParser):
     """An ``ArgumentParser`` whose commands report their own wrong arguments and suggest close names."""
@@ -48,7 +50,9 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             choices = [str(choice) for choice in action.choices]
-            hint = did_you_mean(str(value), choices) or f" (choose from {', '.join(choices)})"
+            # Short names are close to others, as `cpu` to `gpu`: all are shown.
+            close = did_you_mean(str(value), [choice for choice in choices if len(choice) > SHORT])
+            hint = close or f" (choose from {', '.join(choices)})"
             raise argparse.ArgumentError(action, f"invalid choice: {value!r}{hint}")
 
     def explain(self, sentence: str, examples: Sequence[str]) -> None:

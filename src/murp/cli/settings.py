@@ -15,7 +15,7 @@ from murp.cli.parser import Parser
 from murp.cli.requested_runs import requested_runs
 from murp.config import Config
 from murp.errors import ConfigError
-from murp.settings import Setting, current
+from murp.settings import WORDS, Setting, current
 
 _METAVARS = {int: "N", float: "X", str: "TEXT"}
 
@@ -39,7 +39,8 @@ def add_settings(command: argparse.ArgumentParser, words: Sequence[str], *, seve
                 _add(command.add_argument_group(f"settings of {kind} {name}"), own, defaults, several)
     command.set_defaults(known=taken)
     if isinstance(command, Parser):
-        command.elsewhere = lambda option: _whose(option, parts)
+        there = [_name(option) for option in command._option_string_actions]
+        command.elsewhere = lambda option: _whose(option, there, parts)
 
 
 def with_default(help: str, default: str | None) -> str:
@@ -52,10 +53,19 @@ def given_settings(options: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in vars(options).items() if name in options.known}
 
 
-def _whose(option: str, parts: Mapping[str, Sequence[str]]) -> str:
-    """What is added to the message that an option is not known."""
-    found = registry.whose(option.removeprefix("--").replace("-", "_"), parts, option)
+def _whose(option: str, there: Sequence[str], parts: Mapping[str, Sequence[str]]) -> str:
+    """What is added to the message that an option is not known; ``there`` has the names of those that are."""
+    name = _name(option)
+    found = registry.whose(name, parts, option) or registry.meant(name, there, parts, _option)
     return f". {found}" if found else ""
+
+
+def _name(option: str) -> str:
+    return option.lstrip("-").replace("-", "_")
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def _add(
@@ -75,18 +85,20 @@ def _add(
             else:
                 option |= {"type": _value(one), "metavar": _METAVARS[one.kind]}
             option |= {"nargs": "+" if several else None, "help": help}
-        group.add_argument("--" + name.replace("_", "-"), **option)
+        group.add_argument(_option(name), **option)
 
 
 def _value(one: Setting) -> Callable[[str], Any]:
     """An argument type: the value of a setting, refused where :class:`Config` would refuse it."""
 
     def parse(text: str) -> Any:
-        value = one.kind(text)
+        try:
+            value = one.kind(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"must be {WORDS[one.kind]}, not {text!r}") from None
         try:
             return one.checked(value)
         except ConfigError as error:
             raise argparse.ArgumentTypeError(str(error).removeprefix(f"{one.name} ").removesuffix(".")) from None
 
-    parse.__name__ = one.kind.__name__  # what argparse says where the text is no such value: "invalid int value"
     return parse

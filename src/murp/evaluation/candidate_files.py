@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from murp.errors import MurpError
+from murp.errors import MurpError, why_not
 from murp.evaluation.candidates import Drawn, Questions
 from murp.evaluation.ranks import Sample
 from murp.files import replacing
@@ -52,7 +52,7 @@ def writing(path: Path, questions: Questions) -> Iterator[Writer]:
         with replacing(path) as part, pq.ParquetWriter(part, SCHEMA, compression="zstd") as file:
             yield Writer(file, questions)
     except OSError as error:
-        raise MurpError(f"{path} cannot be written: {error}. Nothing was kept.") from error
+        raise MurpError(f"{path} cannot be written: {why_not(error)}. Nothing was kept.") from error
 
 
 class Writer:

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from murp.errors import ConfigError, DataError
+from murp.errors import ConfigError, DataError, why_not
 from murp.exchange.contents import contents_of
 from murp.exchange.coordinates import Coordinates
 from murp.export_formats import FORMATS, Format
@@ -47,4 +47,4 @@ def export(run: Run, to: Format, out: Path, coordinates: Coordinates | None = No
         out.parent.mkdir(parents=True, exist_ok=True)
         function_of(form.write)(contents, run, out)
     except OSError as error:
-        raise DataError(f"{out} cannot be written: {error}. Nothing was kept.") from error
+        raise DataError(f"{out} cannot be written: {why_not(error)}. Nothing was kept.") from error

@@ -30,14 +30,11 @@ def convert(graph: KnowledgeGraph, out: Path, format: str = "tsv") -> None:
     tsv has none, as usual, and cannot contain tabs or line ends. The files load as the same triples in the same order.
     ``graph`` is murp's own format, names and numbers, which is mapped into memory.
     """
+    check_format(format)
     if format.lower() == "graph":
         save_mapped(graph, out)
         return
     form, dot, packed = format.lower().partition(".")
-    if form not in ("tsv", "csv", "parquet") or dot + packed not in COMPRESSIONS:
-        raise DataError(
-            f"unknown format {format!r}. Known: tsv, csv and parquet, each also with .gz, .xz or .zst; and graph."
-        )
     with new_folder(out, DataError) as part:
         for split in SPLITS:
             table = table_of(graph, graph.split(split))
@@ -52,6 +49,15 @@ def convert(graph: KnowledgeGraph, out: Path, format: str = "tsv") -> None:
                     _write_tsv(name, table, stream)
         for vocabulary in (graph.entities, graph.relations):
             _write_names(part / f"{vocabulary.kind}_names.tsv", vocabulary)
+
+
+def check_format(format: str) -> None:
+    """Raise if :func:`convert` does not know the format."""
+    form, dot, packed = format.lower().partition(".")
+    if format.lower() != "graph" and (form not in ("tsv", "csv", "parquet") or dot + packed not in COMPRESSIONS):
+        raise DataError(
+            f"unknown format {format!r}. Known: tsv, csv and parquet, each also with .gz, .xz or .zst; and graph."
+        )
 
 
 def _write_names(path: Path, vocabulary: Vocabulary) -> None:

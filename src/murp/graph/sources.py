@@ -74,6 +74,8 @@ def locate(source: str | os.PathLike[str], *, data_dir: Path | None = None) -> P
     """
     if isinstance(source, str) and (known := find_dataset(source)) is not None:
         return _locate_dataset(known, data_dir)
+    if os.fspath(source) == "":
+        raise DataError("the name of the data is empty. Name a dataset, a folder or a file.")
     candidates = dict.fromkeys([Path(source), *(root / source for root in _data_folders(data_dir))])
     for path in candidates:
         if os.path.exists(path):  # unlike Path.exists, False for a name the system refuses
@@ -248,14 +250,16 @@ def _read_folder(folder: Path, seed: int, columns: Columns) -> KnowledgeGraph:
     if not present and (export := neo4j.find(folder)) is not None:
         return divided(_index(name, [neo4j.read(export)], {}), seed=seed)
     if not present:
-        content = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
+        content = f"It holds {', '.join(sorted(path.name for path in folder.iterdir())[:8]) or 'nothing'}."
+        pattern = many_files.pattern_for(folder)
+        hint = f" If these files are one set of facts, give the pattern '{pattern}' (in quotes)." if pattern else ""
         raise DataError(
-            f"{folder} is not a dataset: it has no train, valid and test ({FORMATS_IN_WORDS}). It holds {content}."
+            f"{folder} is not a dataset: it has no train, valid and test ({FORMATS_IN_WORDS}). {content}{hint}"
         )
     if missing:
-        there = ", ".join(file.name for file in present)
+        there = " and ".join(file.name for file in present)
         raise DataError(
-            f"{folder}: {there} is there, but {missing} is missing ({FORMATS_IN_WORDS})."
+            f"{folder}: it has {there}, but no {missing.replace(' and ', ' and no ')} ({FORMATS_IN_WORDS})."
             " A dataset has all three; to have one file split into three, give that file, not the folder."
         )
     names = _name_files(folder)

@@ -119,6 +119,9 @@ def lay_out(
 def reconstruction(run: Run) -> Reconstruction:
     """How well a run's points reconstruct its training facts."""
     if not isinstance(run.model, Distance):
-        raise ConfigError(f"{run.path} is a run of {run.config.model}, but reconstruction needs poincare or lorentz.")
+        raise ConfigError(
+            f"{run.path} is a run of {run.config.model}, but reconstruction needs poincare or lorentz. "
+            "`murp embed` makes such a run."
+        )
     points = run.model.parameters["entity"].double().cpu().numpy()
     return reconstruct(run.model.space(), points, np.unique(run.graph.train[:, [0, 2]], axis=0))

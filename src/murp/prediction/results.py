@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from murp.errors import MurpError
+from murp.errors import MurpError, why_not
 from murp.files import replacing
 from murp.graph import SPLITS, Indices, KnowledgeGraph, Vocabulary
 from murp.graph.types import Types
@@ -184,7 +184,7 @@ def writing(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None
                 with part.open("wb") as file:
                     yield lambda table: _append(file, json_lines(table))
     except OSError as error:
-        raise MurpError(f"{path} cannot be written: {error}. Nothing was kept.") from error
+        raise MurpError(f"{path} cannot be written: {why_not(error)}. Nothing was kept.") from error
 
 
 def json_lines(table: pa.Table) -> bytes:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torch import Tensor
 
 from murp.commands import command
-from murp.errors import RunError
+from murp.errors import RunError, why_not
 from murp.files import parts, replacing
 from murp.runs import tensor_file
 from murp.runs.tensor_file import DamagedError, MissingError, verify
@@ -85,8 +85,8 @@ def save(path: Path, tables: dict[str, Tensor], state: dict[str, Any]) -> None:
             raise vanished(path.parent) from error
         kept = "The previous checkpoint is untouched." if exists(path) else "No checkpoint was written."
         raise RunError(
-            f"could not write {path}: {error}. {kept} Free some space or repair the folder, then continue with "
-            f"`{command('train', '--resume', path.parent)}`."
+            f"could not write {path}: {why_not(error)}. {kept} Free some space or repair the folder, then continue "
+            f"with `{command('train', '--resume', path.parent)}`."
         ) from error
 
 

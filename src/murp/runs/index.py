@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from murp.commands import command
-from murp.errors import RunError
+from murp.errors import RunError, why_not
 from murp.files import fields, new_folder, parse_json, refuse_strangers, write_text
 from murp.graph.arrays import save
 from murp.models import Model
@@ -59,7 +59,9 @@ def write(run: Path, index: Index, weights: str, epoch: int) -> Path:
         shutil.rmtree(home, ignore_errors=True)
         spare.replace(home)
     except OSError as error:
-        raise RunError(f"could not write {home}: {error}. Free some space, then make the index again.") from error
+        raise RunError(
+            f"could not write {home}: {why_not(error)}. Free some space, then make the index again."
+        ) from error
     return home
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from murp import models
 from murp.config import Config
-from murp.errors import ConfigError, MurpError, NotFiniteError, RunError
+from murp.errors import ConfigError, MurpError, NotFiniteError, RunError, why_not
 from murp.evaluation import Comparison, Protocol, Report, evaluate
 from murp.evaluation.comparison import SAMPLES
 from murp.files import write_text
@@ -237,7 +237,7 @@ class Run:
         try:
             write_text(self.path / folder.CALIBRATION, found.to_json())
         except OSError as error:
-            raise RunError(f"could not write {self.path / folder.CALIBRATION}: {error}.") from error
+            raise RunError(f"could not write {self.path / folder.CALIBRATION}: {why_not(error)}.") from error
         self.calibration = found
         return found
 

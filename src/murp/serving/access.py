@@ -18,11 +18,12 @@ CLIENTS = 10_000  # whose rate is kept; of more, those that have asked least of 
 def read_keys(path: Path) -> frozenset[bytes]:
     """The digests of the keys in a file: one per line; empty lines and those that begin with # do not count."""
     if (why := not_a_file(path)) is not None:
-        raise ConfigError(f"{path} {why}. --keys names a file with an API key a line.")
+        raise ConfigError(f"{path} {why}. --keys names a file with one API key per line.")
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as error:  # not UTF-8, or a name that no file has
-        raise ConfigError(f"{path} cannot be read: {error}. --keys names a file with an API key a line.") from None
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{path} cannot be read: {reason}. --keys names a file with one API key per line.") from None
     keys = {number: line.strip() for number, line in enumerate(lines, start=1)}
     return digests({f"{path}:{number}": key for number, key in keys.items() if key and not key.startswith("#")}, path)
 

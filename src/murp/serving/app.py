@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from fastapi import FastAPI, Request
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.responses import Response
 from starlette.types import ASGIApp
@@ -54,10 +55,12 @@ def create_app(current: Current, limits: Limits, keys: frozenset[bytes], bound: 
         "Ask a trained run questions, many in one request. Entities and relations are given by id or by name. All "
         "answers are JSON, except /metrics. HEAD works like GET.",
     )
-    metrics = Metrics(frozenset({"/predict", "/score", "/relations", "/health", "/metrics", "/docs", "/openapi.json"}))
+    metrics = Metrics()
     _add_questions(app, current, limits, metrics)
     _add_state(app, current, metrics)
     _add_documentation(app, limits)
+    documented = {route.path for route in app.routes if isinstance(route, APIRoute) and route.include_in_schema}
+    metrics.paths = frozenset({*documented, "/docs", "/openapi.json"})
     return Guard(RequestMiddleware(with_head(app), metrics, keys), bound, any_host=bool(keys))
 
 

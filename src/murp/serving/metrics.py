@@ -14,10 +14,13 @@ BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0
 
 
 class Metrics:
-    """What has been asked since the start. Paths that there are not count as one: a client cannot make new counters."""
+    """What has been asked since the start.
 
-    def __init__(self, paths: frozenset[str]) -> None:
-        self.paths = paths
+    All paths but those of ``paths``, which the application fills in, count as one: a client cannot make new counters.
+    """
+
+    def __init__(self) -> None:
+        self.paths: frozenset[str] = frozenset()
         self.began = time.time()
         self.requests: Counter[tuple[str, int]] = Counter()  # by path and status
         self.questions = self.triples = self.open = 0

@@ -26,7 +26,16 @@ from murp.distributed.searching import Searching
 from murp.distributed.shares import Share
 from murp.engines import FUSED, Task
 from murp.engines.slices import unknown
-from murp.errors import ConfigError, DivergedError, MurpError, NotFiniteError, RunError, first_line, is_of_memory
+from murp.errors import (
+    ConfigError,
+    DivergedError,
+    MurpError,
+    NotFiniteError,
+    RunError,
+    first_line,
+    is_of_memory,
+    why_not,
+)
 from murp.evaluation import Protocol, Report, evaluate
 from murp.evaluation.evaluate import check_candidates, refuse_broken
 from murp.evaluation.ranks import PROTOCOLS
@@ -397,7 +406,7 @@ def _plainly(saver: Saver, path: Path, tables: dict[str, Any], state: dict[str, 
     try:
         saver.write(path, tables, state)
     except OSError as error:
-        raise RunError(f"{path} cannot be written: {error}. Nothing was kept.") from error
+        raise RunError(f"{path} cannot be written: {why_not(error)}. Nothing was kept.") from error
 
 
 def _trained(job: Job, engine: ShardedEngine, progress: Silent, *, new: bool = True) -> Run:

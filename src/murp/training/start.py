@@ -204,7 +204,10 @@ def changed(stored: Config, changes: dict[str, Any]) -> Config:
 def check_changes(path: Path, stored: Config, config: Config, state: State, changes: dict[str, Any]) -> None:
     """Raise if a run that stands at ``state`` cannot be continued with the settings that have changed."""
     if config.epochs != stored.epochs and config.epochs < state.epoch:
-        raise ConfigError(f"{path} was already trained for {state.epoch} epochs; {config.epochs} would be fewer.")
+        raise ConfigError(
+            f"{path} was already trained for {state.epoch} epochs; {config.epochs} would be fewer. "
+            f"Choose a number above {state.epoch}, or train a new run."
+        )
     if config != stored and stopped_early(config, state):
         raise RunError(f"{path} {ended_early(path, config, state, **changes)} Nothing was trained or changed.")
 

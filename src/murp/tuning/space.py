@@ -45,7 +45,9 @@ def read(words: Sequence[str]) -> dict[str, Search]:
             try:
                 space[name] = Span(float(low), float(high))
             except ValueError:
-                raise ConfigError(f"--space {word!r}: {values!r} are no two numbers with .. between them.") from None
+                raise ConfigError(
+                    f"--space {word!r}: write two numbers with .. between them, as in lr=1..50."
+                ) from None
         else:
             space[name] = tuple(value.strip() for value in values.split(","))
     return space

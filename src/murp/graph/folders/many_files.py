@@ -28,6 +28,13 @@ def matching(pattern: str) -> list[Path]:
     return _triples(Path(found) for found in sorted(glob.glob(pattern, recursive=True)))
 
 
+def pattern_for(folder: Path) -> str | None:
+    """A pattern for several files of triples in a folder, all in one format; None if there are no such files."""
+    files = _triples(sorted(folder.iterdir()))
+    endings = {"".join(split_endings(path)) for path in files}
+    return f"{glob.escape(str(folder))}/*{endings.pop()}" if len(files) > 1 and len(endings) == 1 else None
+
+
 def find(folder: Path) -> list[list[Path]] | None:
     """The files of train, valid and test, or of the one part there is; None if the folder is no such dataset."""
     inside = [folder / split for split in SPLITS]
