@@ -14,7 +14,7 @@ README = Path(__file__).resolve().parents[2] / "README.md"
 def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = re.search(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
-    code = found[1].replace("epochs=100", "epochs=1")
+    code = found[1].replace("epochs=60", "epochs=1")
     assert code != found[1]
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}

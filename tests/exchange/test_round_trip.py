@@ -172,7 +172,7 @@ def test_an_imported_run_says_where_it_was_trained(
         assert folder.read_environment(run.path)["murp"] == murp.__version__
     assert main(["info", str(run.path)]) == 0
     printed = capsys.readouterr().out
-    assert "trained on  an Abacus" in printed
+    assert "trained on   an Abacus" in printed
     assert "murp 0.0.9, begun 1999-12-31T23:59:59Z" in printed
     assert f"by murp {murp.__version__}" in printed.splitlines()[-1]
     assert printed.splitlines()[-1].startswith("imported ")
@@ -190,7 +190,7 @@ def test_an_export_that_does_not_say_where_it_was_trained(
     back = import_run(tmp_path / "old.npz", tmp_path / "back", saved_graph(run, tmp_path))
     assert folder.training_environment(back.path) is None
     assert main(["info", str(back.path)]) == 0
-    assert "trained on  not known: the export does not say" in capsys.readouterr().out
+    assert "trained on   not known: the export does not say" in capsys.readouterr().out
     assert main(["plot", str(back.path), "convergence"]) == 1
     assert "has no metrics: it was imported without them" in capsys.readouterr().err
     export(back, "hub-folder", tmp_path / "hub")

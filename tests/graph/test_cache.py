@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from murp.errors import DataError
+from murp.files import lock
 from murp.graph import KnowledgeGraph, cache, sources
 from murp.graph.auditing.audit import audit_source
 
@@ -235,6 +236,27 @@ def test_entries_not_used_for_longest_make_room(dataset, parsed, home, monkeypat
     assert len(entries(home)) == 2  # the one just written is always kept
 
 
+def test_what_a_stopped_reading_left_is_removed_after_a_month(dataset, parsed, home):
+    home.mkdir(parents=True)
+    home.chmod(0o700)
+    old, running, new = (home / f".{digit * 32}.graph.work" for digit in "abc")
+    for work in (old, running, new):
+        work.mkdir()
+        (work / "state.json").write_text("{}")
+    for work in (old, running):
+        for path in (work / "state.json", work):
+            os.utime(path, (0, 0))
+    held = os.open(running, os.O_RDONLY)
+    try:
+        lock(held)
+        KnowledgeGraph.load(dataset)
+    finally:
+        os.close(held)
+    assert not old.exists()
+    assert running.exists()
+    assert new.exists()
+
+
 def test_where_nothing_can_be_written_the_graph_is_parsed_every_time(dataset, parsed, tmp_path):
     (tmp_path / "user").write_text("")
     assert identical(KnowledgeGraph.load(dataset), KnowledgeGraph.load(dataset))
@@ -318,7 +340,7 @@ def test_faults_are_told_as_without_a_cache(dataset, parsed):
     with pytest.raises(DataError, match=r"test\.txt, line 1: 2 fields"):
         KnowledgeGraph.load(dataset)
     (dataset / "test.txt").unlink()
-    with pytest.raises(DataError, match="test is missing"):
+    with pytest.raises(DataError, match=r"it has train\.txt and valid\.txt, but no test"):
         KnowledgeGraph.load(dataset)
 
 

@@ -627,18 +627,18 @@ def test_more_buckets_than_a_process_may_open_files(tmp_path: Path, in_pieces: R
 
 
 def test_a_file_that_changes_while_it_is_read_makes_no_graph(
-    order: package.order.Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: package.plan.ReadingPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some facts would be of before, others of after; from the cache, they would be taken for those of before."""
     numbered = numbering.Names.number
 
     def number(self: numbering.Names, *of: Any) -> object:
-        os.utime(order.files[0], ns=(0, 0))
+        os.utime(plan.files[0], ns=(0, 0))
         return numbered(self, *of)
 
     monkeypatch.setattr(numbering.Names, "number", number)
     with pytest.raises(DataError, match=r"facts\.tsv was changed while it was read: .* Start again"):
-        coding.code(order, tmp_path / "graph")
+        coding.code(plan, tmp_path / "graph")
     assert [path.name for path in tmp_path.iterdir()] == ["facts.tsv"]
 
 

@@ -14,7 +14,9 @@ from murp import Config, registry
 from murp.engines import Task, TorchEngine
 from murp.engines.step import row_gradients
 from murp.errors import ConfigError
-from murp.models import Model, MuRE, MuRP
+from murp.models import Model, MuRE, MuRP, Query, Rows, Table
+from murp.models.model import Numbers
+from murp.models.rotate import RotatE
 from murp.negatives import Drawn
 from murp.objectives import Labels, Objective
 from murp.objectives.bernoulli import Bernoulli
@@ -123,6 +125,39 @@ def test_n3_takes_the_moduli_of_complex_numbers() -> None:
             total += sum(abs(complex(row[j], row[j + 2])) ** 3 for j in range(2))
     found, _ = added(model, N3(regularizer_weight=2.0), OneVsAll())
     assert float(found) == pytest.approx(2 * total / len(FACTS), rel=1e-9)
+
+
+def test_n3_takes_no_angles_for_factors() -> None:
+    """RotatE's relations are angles: the numbers that they stand for have modulus 1."""
+    model = model_of(RotatE)
+    entity = model.parameters["entity"].tolist()
+    total = sum(abs(complex(entity[x][j], entity[x][j + 2])) ** 3 for s, _, o in FACTS for x in (s, o) for j in (0, 1))
+    found, gradients = added(model, N3(regularizer_weight=2.0), Bernoulli())
+    assert float(found) == pytest.approx(2 * total / len(FACTS), rel=1e-9)
+    assert not gradients["phase"].any()
+
+
+class Apart(Model):
+    """Other vectors for subjects than for objects."""
+
+    def declare(self) -> tuple[Table, ...]:
+        return (
+            Table("entity", "entity", (self.dim,), roles=("object",)),
+            Table("subject", "entity", (self.dim,), roles=("subject",)),
+            Table("relation", "relation", (self.dim,)),
+        )
+
+    def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
+        return Query((subject["subject"] * relation["relation"],))
+
+    def ending(self, products: tuple[Tensor, ...], query: Numbers, candidate: Numbers) -> Tensor:
+        return products[0]
+
+
+@pytest.mark.parametrize("kind", [L2, N3])
+def test_a_model_without_one_table_for_both_is_told_what_to_define(kind: type[Regularizer]) -> None:
+    with pytest.raises(ConfigError, match=r"Apart reads it as one of them only\. Use regularizer none, or .*factors"):
+        added(model_of(Apart), kind(), Bernoulli())
 
 
 @pytest.mark.parametrize("rho", [1.0, 2.0])

@@ -121,7 +121,7 @@ def test_two_trainings_that_make_one_folder(small_tree: KnowledgeGraph, tmp_path
             (part / "config.toml").touch()
             murp.train(small_tree, out=tmp_path / "run", **QUICK)
 
-    with pytest.raises(RunError, match="cannot be written"):
+    with pytest.raises(RunError, match="exists already: another process has made it"):
         slower()
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
     assert murp.load(tmp_path / "run", checkpoint="last").state["epoch"] == 2

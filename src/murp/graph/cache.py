@@ -10,8 +10,9 @@ another graph under the right name. So a cache beside the data is never read. Fo
 must belong to the user, and nobody else may write to it.
 
 If an entry is missing, damaged or cannot be written, or if there is no home folder, the files are parsed without the
-cache. The most recently used entries are kept, up to :data:`MOST_ENTRIES` and :data:`MOST_BYTES`. ``MURP_CACHE=off`` in
-the environment switches the cache off.
+cache. The most recently used entries are kept, up to :data:`MOST_ENTRIES` and :data:`MOST_BYTES`. What a stopped
+reading in pieces has left is kept for a month, so that it can go on. ``MURP_CACHE=off`` in the environment switches
+the cache off.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ GRAPH, TOLD = "graph", "told.json"
 # Smaller files are parsed within 20 ms of what hashing them and reading an entry takes.
 LEAST_BYTES = 2 << 20
 MOST_ENTRIES, MOST_BYTES = 64, 8 << 30
+ABANDONED = 30 * 24 * 3600.0  # seconds after which nobody goes on with a reading that was stopped
 WAIT = 0.5  # seconds between two looks whether another process is done
 LOOKS = 5  # at a lock file that others may remove
 
@@ -211,3 +213,24 @@ def _trim(home: Path) -> None:
         total += sum(file.stat().st_size for file in entry.rglob("*"))
         if number and (number >= MOST_ENTRIES or total > MOST_BYTES):
             shutil.rmtree(entry, ignore_errors=True)
+    for work in home.glob(".*.graph.work"):
+        if re.fullmatch(r"\.[0-9a-f]{32}\.graph\.work", work.name) and _is_abandoned(work):
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def _is_abandoned(work: Path) -> bool:
+    """Whether a reading in pieces was stopped long ago. A clock that is wrong does not make a running one abandoned."""
+    try:
+        newest = max(path.stat().st_mtime for path in (work, *work.iterdir()))
+        if time.time() - newest < ABANDONED:
+            return False
+        held = os.open(work, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        lock(held)  # who reads there has locked it
+    except OSError:
+        return False
+    finally:
+        os.close(held)
+    return True

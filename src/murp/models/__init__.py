@@ -13,6 +13,7 @@ from murp.config import Config
 from murp.models.model import Candidate, Model, Query, Role, Rows, Table
 from murp.models.multirelational import MultiRelational, MuRE, MuRP
 from murp.models.shared.biases import BIASES, Bias
+from murp.models.shared.dot_product import DotProduct
 from murp.models.shared.transformations import TRANSFORMATIONS, Transformation
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "TRANSFORMATIONS",
     "Bias",
     "Candidate",
+    "DotProduct",
     "Model",
     "MuRE",
     "MuRP",

@@ -281,6 +281,13 @@ class Model(Part):
 
     def vector(self, entity: Rows) -> Tensor:
         """Entities' points (…, d) as vectors: in a curved space as log₀(v), in the tangent space at the origin."""
+        if "entity" not in entity:
+            raise ConfigError(
+                f"this regularizer measures the table entity of subjects and objects, but {type(self).__name__} reads "
+                "it as one of them only. Use regularizer none, or let the model say what is measured, by a method "
+                "vector or factors.",
+                "regularizer",
+            )
         return self.geometry.log0(entity["entity"])
 
     def dropped(self, x: Tensor) -> Tensor:

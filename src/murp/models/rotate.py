@@ -46,5 +46,9 @@ class RotatE(Paired, Model):
     def candidate(self, entity: Rows, shared: Rows) -> Candidate:
         return Candidate((entity["entity"],))
 
+    def factors(self, subject: Rows, relation: Rows, objects: Rows) -> tuple[Tensor, tuple[Tensor, ...], Tensor]:
+        """|s|, |o| (B, k); a relation's e^{iθ} have modulus 1 and need no regularizer."""
+        return modulus(subject["entity"]), (), modulus(objects["entity"])
+
     def tile(self, query: Query, candidate: Candidate) -> Tensor:
         return self.gamma - modulus(query.vectors[0] - candidate.vectors[0]).sum(-1)
