@@ -51,7 +51,7 @@ class Threads(Ranks):
         parts = [of[self.rank] for of in self.board]
         self.barrier.wait()
         assert [len(part) for part in parts] == list(incoming)
-        return OnTheWay(values, torch.cat(parts))
+        return OnTheWay(values, torch.cat(parts), None)
 
 
 def beside(work: Callable[[Ranks], Any], size: int) -> list[Any]:

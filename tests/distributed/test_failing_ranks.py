@@ -66,7 +66,7 @@ def trained(graph: KnowledgeGraph, out: Path, fault: str) -> None:
 
             ShardedEngine._gradients = starving  # type: ignore[assignment, method-assign]
         elif fault == "memory to send":
-            module.dist.isend = unsent  # type: ignore[assignment]
+            module.dist.all_to_all_single = unsent
         elif fault == "killed in a step":
             from murp.distributed.engine import ShardedEngine
 
