@@ -425,3 +425,10 @@ def test_training_on_an_ontology_keeps_its_names(tmp_path: Path) -> None:
     graph = load_run(tmp_path / "run").graph
     assert sorted(graph) == sorted(load(path))
     assert graph.entities.name(graph.entities.find("a:e1")) == "one"
+
+
+@pytest.mark.parametrize("name", ["facts.zip", "facts.tar", "facts.tar.gz", "facts.tgz"])
+def test_who_gives_a_packed_folder_is_told_to_unpack_it(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"packed")
+    with pytest.raises(DataError, match=r"not a format of triples that is known here\. Unpack it first\. Known: \.txt"):
+        read_facts(tmp_path / name)

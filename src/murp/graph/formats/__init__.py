@@ -39,11 +39,16 @@ WITH_COLUMNS = (".txt", ".tsv", ".csv", ".parquet", ".jsonl", ".sql")
 FORMATS_IN_WORDS = f"{', '.join(list(FORMATS)[:-1])} or {list(FORMATS)[-1]}, each also with .gz, .xz or .zst"
 
 
+ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".rar")
+"""Endings of packed files that may hold many others."""
+
+
 def read_facts(path: Path, columns: Columns = EACH_BY_TITLE) -> Facts:
     """What a file states, in whatever format its name says."""
     form, _ = split_endings(path)
     if form not in FORMATS:
-        raise DataError(f"{path}: not a format of triples that is known here. Known: {FORMATS_IN_WORDS}.")
+        unpack = "Unpack it first. " if path.suffix.lower() in ARCHIVES or ".tar" in path.suffixes else ""
+        raise DataError(f"{path}: not a format of triples that is known here. {unpack}Known: {FORMATS_IN_WORDS}.")
     if form not in WITH_COLUMNS and columns != EACH_BY_TITLE:
         raise DataError(f"{path}: {form} files have no columns to choose and no header: leave out these options.")
     facts: Facts = import_module(f"{__name__}.{FORMATS[form]}").read(path, columns)
