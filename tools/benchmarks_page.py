@@ -44,7 +44,7 @@ ORIGINS = (
     "[results/](../results/). `make bench` measures on a CPU (two cores are enough), `make bench-gpu` on a GPU. "
     "Benchmarks that take long or need other files have their own scripts under [benchmarks/](../benchmarks/). Each "
     "result file names the command that made it (`command`). [results/intel/](../results/intel/) has the same CPU "
-    "benchmarks on an Intel processor, and [results/amd/](../results/amd/) some on another AMD processor; the limits "
+    "benchmarks on an Intel processor, and [results/amd/](../results/amd/) some on other AMD processors; the limits "
     "and the comparison with an earlier commit show all of them. A virtual machine may not say which processor it has: "
     "then its family and model are given, where they were stored."
 )
