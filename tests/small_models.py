@@ -1,4 +1,5 @@
-"""Models of a few lines with what MuRP and MuRE do not have: products, complex numbers, no products at all."""
+"""Models of a few lines with what MuRP and MuRE do not have: products, complex numbers, no products at all, two vectors
+for each entity."""
 
 from __future__ import annotations
 
@@ -72,3 +73,20 @@ class Statistics(Products):
 
     keeps_statistics = True
     drops_queries = False
+
+
+class TwoVectors(Model):
+    """CP: Σ_j s_j r_j o_j with other vectors for subjects than for objects."""
+
+    def declare(self) -> tuple[Table, ...]:
+        return (
+            Table("entity", "entity", (self.dim,), roles=("object",)),
+            Table("subject", "entity", (self.dim,), roles=("subject",)),
+            Table("relation", "relation", (self.dim,)),
+        )
+
+    def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
+        return Query((subject["subject"] * relation["relation"],))
+
+    def ending(self, products: tuple[Tensor, ...], query: Rows, candidate: Rows) -> Tensor:
+        return products[0]

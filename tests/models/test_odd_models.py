@@ -19,7 +19,7 @@ from murp.optimizers.adam import Adam
 ENTITIES, RELATIONS, BATCH = 30, 4, 12
 
 
-class TwoVectors(Model):
+class Gated(Model):
     """⟨s g_s + r, o⟩ with a second vector g of each entity, which only the query reads."""
 
     def declare(self) -> tuple[Table, ...]:
@@ -83,7 +83,7 @@ class JoinsRows(Model):
         return products[0]
 
 
-ODD = [TwoVectors, SumOfAVector, WithoutSubject, JoinsRows]
+ODD = [Gated, SumOfAVector, WithoutSubject, JoinsRows]
 
 
 def batch() -> tuple[Tensor, Tensor, Tensor]:

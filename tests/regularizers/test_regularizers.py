@@ -14,8 +14,7 @@ from murp import Config, registry
 from murp.engines import Task, TorchEngine
 from murp.engines.step import row_gradients
 from murp.errors import ConfigError
-from murp.models import Model, MuRE, MuRP, Query, Rows, Table
-from murp.models.model import Numbers
+from murp.models import Model, MuRE, MuRP
 from murp.models.rotate import RotatE
 from murp.negatives import Drawn
 from murp.objectives import Labels, Objective
@@ -29,7 +28,7 @@ from murp.regularizers.n3 import N3
 from murp.regularizers.none import Nothing
 from murp.regularizers.relation_prediction import RelationPrediction
 from runs_of_parts import assert_resumes_bit_for_bit, assert_same_bits, losses, tables, train
-from small_models import Moduli, Products, WithRelationBias
+from small_models import Moduli, Products, TwoVectors, WithRelationBias
 from trees import tree
 
 FACTS = [(0, 1, 4), (2, 0, 5), (2, 3, 1), (0, 1, 6)]
@@ -137,27 +136,12 @@ def test_n3_takes_no_angles_for_factors() -> None:
     assert not gradients["phase"].any()
 
 
-class Apart(Model):
-    """Other vectors for subjects than for objects."""
-
-    def declare(self) -> tuple[Table, ...]:
-        return (
-            Table("entity", "entity", (self.dim,), roles=("object",)),
-            Table("subject", "entity", (self.dim,), roles=("subject",)),
-            Table("relation", "relation", (self.dim,)),
-        )
-
-    def query(self, subject: Rows, relation: Rows, shared: Rows) -> Query:
-        return Query((subject["subject"] * relation["relation"],))
-
-    def ending(self, products: tuple[Tensor, ...], query: Numbers, candidate: Numbers) -> Tensor:
-        return products[0]
-
-
 @pytest.mark.parametrize("kind", [L2, N3])
 def test_a_model_without_one_table_for_both_is_told_what_to_define(kind: type[Regularizer]) -> None:
-    with pytest.raises(ConfigError, match=r"Apart reads it as one of them only\. Use regularizer none, or .*factors"):
-        added(model_of(Apart), kind(), Bernoulli())
+    with pytest.raises(
+        ConfigError, match=r"TwoVectors reads it as one of them only\. Use regularizer none, or .*factors"
+    ):
+        added(model_of(TwoVectors), kind(), Bernoulli())
 
 
 @pytest.mark.parametrize("rho", [1.0, 2.0])
