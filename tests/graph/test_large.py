@@ -606,7 +606,8 @@ def test_a_header_after_long_comments_is_one_after_a_stop(stopped: Callable[...,
     path = tmp_path / "facts.tsv"
     path.write_text("\n".join(rows))
     stopped(path, at=5)
-    found = sources.code_source(path, tmp_path / "graph")
+    with pytest.warns(UserWarning, match="3 comment lines"):
+        found = sources.code_source(path, tmp_path / "graph")
     assert found.entities == quietly(path).entities
 
 
